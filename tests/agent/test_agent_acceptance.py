@@ -86,7 +86,7 @@ def result(request: RecordedRequest) -> str:
     return "\n".join(each.text for each in request.messages[-1].tool_results)
 
 
-@pytest.mark.req("AS-MEM-01", "AS-CURATED-03")
+@pytest.mark.req("AS-MEM-01", "AS-CURATED-03", "GO-AT2")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_what_one_session_was_taught_the_next_one_answers_from_its_prompt(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
@@ -158,7 +158,7 @@ def session_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("kept-sessions/sessions/*.md"))
 
 
-@pytest.mark.req("GO-AT4", "GO-D4")
+@pytest.mark.req("GO-AT4", "GO-D4", "GO-G18")
 async def test_what_a_person_changes_in_an_old_session_is_what_the_next_session_knows(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "sessions")
     await bench.week()
@@ -174,6 +174,7 @@ async def test_what_a_person_changes_in_an_old_session_is_what_the_next_session_
     assert result(third) == "no matches."
 
 
+@pytest.mark.req("GO-AT4")
 @pytest.mark.parametrize("scheme", ["markdown", "jsonl", "json", "fulltext", "vector", "folder", "layered"])
 async def test_what_a_person_changes_in_the_file_of_a_memory_is_what_the_next_session_knows(
     tmp_path: Path, scheme: str
@@ -199,7 +200,7 @@ def is_memory_of(path: Path) -> bool:
     return path.suffix in {".md", ".json", ".jsonl"} and "history" not in path.parts and FACT in path.read_text()
 
 
-@pytest.mark.req("GO-AT6")
+@pytest.mark.req("GO-AT6", "GO-G18")
 async def test_a_session_whose_file_goes_while_an_agent_runs_is_recalled_no_more(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "sessions")
     days = await bench.week()
@@ -236,7 +237,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "GO-G26-cache", "GO-G4")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_all_requests_of_a_session_have_one_system_prompt_whatever_is_saved(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
@@ -253,7 +254,7 @@ async def test_all_requests_of_a_session_have_one_system_prompt_whatever_is_save
         assert later.messages[: len(earlier.messages)] == earlier.messages
 
 
-@pytest.mark.req("GO-G4", "AS-LEDGER-03", "AS-CURATED-03")
+@pytest.mark.req("GO-G4", "AS-LEDGER-03", "AS-CURATED-03", "GO-G26-cache")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_the_preamble_is_in_every_turn_and_what_is_recalled_only_in_its_result(
     tmp_path: Path, scheme: str

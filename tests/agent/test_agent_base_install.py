@@ -11,6 +11,8 @@ import pytest
 from places import place_of
 from source_tree import ROOT
 
+pytestmark = pytest.mark.req("GO-G3")
+
 _SCRIPT = """
 import asyncio, socket, sys
 

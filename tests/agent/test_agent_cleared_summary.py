@@ -10,7 +10,7 @@ from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptIte
 from ricordo.tools import tool
 from scripted_summaries import SUMMARY, both
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-G26-orthogonal", "GO-G24")]
 
 
 @tool

@@ -87,7 +87,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-@pytest.mark.req("GO-G24", "GO-G25")
+@pytest.mark.req("GO-G24", "GO-G25", "GO-G24-cost", "GO-G24-manual", "GO-AT1")
 async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_no_other_is(bench: Bench) -> None:
     async with bench.agent("one") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
@@ -119,7 +119,7 @@ async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_n
     assert len(bench.files) == 2
 
 
-@pytest.mark.req("GO-G24-cost")
+@pytest.mark.req("GO-G24-cost", "GO-G25", "GO-G24", "GO-FRIC")
 @pytest.mark.parametrize(
     "words", ["A sentence that goes on about it. ", "他们决定测试数据放在这个目录里。", "ใครเป็นเจ้าของ "]
 )
@@ -136,7 +136,7 @@ async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: B
     assert len(f"{found}{told}".encode()) < 1_200
 
 
-@pytest.mark.req("GO-G24-cost")
+@pytest.mark.req("GO-G24-cost", "GO-G24", "GO-G12")
 async def test_a_session_that_goes_on_adds_to_what_it_took_before(bench: Bench) -> None:
     bench.closing = lambda: Say("They settled it.\nTAGS: fixtures", usage=Usage(input=900, output=80))
     worked = []
@@ -156,7 +156,7 @@ async def test_a_session_that_goes_on_adds_to_what_it_took_before(bench: Bench) 
     assert worked[1] >= 3 * worked[0]
 
 
-@pytest.mark.req("GO-G24-manual")
+@pytest.mark.req("GO-G24-manual", "GO-AT1", "GO-G24")
 async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench: Bench) -> None:
     async with bench.agent("one", closing_summary="off") as agent:
         await agent.send("Remember: Our fixtures live in testdata/golden.")
@@ -170,7 +170,7 @@ async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench
     assert len(bench.asked) == 1
 
 
-@pytest.mark.req("GO-G26-orthogonal", "GO-G26", "GO-D2", "GO-D12")
+@pytest.mark.req("GO-G26-orthogonal", "GO-G26", "GO-D2", "GO-D12", "GO-G24", "GO-D3")
 async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -> None:
     compaction = CompactionConfig(trigger_messages=4, keep_messages=2, model="offline")
     async with bench.agent("one", compaction=compaction, closing_summary="off") as agent:
@@ -185,7 +185,7 @@ async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -
     assert "A last word." in bench.asked[-1]
 
 
-@pytest.mark.req("GO-D10", "GO-G24-manual")
+@pytest.mark.req("GO-D10", "GO-G24-manual", "GO-AT1", "GO-G24", "GO-G24-sync")
 @pytest.mark.parametrize("failure", [Fail(503, "the model is on fire"), Say("TAGS: nothing")])
 async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(bench: Bench, failure: ScriptItem) -> None:
     bench.closing = lambda: failure
@@ -209,7 +209,7 @@ async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(bench:
     assert "- Our fixtures live in testdata/golden." in bench.file
 
 
-@pytest.mark.req("GO-G24-sync", "GO-AT8")
+@pytest.mark.req("GO-G24-sync", "GO-AT8", "GO-AT1", "GO-G22-close", "GO-D10")
 async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench: Bench) -> None:
     events: list[Event] = []
     bench.closing = Hang
@@ -237,7 +237,7 @@ async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench:
     assert "They settled" in bench.file
 
 
-@pytest.mark.req("GO-G22-close")
+@pytest.mark.req("GO-G22-close", "GO-G24-manual", "GO-G24")
 @pytest.mark.parametrize("mode", ["sync", "off"])
 async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(bench: Bench, mode: str) -> None:
     async def left() -> None:
@@ -252,7 +252,7 @@ async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(bench
     assert "- Our fixtures live in testdata/golden." in bench.file
 
 
-@pytest.mark.req("HE-C8-async")
+@pytest.mark.req("HE-C8-async", "GO-G24-sync", "GO-G24-manual", "GO-D10")
 async def test_in_the_background_leaving_asks_nothing_and_the_next_agent_does(bench: Bench) -> None:
     async with bench.agent("one", closing_summary="background") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
@@ -263,7 +263,7 @@ async def test_in_the_background_leaving_asks_nothing_and_the_next_agent_does(be
     assert "They settled" in bench.file
 
 
-@pytest.mark.req("GO-AT1")
+@pytest.mark.req("GO-AT1", "GO-G24-manual", "GO-D10")
 @pytest.mark.parametrize("fails", [False, True])
 async def test_what_a_user_asked_to_remember_is_in_the_summary_and_an_entry(bench: Bench, fails: bool) -> None:
     if fails:
@@ -275,7 +275,7 @@ async def test_what_a_user_asked_to_remember_is_in_the_summary_and_an_entry(benc
     assert "- Our fixtures live in `testdata/golden/`." in after
 
 
-@pytest.mark.req("GO-AT2", "GO-FRIC")
+@pytest.mark.req("GO-AT2", "GO-FRIC", "GO-AT1", "GO-D5")
 async def test_the_next_session_knows_it_from_its_prompt(bench: Bench) -> None:
     (bench.folder / "layout.toml").write_text("fixtures = 1\n")
     async with bench.agent("one", file_tools=True, working_directory=bench.folder) as agent:
@@ -293,7 +293,7 @@ async def test_the_next_session_knows_it_from_its_prompt(bench: Bench) -> None:
     assert "- rename the old folder" in bench.systems[-1].splitlines()
 
 
-@pytest.mark.req("GO-D10")
+@pytest.mark.req("GO-D10", "GO-AT1")
 async def test_a_model_that_is_unreachable_never_keeps_anybody_from_leaving(bench: Bench) -> None:
     bench.closing = lambda: Fail(503, "gone")
     async with bench.agent("one") as agent:

@@ -26,7 +26,7 @@ from ricordo.testing import Fail, Hang, RecordedRequest, Say, ScriptedModel, Scr
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.ledger import read_memory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 
 BODY = "## SESSION INTENT\n- Build it.\n## SUMMARY\n- It goes on.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
 FILLER = "That is noted in the usual place, as all the others are. " * 12
@@ -102,7 +102,7 @@ def agent(
     )
 
 
-@pytest.mark.req("AS-CONS-06")
+@pytest.mark.req("AS-CONS-06", "HE-C3-idle")
 async def test_a_turn_that_learns_is_answered_while_the_consolidation_it_asks_for_hangs(tmp_path: Path) -> None:
     root, asked, hanging = tmp_path / ".ricordo", model(), ScriptedModel(lambda _: Hang())
     consolidation = ConsolidationConfig(model=hanging, min_gap=0)
@@ -155,7 +155,7 @@ def idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
     return True
 
 
-@pytest.mark.req("HE-C4", "HE-T3", "AS-COMPACT-13")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-COMPACT-13", "HE-C4-lessons")
 @pytest.mark.usefixtures("idle")
 async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) -> None:
     root, asked = tmp_path / ".ricordo", model()
@@ -220,7 +220,7 @@ async def test_lessons_that_can_not_be_used_leave_the_summary_and_go_to_the_work
     assert learned_from(found) == Counter(range(TURNS))
 
 
-@pytest.mark.req("HE-C4", "HE-T3", "AS-BUG-01")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-BUG-01", "HE-C4-lessons")
 @pytest.mark.usefixtures("idle")
 async def test_a_summary_that_can_not_be_used_leaves_the_lessons(tmp_path: Path) -> None:
     root, asked = tmp_path / ".ricordo", model(summary="I am sorry, I can not do that.")
@@ -275,7 +275,7 @@ async def test_an_agent_that_learns_nothing_asks_for_no_lessons(tmp_path: Path) 
     assert not list((place_of(root) / "workspace").glob("memory/*.md"))
 
 
-@pytest.mark.req("HE-C4-lessons", "HE-A3", "AS-FLUSH-04", "AS-MEM-01", "AS-COMPACT-05")
+@pytest.mark.req("HE-C4-lessons", "HE-A3", "AS-FLUSH-04", "AS-MEM-01", "AS-COMPACT-05", "HE-C4")
 @pytest.mark.usefixtures("idle")
 async def test_what_was_stated_only_in_what_was_summed_up_is_known_to_the_next_session(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"

@@ -140,7 +140,7 @@ async def test_small_messages_at_the_trigger_cost_a_summary_only_every_few_messa
     assert all(2 * (later - earlier) >= 5 for earlier, later in pairwise(sent))
 
 
-@pytest.mark.req("AS-COMPACT-07", "AS-COMPACT-13")
+@pytest.mark.req("AS-COMPACT-07", "AS-COMPACT-13", "HE-C3-kinds")
 @pytest.mark.parametrize("own", [None, "Sum this up.\n{messages}\nThat was all."])
 async def test_one_request_asks_for_the_summary_by_the_prompt_that_was_given(tmp_path: Path, own: str | None) -> None:
     model = ScriptedModel(lambda request: Say("Yes." if "And now?" in request.messages[-1].text else SUMMARY))
@@ -175,7 +175,7 @@ def contents(messages: tuple[Message, ...]) -> list[str]:
     return [json.loads(call.arguments)["content"] for message in messages for call in message.tool_calls]
 
 
-@pytest.mark.req("AS-TRUNC-01", "AS-TRUNC-02", "AS-TRUNC-03")
+@pytest.mark.req("AS-TRUNC-01", "AS-TRUNC-02", "AS-TRUNC-03", "HE-C3-kinds")
 async def test_long_arguments_of_older_messages_are_clipped_without_a_request(tmp_path: Path) -> None:
     root, model = tmp_path / "root", answering()
     long, edge = 'é"\\\n0' * 600, "y" * 2_000
@@ -218,7 +218,14 @@ async def test_forty_thousand_tokens_clip_too_unless_that_is_off(
 
 
 @pytest.mark.req(
-    "AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03", "AS-EVICT-04", "AS-EVICT-05", "AS-EVICT-07", "AS-EVICT-08"
+    "AS-EVICT-01",
+    "AS-EVICT-02",
+    "AS-EVICT-03",
+    "AS-EVICT-04",
+    "AS-EVICT-05",
+    "AS-EVICT-07",
+    "AS-EVICT-08",
+    "HE-C3-kinds",
 )
 async def test_wide_results_go_to_files_but_for_those_of_tools_that_bound_them(tmp_path: Path) -> None:
     wide = "".join(f"{number:06}é\n" for number in range(15_000))

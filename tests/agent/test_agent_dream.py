@@ -109,7 +109,7 @@ async def test_a_turn_is_answered_while_a_consolidation_hangs_and_no_step_begins
     assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.req("AS-CONS-06", "AS-BUG-14")
+@pytest.mark.req("AS-CONS-06", "AS-BUG-14", "HE-C3-idle")
 async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", Consolidating()
     async with agent(root, given(root, model=model)) as one:
@@ -133,7 +133,7 @@ async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_i
     assert '"purpose":"consolidation"' in journal.read_text(encoding="utf-8")
 
 
-@pytest.mark.req("CC-DREAMCOPY")
+@pytest.mark.req("CC-DREAMCOPY", "HE-O-retention")
 async def test_in_preview_mode_the_background_only_proposes(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(root, given(root, model=OFFLINE, mode=PREVIEW)) as one:

@@ -106,7 +106,7 @@ async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_bac
     assert max(len(page) for page in pages) < MOST_CHARACTERS + 300
 
 
-@pytest.mark.req("AS-EVICT-07", "AS-COMPACT-15")
+@pytest.mark.req("AS-EVICT-07", "AS-COMPACT-15", "HE-C3-kinds")
 async def test_no_request_ever_holds_the_wide_text_with_every_other_reduction_off(tmp_path: Path) -> None:
     events: list[Event] = []
     script: list[ScriptItem] = [Call("look_up", {"what": "lines"}), Call("look_up", {"what": "short"}, "c2")]

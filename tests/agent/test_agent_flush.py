@@ -80,7 +80,7 @@ async def contents(root: Path) -> list[str]:
     return [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
 
 
-@pytest.mark.req("AS-FLUSH-05", "AS-BUG-13")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-13", "HE-C8")
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o"])
 async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: str, tmp_path: Path) -> None:
     def script(request: RecordedRequest) -> ScriptItem:
@@ -102,7 +102,7 @@ async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: 
     assert entry.source.quote in said.text
 
 
-@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04", "AS-CONS-06")
+@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04", "AS-CONS-06", "HE-C3-eight")
 async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,7 +209,7 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
 
 
-@pytest.mark.req("AS-FLUSH-04", "AS-COMPACT-05")
+@pytest.mark.req("AS-FLUSH-04", "AS-COMPACT-05", "HE-C4-lessons")
 @pytest.mark.parametrize("combined", [True, False])
 async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_path_and_lines(
     combined: bool, tmp_path: Path
@@ -336,7 +336,7 @@ async def talk(
     return model.requests
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "HE-C8-async", "HE-C8")
 async def test_the_answer_waits_for_no_flush_closing_takes_its_limit_and_the_rest_is_done_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,7 +371,7 @@ def at_once_inbox(given: Any) -> Any:
     return replace(given.inbox, debounce_seconds=0.0)
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "HE-C8-async")
 async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> None:
     async with agent(tmp_path / ".ricordo", ScriptedModel(noting)) as one:
         await one.send(FACT)

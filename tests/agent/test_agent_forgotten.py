@@ -19,7 +19,7 @@ from ricordo.workspace.profile import Fact, FactSource
 if TYPE_CHECKING:
     from ricordo.testing.script import ScriptItem
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 
 SALARY = "The user earns 5000 EUR a month."
 MAIN = "We deploy only from main."

@@ -23,7 +23,7 @@ from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import render_entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index")]
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 NEWEST = "- [2026-11-22] The harbour froze over last night."
@@ -215,7 +215,7 @@ async def test_a_tool_may_make_a_file_shorter_that_is_too_large(tmp_path: Path) 
     assert curated(root) == text.replace("- Rule 7 of the quay.\n", "")
 
 
-@pytest.mark.req("CC-INDEXCAP")
+@pytest.mark.req("CC-INDEXCAP", "HE-AUTO")
 async def test_a_memory_folder_of_another_tool_is_shown_within_the_same_bounds(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     folder.mkdir()

@@ -159,7 +159,7 @@ async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_co
     assert max(sizes) < 10
 
 
-@pytest.mark.req("AS-TRIG-01", "AS-COMPACT-02")
+@pytest.mark.req("AS-TRIG-01", "AS-COMPACT-02", "GO-G28")
 async def test_a_threshold_of_tokens_is_checked_between_two_tool_calls_of_one_turn(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         asked = len([each for each in model.requests if each.tools])
@@ -297,7 +297,7 @@ async def seen(root: Path, **options: object) -> tuple[Effects, AbstractSet[str]
     return Effects(compact=summing, evict=evicted, truncate=clipped), changed
 
 
-@pytest.mark.req("AS-COMPACT-15", "AS-EVICT-07", "AS-TRUNC-01", "AS-COMPACT-14")
+@pytest.mark.req("AS-COMPACT-15", "AS-EVICT-07", "AS-TRUNC-01", "AS-COMPACT-14", "HE-C3-kinds")
 @pytest.mark.parametrize("truncate", [False, True], ids=["whole", "truncating"])
 @pytest.mark.parametrize("evict", [False, True], ids=["wide", "evicting"])
 @pytest.mark.parametrize("compact", [False, True], ids=["long", "compacting"])

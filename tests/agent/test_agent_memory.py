@@ -42,7 +42,7 @@ def talking() -> ScriptedModel:
     return ScriptedModel(lambda request: Say(f"Reply {request.number}."))
 
 
-@pytest.mark.req("AS-MEM-01", "AS-CURATED-03")
+@pytest.mark.req("AS-MEM-01", "AS-CURATED-03", "GO-AT2", "HE-C8")
 async def test_what_was_stated_once_is_in_the_prompt_of_the_next_session(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     asked = replace(settings(root), consolidation=ConsolidationConfig(model="offline", signal_entries=1_000))
@@ -65,7 +65,7 @@ async def test_what_was_stated_once_is_in_the_prompt_of_the_next_session(tmp_pat
     assert FACT not in await prompted("three", user="somebody")
 
 
-@pytest.mark.req("AS-MEM-01", "AS-CONS-06")
+@pytest.mark.req("AS-MEM-01", "AS-CONS-06", "HE-C8")
 async def test_a_fact_comes_into_the_prompt_without_anybody_asking_for_a_consolidation(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:
@@ -77,7 +77,7 @@ async def test_a_fact_comes_into_the_prompt_without_anybody_asking_for_a_consoli
     assert FACT in system(model.requests[0])
 
 
-@pytest.mark.req("AS-CTX-01", "AS-INDEX-05")
+@pytest.mark.req("AS-CTX-01", "AS-INDEX-05", "GO-G23", "GO-G22")
 async def test_the_prompt_names_the_tools_there_are_and_shows_memory_unless_it_is_off(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:
@@ -100,7 +100,7 @@ async def test_the_prompt_names_the_tools_there_are_and_shows_memory_unless_it_i
             assert "memory" not in prompt.lower()
 
 
-@pytest.mark.req("GO-G22", "AS-BUG-23", "AS-CURATED-03")
+@pytest.mark.req("GO-G22", "AS-BUG-23", "AS-CURATED-03", "GO-G26-diff")
 async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -253,7 +253,7 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
     assert all(FACT in prompt for prompt in prompts[first:])
 
 
-@pytest.mark.req("DF-C69", "AS-CURATED-03")
+@pytest.mark.req("DF-C69", "AS-CURATED-03", "HE-O-audit-forget")
 async def test_what_a_person_lets_be_forgotten_leaves_the_prompt_at_once(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = talking()
@@ -288,6 +288,7 @@ async def test_nothing_is_learned_without_the_hooks(tmp_path: Path) -> None:
         assert await memory.entries() == []
 
 
+@pytest.mark.req("GO-AT2")
 async def test_a_question_is_answered_without_a_model_however_often_it_was_asked(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     question = "Where do our test fixtures live?"
@@ -311,7 +312,7 @@ async def test_what_is_said_is_not_quoted_back_because_it_was_learned_before_the
         assert str(await one.send(text)).startswith("The staging database runs on port 5433.")
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "GO-G22")
 async def test_memory_that_can_not_be_read_is_not_shown_as_an_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from ricordo.runtime.stores import open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from ricordo.tokens import estimate_text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C8-topk", "HE-C8-system")]
 
 QUESTION = "Which walnut harvester do we rent for the orchard?"
 NOTE = "what is asked first"
@@ -57,7 +57,7 @@ def loaded(request: RecordedRequest) -> str:
     return prompt[prompt.rindex("<memory note", 0, prompt.index(NOTE)) :].partition("</memory>")[0]
 
 
-@pytest.mark.req("HE-C8-topk")
+@pytest.mark.req("HE-C8-topk", "HE-C1-topic", "HE-C8")
 async def test_of_all_memories_only_the_five_best_for_the_first_message_are_loaded(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     best = "We rent the walnut harvester from Okonkwo for the orchard. " * 3

@@ -109,7 +109,9 @@ async def answer(one: HarnessAgent, text: str, *, streamed: bool) -> str:
         return str(events.result)
 
 
-@pytest.mark.req("AS-OVER-01", "AS-OVER-03", "AS-OVER-06", "AS-BUG-08", "AS-BUG-retry-duplicate", "AS-BUG-07")
+@pytest.mark.req(
+    "AS-OVER-01", "AS-OVER-03", "AS-OVER-06", "AS-BUG-08", "AS-BUG-retry-duplicate", "AS-BUG-07", "HE-C3-kinds"
+)
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_but_a_configuration(
     tmp_path: Path, streamed: bool
@@ -141,7 +143,7 @@ async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_bu
     assert [message.text for message in await transcript(tmp_path)].count("And now?") == 1
 
 
-@pytest.mark.req("AS-OVER-02", "AS-COMPACT-14")
+@pytest.mark.req("AS-OVER-02", "AS-COMPACT-14", "HE-C3-kinds")
 @pytest.mark.parametrize(
     ("truncate", "streamed"), [(None, False), (TruncateArgsConfig(), True)], ids=["whole", "clipped and streamed"]
 )

@@ -17,7 +17,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-topic", "HE-C1-transcript")]
 
 DECIDED = (
     "We decided to rent the walnut harvester for the orchard from Okonkwo each October, because buying one of our own"

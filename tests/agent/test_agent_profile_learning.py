@@ -367,6 +367,7 @@ async def test_what_a_session_taught_the_profile_is_told_to_the_others_only(tmp_
     assert not any("Work:" in text for text in told(second)), "a summary that only repeats facts is told as facts"
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_is_forgotten_or_taken_back_leaves_the_profile_too(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     rules = {"flush": FlushConfig(model="offline")}

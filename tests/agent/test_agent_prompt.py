@@ -41,7 +41,7 @@ from ricordo.workspace.profile import Fact
 if TYPE_CHECKING:
     from ricordo.runtime.assembly import Workspace
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-G26-cache")]
 
 FACT, LATER = "We deploy only from main.", "Tests run at night."
 

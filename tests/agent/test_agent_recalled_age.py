@@ -14,7 +14,7 @@ from ricordo import HarnessAgent, Memory
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C7")]
 
 HARVEST = "We rent the walnut harvester from Okonkwo for the orchard."
 OTHER = "The walnut harvester is green."

@@ -16,7 +16,7 @@ from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tokens import estimate_text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1")]
 
 SAVED, LEARNED = "We deploy only from the heron branch.", "oolong over any coffee"
 WALNUTS = "The walnut harvester is rented from Okonkwo each October, for the whole orchard."

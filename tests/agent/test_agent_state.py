@@ -110,7 +110,7 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
         folder.unlink()
 
 
-@pytest.mark.req("AS-STATE-01", "AS-STATE-02", "AS-COMPACT-10")
+@pytest.mark.req("AS-STATE-01", "AS-STATE-02", "AS-COMPACT-10", "HE-T1")
 async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
     path = place_of(tmp_path) / state_path("main", "s")

@@ -73,7 +73,7 @@ def _backends() -> list[Path]:
     return [path for path in folder.glob("*.py") if re.search(r"^class \w+\((\w+, )*Backend\)", path.read_text(), re.M)]
 
 
-@pytest.mark.req("GO-SWAP")
+@pytest.mark.req("GO-SWAP", "GO-AT5")
 @pytest.mark.parametrize("scheme", PLAIN)
 async def test_the_same_session_with_the_same_tools_runs_on_every_store(tmp_path: Path, scheme: str) -> None:
     root, model = tmp_path / ".ricordo", remembering()
@@ -99,7 +99,7 @@ def agent_session(root: Path) -> str:
     return log.name.removesuffix(".log.jsonl")
 
 
-@pytest.mark.req("AS-LEDGER-03")
+@pytest.mark.req("AS-LEDGER-03", "GO-AT2", "GO-G4", "GO-G22")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_what_a_store_kept_is_in_the_prompt_of_the_next_session(tmp_path: Path, scheme: str) -> None:
     root = tmp_path / ".ricordo"
@@ -136,6 +136,7 @@ async def loaded(root: Path | None, environment: dict[str, str]) -> Settings:
     return await run_sync(Settings.load, root, environment)
 
 
+@pytest.mark.req("GO-SWAP")
 async def test_the_settings_name_the_store_and_an_argument_wins(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     begun(root, tmp_path / "data")
@@ -163,6 +164,7 @@ async def test_a_folder_that_came_with_a_config_can_not_send_memories_elsewhere(
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.req("GO-SWAP")
 async def test_the_default_of_the_process_is_the_store_of_agents_that_name_none(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     set_default_store(f"jsonl:{tmp_path / 'notes'}")
@@ -178,7 +180,7 @@ async def test_the_default_of_the_process_is_the_store_of_agents_that_name_none(
         assert await agent.store.recall("") == []
 
 
-@pytest.mark.req("GO-G22-fallback")
+@pytest.mark.req("GO-G22-fallback", "GO-G3", "GO-G20")
 @pytest.mark.parametrize("error", [ExtraMissing(), StorageFull(), StorageFailed(), PermissionError("no")])
 async def test_a_store_that_can_not_be_opened_is_told_once_and_the_agent_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, error: Exception
@@ -212,6 +214,7 @@ async def test_a_store_that_can_not_be_opened_is_told_once_and_the_agent_goes_on
             pass
 
 
+@pytest.mark.req("GO-SWAP")
 async def test_an_address_of_no_store_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match="names no store"):
         HarnessAgent("offline", workspace=tmp_path, store=" ", scope=SCOPE)
@@ -220,13 +223,14 @@ async def test_an_address_of_no_store_is_refused_before_anything_is_opened(tmp_p
             pass
 
 
+@pytest.mark.req("GO-G3")
 async def test_no_memory_has_no_place(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match="takes no place"):
         async with HarnessAgent("offline", workspace=tmp_path / "r", store="none:./x", scope=SCOPE):
             pass
 
 
-@pytest.mark.req("AS-INDEX-05", "AS-CTX-01")
+@pytest.mark.req("AS-INDEX-05", "AS-CTX-01", "GO-G23", "GO-G3", "GO-G20")
 @pytest.mark.parametrize("given", ["none", "none:"])
 async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_path: Path, given: str) -> None:
     root, model = tmp_path / ".ricordo", ScriptedModel([Say("Hello.")])
@@ -247,7 +251,7 @@ async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_p
     assert memory_files(root) == []
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "GO-G26-cache", "GO-G2")
 async def test_what_somebody_else_saves_is_told_after_the_newest_message(tmp_path: Path) -> None:
     root, where = tmp_path / ".ricordo", f"jsonl:{tmp_path / 'notes'}"
     model = ScriptedModel([Say("One."), Say("Two."), Call("remember", {"content": "Mine."}), Say("3."), Say("4.")])
@@ -266,7 +270,7 @@ async def test_what_somebody_else_saves_is_told_after_the_newest_message(tmp_pat
     assert not any("Mine." in text for text in told)
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "GO-G26-cache")
 async def test_by_refresh_a_store_that_changed_writes_the_prompt_anew(tmp_path: Path) -> None:
     root, where = tmp_path / ".ricordo", f"jsonl:{tmp_path / 'notes'}"
     model = ScriptedModel([Say("One."), Say("Two.")])
@@ -281,6 +285,7 @@ async def test_by_refresh_a_store_that_changed_writes_the_prompt_anew(tmp_path: 
     assert FACT in system(model.requests[1])
 
 
+@pytest.mark.req("GO-G2")
 async def test_an_agent_without_a_model_quotes_its_store(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with HarnessAgent("offline", workspace=root, store="ring:", scope=SCOPE, settings=settings(root)) as agent:
@@ -334,6 +339,7 @@ def holding(error: Exception | None = None) -> list[Held]:
     return found
 
 
+@pytest.mark.req("GO-G22-close")
 @pytest.mark.parametrize("ending", ["end", "error", "cancel"])
 async def test_leaving_the_agent_closes_its_store_however_it_is_left(tmp_path: Path, ending: str) -> None:
     held = holding()
@@ -354,6 +360,7 @@ async def test_leaving_the_agent_closes_its_store_however_it_is_left(tmp_path: P
     assert [entry.content for entry in held[0].written] == [FACT]
 
 
+@pytest.mark.req("GO-G22-close")
 async def test_a_store_that_can_not_be_closed_is_told_and_hides_no_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -364,6 +371,7 @@ async def test_a_store_that_can_not_be_closed_is_told_and_hides_no_error(
     assert [record.getMessage().count("There is no room.") for record in caplog.records] == [1]
 
 
+@pytest.mark.req("GO-G22-close")
 @pytest.mark.parametrize("fails", [False, True])
 async def test_a_folder_that_is_gone_at_the_end_is_told_and_ends_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, fails: bool
@@ -420,7 +428,7 @@ async def test_a_store_that_is_bound_to_somebody_else_is_refused(tmp_path: Path)
         assert agent.store is store
 
 
-@pytest.mark.req("GO-AT5")
+@pytest.mark.req("GO-AT5", "GO-SWAP")
 async def test_one_line_makes_the_preamble_the_whole_file_and_recall_a_search_of_its_text(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     first, second = remembering(), ScriptedModel([Call("recall", {"query": "nadia"}), Say("Nadia does.")])
@@ -456,7 +464,7 @@ def tool_names(model: ScriptedModel) -> list[str]:
     return [tool.name for tool in model.requests[0].tools]
 
 
-@pytest.mark.req("GO-G23", "AS-CTX-01")
+@pytest.mark.req("GO-G23", "AS-CTX-01", "GO-G22", "GO-G4")
 async def test_the_prompt_names_recall_beside_the_last_five_sessions_and_nothing_with_memory_off(
     tmp_path: Path,
 ) -> None:
@@ -512,7 +520,7 @@ class _Least(Backend):
         return _ThreeMethods(self._kept)
 
 
-@pytest.mark.req("GO-G2")
+@pytest.mark.req("GO-G2", "GO-SWAP")
 async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(tmp_path: Path) -> None:
     @asynccontextmanager
     async def least(opening: Opening) -> AsyncIterator[Backend]:
@@ -537,7 +545,7 @@ async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(t
     assert "Nadia owns billing." in updates[0]
 
 
-@pytest.mark.req("GO-G3", "GO-BK-none")
+@pytest.mark.req("GO-G3", "GO-BK-none", "GO-G23")
 async def test_the_default_store_keeps_nothing_and_an_agent_without_memory_runs(tmp_path: Path) -> None:
     async with open_store(scope=SCOPE) as store:
         assert (await store.save(Entry(content=FACT))).content == FACT

@@ -13,6 +13,8 @@ from ricordo.runtime.stores import open_store
 from ricordo.stores import Forgets
 from ricordo.testing import Call, Calls, Say, ScriptedModel
 
+pytestmark = pytest.mark.req("GO-G26-cache")
+
 FACT = "Test fixtures live in tests/data."
 OTHER = "Nadia owns the staging database."
 SCHEMES = ("jsonl", "json", "kv", "markdown", "fulltext", "sessions", "folder")
@@ -45,7 +47,7 @@ async def test_a_store_that_does_not_change_is_read_in_the_first_turn_alone(tmp_
     assert all(FACT in system(request) for request in model.requests)
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "HE-O-audit-forget")
 @pytest.mark.anyio
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_what_somebody_else_forgets_opens_a_new_prompt_and_is_quoted_by_none(tmp_path: Path, scheme: str) -> None:

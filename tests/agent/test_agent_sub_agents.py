@@ -21,7 +21,7 @@ from ricordo.testing import Call, Calls, Held, RecordedRequest, Say, ScriptedMod
 from ricordo.tools import tool
 from spawning import Spawning, result_texts, spawn, summed_up, tool_names
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-G26-subagent")]
 
 WIDE, STEPS = 9_000, 4
 COMPACTION = CompactionConfig(trigger_messages=6, trigger_tokens=0, keep_messages=2)

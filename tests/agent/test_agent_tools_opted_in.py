@@ -177,6 +177,7 @@ async def test_a_store_that_can_not_forget_is_told_once_and_the_agent_runs_witho
     ]
 
 
+@pytest.mark.req("GO-G26-subagent")
 @pytest.mark.anyio
 async def test_a_sub_agent_has_them_only_by_their_names(tmp_path: Path) -> None:
     owns: list[dict[str, object]] = [{}, {"memory_tools": True}, {"tools": ("forget",)}, {"tools": ("memory",)}]

@@ -63,7 +63,7 @@ async def remembered(root: Path, *texts: str) -> list[Entry]:
         return [await memory.remember(text) for text in texts]
 
 
-@pytest.mark.req("DF-C69")
+@pytest.mark.req("DF-C69", "GO-G26-cache")
 async def test_a_turn_is_reminded_of_what_its_message_is_about_after_a_beginning_that_stays_the_same(
     tmp_path: Path,
 ) -> None:
@@ -150,7 +150,7 @@ async def test_a_message_that_holds_the_tag_goes_out_as_it_is_beside_one_block(t
     assert reminder.count("Okonkwo") == 1
 
 
-@pytest.mark.req("DF-C69")
+@pytest.mark.req("DF-C69", "HE-O-audit-forget")
 @pytest.mark.parametrize(("act", "preamble"), [("forget", 0), ("forget", 500), ("correct", 0), ("correct", 500)])
 async def test_what_is_forgotten_or_corrected_in_the_middle_of_a_turn_is_in_no_later_request(
     tmp_path: Path, act: str, preamble: int

@@ -12,7 +12,7 @@ from ricordo import HarnessAgent, Scope
 from ricordo.errors import StorageFull
 from ricordo.testing import Say, ScriptedModel
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C8-async")]
 
 SCOPE = Scope(project="shop")
 DECIDED = "We decided to use {} for module 3."

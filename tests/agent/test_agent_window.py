@@ -67,7 +67,7 @@ def counts(model: ScriptedModel) -> list[int]:
     return [sum(each.role != "system" for each in request.messages) for request in model.requests if request.tools]
 
 
-@pytest.mark.req("AS-COMPACT-14", "AS-EVICT-08", "AS-OVER-02", "AS-COMPACT-15")
+@pytest.mark.req("AS-COMPACT-14", "AS-EVICT-08", "AS-OVER-02", "AS-COMPACT-15", "HE-C3-kinds")
 async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     begun(root, tmp_path / "data")
@@ -114,7 +114,7 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     assert counts(recovering)[-1] < counts(recovering)[-2]
 
 
-@pytest.mark.req("AS-EVICT-08", "AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03", "AS-COMPACT-14")
+@pytest.mark.req("AS-EVICT-08", "AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03", "AS-COMPACT-14", "HE-C3-kinds")
 async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     script = [Call("wide", {"size": 80_000}), Call("wide", {"size": 80_001}), Call("wide", {"size": 300_000})]
@@ -162,7 +162,7 @@ async def test_compaction_keeps_the_numbers_it_was_given_whatever_the_window(tmp
     assert spoken(await transcript(root))[30 + 0][1].startswith("Again 0.")
 
 
-@pytest.mark.req("AS-BUG-32", "AS-COMPACT-10")
+@pytest.mark.req("AS-BUG-32", "AS-COMPACT-10", "HE-C3-kinds")
 async def test_every_compaction_is_told_with_its_numbers(tmp_path: Path) -> None:
     events: list[Event] = []
     model = ScriptedModel([*[Say(LONG * 9)] * 12, Fail(400, overflow=True), Say("Fits.")])
@@ -188,7 +188,7 @@ async def test_every_compaction_is_told_with_its_numbers(tmp_path: Path) -> None
     assert all(event.counts["tokens_after"] < event.counts["tokens_before"] for event in finished)
 
 
-@pytest.mark.req("AS-COMPACT-16", "AS-INDEX-05", "AS-SESS-01")
+@pytest.mark.req("AS-COMPACT-16", "AS-INDEX-05", "AS-SESS-01", "GO-G3")
 async def test_compaction_and_memory_have_switches_of_their_own(tmp_path: Path) -> None:
     config = CompactionConfig(trigger_messages=8, keep_messages=2)
     summary = "## SESSION INTENT\nTalk.\n## SUMMARY\nTalked.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"

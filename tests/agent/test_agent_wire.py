@@ -170,7 +170,7 @@ async def test_a_sliding_window_with_a_pinned_reply_begins_with_the_user(tmp_pat
         assert server.refusals == ()
 
 
-@pytest.mark.req("AS-BUG-08")
+@pytest.mark.req("AS-BUG-08", "GO-DEDUPE")
 @pytest.mark.parametrize("strategy", [Nothing(), SlidingWindow(keep_messages=40)], ids=["nothing", "sliding"])
 async def test_a_refused_request_of_hand_written_strategies_is_made_again_smaller(
     tmp_path: Path, strategy: Nothing | SlidingWindow
@@ -188,6 +188,7 @@ async def test_a_refused_request_of_hand_written_strategies_is_made_again_smalle
                 assert len(one.window) > len(shorter)
 
 
+@pytest.mark.req("GO-DEDUPE")
 async def test_a_strategy_of_one_s_own_can_be_undone(tmp_path: Path) -> None:
     class Newest:
         act: Act = "slide"
@@ -387,7 +388,7 @@ async def test_an_evicted_result_can_be_read_beside_a_program_s_own_read_file(tm
     assert "result 7" in last
 
 
-@pytest.mark.req("AS-BUG-04", "AS-BUG-11")
+@pytest.mark.req("AS-BUG-04", "AS-BUG-11", "HE-C1-transcript")
 async def test_a_shortened_message_names_what_opens_it(tmp_path: Path) -> None:
     giant = "".join(f"paragraph {number} of the long text. " for number in range(3_000))
 

@@ -97,6 +97,7 @@ async def test_an_agent_with_a_root_that_is_none_warns_once_and_goes_on(
     await _chats_without_memory(root, caplog, **({} if given else {"settings": None}))
 
 
+@pytest.mark.req("GO-G22-fallback")
 async def test_an_agent_on_a_disk_that_takes_no_root_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     await _chats_without_memory(tmp_path / ".ricordo", caplog, disk=FailingDisk(1, errno.ENOSPC))
 
@@ -120,6 +121,7 @@ async def test_an_error_in_the_block_of_an_agent_comes_out_as_it_is(tmp_path: Pa
             raise StorageFull("mine")
 
 
+@pytest.mark.req("GO-G22-fallback")
 @pytest.mark.parametrize("damage", [_a_damaged_marker, _a_damaged_key])
 async def test_where_memory_is_required_a_root_that_is_none_is_raised(
     tmp_path: Path, damage: Callable[[Path], None]
@@ -131,6 +133,7 @@ async def test_where_memory_is_required_a_root_that_is_none_is_raised(
             pass
 
 
+@pytest.mark.req("GO-G3")
 async def test_an_agent_without_model_and_memory_says_that_nothing_is_kept(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     _a_damaged_key(root)
@@ -141,6 +144,7 @@ async def test_an_agent_without_model_and_memory_says_that_nothing_is_kept(tmp_p
         assert str(await one.send("Where is the treasure?")) == "Not in memory."
 
 
+@pytest.mark.req("GO-G22-fallback", "GO-I9")
 async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from ricordo.workspace.entry_codec import render_entry
 from ricordo.workspace.layout import MEMORY, TOMBSTONES
 from ricordo.workspace.ledger import append_entries, read_memory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 
 KEY = bytes(32)
 TOPIC = "workspace/memory/topics/shop.md"

@@ -90,6 +90,7 @@ async def test_memory_that_a_person_wrote_over_its_bounds_is_told_and_is_no_fail
     assert (await checked(root, settings=settings))["curated"].count == 0
 
 
+@pytest.mark.req("HE-C1b")
 async def test_a_link_to_a_topic_that_is_not_there_is_a_failure_that_names_it(root: Path) -> None:
     put(root, "MEMORY.md", "# Memory\n\nSee [shop](memory/topics/shop.md) and [two](memory/topics/a%20b.md).\n")
     put(root, "memory/topics/a b.md", "- The till is red.\n")
@@ -98,6 +99,7 @@ async def test_a_link_to_a_topic_that_is_not_there_is_a_failure_that_names_it(ro
     assert topics.detail.endswith("memory/topics/shop.md")
 
 
+@pytest.mark.req("HE-C1b")
 async def test_a_topic_that_a_person_removed_is_told_until_consolidation_has_listed_what_there_is(root: Path) -> None:
     await consolidated(root)
     put(root, "MEMORY.md", curated(root) + "\n## Topics\n\n1. [Shop](memory/topics/shop.md): till\n")

@@ -32,7 +32,7 @@ from ricordo.workspace.profile import FactSource
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 
 KEY = bytes(32)
 REDACTOR = Redactor(KEY)

@@ -20,7 +20,7 @@ from ricordo.workspace.entry_codec import prompt_lines
 from ricordo.workspace.layout import MEMORY, TOPICS
 from ricordo.workspace.ledger import append_entries, read_memory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 
 KEY = bytes(32)
 DAY = date(2026, 11, 21)
@@ -106,6 +106,7 @@ async def test_what_is_taken_back_leaves_curated_memory_and_no_later_run_brings_
     assert (await room.run()).skipped == NOTHING_NEW
 
 
+@pytest.mark.req("HE-O-conflict")
 async def test_what_it_had_replaced_holds_again_as_curated_memory_had_it() -> None:
     room = Room()
     await room.save(OLD, "We use MySQL for the orders!", kind="decision")
@@ -157,6 +158,7 @@ async def test_another_entry_that_says_the_same_takes_its_place_in_curated_memor
     assert await room.state() == before
 
 
+@pytest.mark.req("HE-C1b", "HE-O-audit-forget")
 async def test_it_leaves_its_topic_which_goes_when_nothing_else_is_in_it() -> None:
     room = Room(ConsolidationConfig(max_lines=8))
     entries = [await room.save(f"Porto fact {number} is about harbour {number}.") for number in range(6)]

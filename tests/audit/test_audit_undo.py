@@ -249,6 +249,7 @@ async def test_a_bullet_that_was_written_by_hand_can_be_forgotten_and_brought_ba
     assert await room.state() == before
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_a_forget_cuts_the_right_lines_although_others_forget_at_the_same_time() -> None:
     inner = InMemoryFiles()
     theirs = Room(inner)
@@ -265,6 +266,7 @@ async def test_a_forget_cuts_the_right_lines_although_others_forget_at_the_same_
     assert before == [saved[0].content]
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_forgetting_what_another_has_forgotten_meanwhile_is_not_found() -> None:
     room = Room()
     [entry] = await room.save("One.")

@@ -43,7 +43,7 @@ def shown(count: int, *, days: int = 0) -> bytes:
     return b"".join(json.dumps({"at": each.isoformat(), "act": "shown", "ids": ["a"]}).encode() + b"\n" for each in at)
 
 
-@pytest.mark.req("CC-HALFLIFE")
+@pytest.mark.req("CC-HALFLIFE", "HE-C7")
 @pytest.mark.parametrize(
     ("kind", "days"), [("user", 365), ("feedback", 180), ("reference", 120), ("project", 45)]
 )  # fmt: skip

@@ -19,6 +19,7 @@ def _prompts(server: LoopbackServer) -> list[str]:
     return ["\n".join(each.text for each in request.messages[:1]) for request in server.requests if request.tools]
 
 
+@pytest.mark.req("GO-AT2")
 @pytest.mark.parametrize("scheme", ["markdown", "sessions", "layered"])
 def test_what_a_chat_was_taught_the_next_one_has_in_its_prompt_and_answers_without_a_tool(
     scheme: str, monkeypatch: pytest.MonkeyPatch
@@ -47,6 +48,7 @@ def _taught(*contents: str) -> list[ScriptItem]:
     return [*(Call("remember", {"content": content, "tags": ["layout"]}) for content in contents), Say("Kept.")]
 
 
+@pytest.mark.req("GO-SWAP")
 @pytest.mark.parametrize("scheme", ["jsonl", "sessions"])
 def test_the_memory_of_a_chat_is_that_of_its_store(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RICORDO_STORE", f"{scheme}:kept")
@@ -73,6 +75,7 @@ def test_the_memory_of_a_chat_is_that_of_its_store(scheme: str, monkeypatch: pyt
         assert failed.err.startswith("ricordo: ")
 
 
+@pytest.mark.req("GO-G3", "GO-G23")
 def test_a_chat_whose_memory_is_off_says_that_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", GOLDEN)
     monkeypatch.setenv("RICORDO_STORE", "none")

@@ -300,6 +300,7 @@ def _listed(*filters: str) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.req("HE-O-audit-list", "HE-O-audit-forget")
 def test_a_chat_shows_searches_forgets_and_takes_back_as_the_command_line_does() -> None:
     saved = ricordo("remember", "We deploy only from main.", "--json").document["entry"]["id"]
     done = _chat(f"/memory show {saved}", "/memory search which branch do we deploy from?", "/session list")

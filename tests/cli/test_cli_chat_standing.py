@@ -232,6 +232,7 @@ def test_the_todos_of_the_agent_are_shown_in_their_order(monkeypatch: pytest.Mon
     assert _chat("/todos").out.splitlines()[0] == "1 of 3 todos done"
 
 
+@pytest.mark.req("HE-C3-task")
 def test_tasks_are_those_of_the_session_and_the_dreams_of_the_root() -> None:
     _root()
     _keep(MONDAY, _task(1, "Read all logs", result="Nothing in them."))

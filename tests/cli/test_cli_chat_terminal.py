@@ -338,6 +338,7 @@ def test_forgetting_asks_first_and_the_next_request_no_longer_shows_it(monkeypat
     assert ["The launch is in May." in prompt for prompt in prompts] == [True, False, True]
 
 
+@pytest.mark.req("GO-G26-diff")
 def test_a_file_is_written_only_after_a_yes_to_its_change(monkeypatch: pytest.MonkeyPatch) -> None:
     write = Call("write_file", {"path": "notes.txt", "content": "Deploy from main.\n"})
     script: list[ScriptItem] = [write, Say("Too bad."), write, Say("It is there.")]
@@ -551,6 +552,7 @@ def test_lines_can_be_called_back_and_are_written_nowhere(home: Path) -> None:
     assert kept == []
 
 
+@pytest.mark.req("HE-C8-async")
 def test_ctrl_c_at_the_end_leaves_the_learning_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from main.")
     # as long as somebody else works on a job, the end waits for it, with a model up to ten seconds
@@ -576,6 +578,7 @@ async def _begin_a_job(path: Path) -> None:
     await inbox.close()
 
 
+@pytest.mark.req("GO-AT4")
 @pytest.mark.parametrize("store", ["sessions:.harness", "markdown:.harness"])
 def test_what_a_person_edits_between_two_chats_is_what_the_second_one_knows(
     store: str, monkeypatch: pytest.MonkeyPatch

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from command_line import ricordo
 
 
+@pytest.mark.req("HE-T1")
 def test_a_memory_is_erased_only_with_a_yes_and_can_not_be_brought_back() -> None:
     saved = ricordo("remember", "The vault opens with Xanthippe.", "--json").document
     ricordo("remember", "We deploy only from main.")

@@ -135,6 +135,7 @@ def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     assert "4,200 tokens are reserved for requests that have not ended" in ricordo("spending").out
 
 
+@pytest.mark.req("HE-O-retention")
 def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None:
     (place_of(ROOT) / "workspace" / "memory").mkdir(parents=True)
     ledger = place_of(ROOT) / "workspace" / "memory" / "2020-02-03.md"

@@ -76,11 +76,13 @@ def test_a_kind_is_a_word(kind: str) -> None:
     assert list(Path.cwd().iterdir()) == []
 
 
+@pytest.mark.req("HE-MEM-01")
 @pytest.mark.parametrize("kind", ["code-style", "Gewohnheit", "決定", "v2"])
 def test_a_kind_may_be_any_word(kind: str) -> None:
     assert _remember("Pears.", "--kind", kind)["entry"]["kind"] == kind
 
 
+@pytest.mark.req("HE-MEM-01")
 def test_recall_passes_its_filters_on() -> None:
     _remember("Pears are ordered on Mondays.", "--kind", "decision", "--tag", "fruit")
     _remember("Pears are sold by weight.")
@@ -100,6 +102,7 @@ def test_an_answer_is_quoted_and_what_was_never_said_is_not_in_memory() -> None:
     assert (unknown.code, unknown.out) == (0, "not in memory\n")
 
 
+@pytest.mark.req("HE-O-audit-list")
 def test_the_list_can_be_filtered_by_id_kind_age_scope_source_and_tag() -> None:
     ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
     decision = _remember("We use uv.", "--kind", "decision", "--tag", "tooling")
@@ -119,6 +122,7 @@ def test_the_list_can_be_filtered_by_id_kind_age_scope_source_and_tag() -> None:
     assert _contents("--limit", "1") == everything[:1]
 
 
+@pytest.mark.req("HE-O-audit-list")
 def test_a_row_of_the_list_has_id_kind_source_and_scope() -> None:
     saved = _remember("We use uv.", "--kind", "decision", "--project", "shop", "--user", "me")
     row = ricordo("memory", "list").out.splitlines()[0].split()
@@ -126,6 +130,7 @@ def test_a_row_of_the_list_has_id_kind_source_and_scope() -> None:
     assert row[-3:] == ["user", "user=me", "project=shop"]
 
 
+@pytest.mark.req("HE-C1-transcript")
 def test_a_learned_memory_shows_the_line_of_the_conversation_that_it_rests_on() -> None:
     ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
     learned = next(
@@ -194,6 +199,7 @@ def test_everything_is_searched_and_sessions_only_where_asked() -> None:
     assert ricordo("session", "search", "staging database").out.startswith("1. The staging database runs on port 5433")
 
 
+@pytest.mark.req("HE-C1-transcript")
 def test_a_session_is_shown_with_the_line_of_each_message() -> None:
     ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
     shown = ricordo("session", "show", "mon").out
@@ -253,12 +259,14 @@ def test_without_a_command_a_job_that_failed_for_good_is_told_with_the_way_to_lo
     assert "flush s1: StorageFull" in ricordo().out
 
 
+@pytest.mark.req("HE-O-audit-list")
 def test_control_sequences_in_memory_do_not_reach_the_terminal() -> None:
     _remember("Beware of \x1b[31mred\x1b[0m and \x07 bells \u202e.")
     shown = [ricordo("recall", "beware"), ricordo("memory", "list"), ricordo("ask", "What is to beware of?")]
     assert all("red" in done.out and not set("\x1b\x07\u202e") & set(done.out) for done in shown)
 
 
+@pytest.mark.req("HE-O-audit-list")
 @pytest.mark.parametrize("moment", ["never", "2026-13-01", "yesterday or so", "7", "99999999999999d"])
 def test_a_time_that_can_not_be_read_is_a_wrong_use(moment: str) -> None:
     _remember("We use uv.")
@@ -267,6 +275,7 @@ def test_a_time_that_can_not_be_read_is_a_wrong_use(moment: str) -> None:
     assert "is no time" in done.err
 
 
+@pytest.mark.req("HE-O-audit-list")
 @pytest.mark.parametrize("day", ["yesterday", "2 weeks ago", "last monday", "2020-01-01"])
 def test_a_day_may_be_given_in_words(day: str) -> None:
     _remember("We use uv.")
@@ -274,6 +283,7 @@ def test_a_day_may_be_given_in_words(day: str) -> None:
     assert ricordo("recall", "uv", "--until", day, "--json").document["hits"] == []
 
 
+@pytest.mark.req("HE-O-audit-list")
 def test_a_day_in_words_begins_at_midnight() -> None:
     begins = moment("yesterday")
     assert (begins.hour, begins.minute, begins.tzinfo is not None) == (0, 0, True)
@@ -302,6 +312,7 @@ def test_the_history_says_which_files_are_in_the_users_own_root() -> None:
     assert "so it is" in own[0]
 
 
+@pytest.mark.req("HE-O-audit-list")
 def test_a_scope_that_is_none_is_a_wrong_use() -> None:
     _remember("We use uv.")
     done = ricordo("memory", "list", "--scope", "bla")
@@ -309,6 +320,7 @@ def test_a_scope_that_is_none_is_a_wrong_use() -> None:
     assert ricordo("memory", "list", "--scope", "user=nobody").out == "No memory matches.\n"
 
 
+@pytest.mark.req("HE-O-audit-list")
 def test_the_list_ends_with_an_ending_that_names_its_first_memory() -> None:
     for number in range(3):
         _remember(f"Thought {number}.")

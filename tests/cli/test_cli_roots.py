@@ -65,6 +65,7 @@ def test_from_anywhere_below_a_project_its_root_is_found(monkeypatch: pytest.Mon
     assert list(Path.cwd().iterdir()) == []
 
 
+@pytest.mark.req("GO-PRIV")
 def test_a_new_root_lies_at_the_top_of_the_work_tree_and_belongs_to_the_project_named_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -99,6 +100,7 @@ def test_the_environment_names_the_root_where_no_option_does(tmp_path: Path, mon
     assert _saved_in(ricordo("remember", "A.", "--json")) == str(tmp_path / "named")
 
 
+@pytest.mark.req("HE-C5-project")
 def test_the_root_of_another_project_is_refused(tmp_path: Path) -> None:
     ricordo("remember", "A.", "--root", tmp_path / "root", "--project", "shop")
     done = ricordo("recall", "A", "--root", tmp_path / "root", "--project", "bank")
@@ -106,6 +108,7 @@ def test_the_root_of_another_project_is_refused(tmp_path: Path) -> None:
     assert done.err.startswith("ricordo: This root belongs to project=shop")
 
 
+@pytest.mark.req("HE-C5-project", "HE-C5-user")
 def test_two_projects_do_not_see_each_other_but_both_see_what_holds_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     base = Path.cwd()
     for name in ("shop", "bank"):
@@ -119,12 +122,13 @@ def test_two_projects_do_not_see_each_other_but_both_see_what_holds_everywhere(m
     assert sorted(found) == ["Pears are only for the shop.", "Pears ripen in a bag."]
 
 
+@pytest.mark.req("HE-C5-required")
 def test_what_holds_everywhere_needs_a_reason() -> None:
     assert ricordo("remember", "A.", "--everywhere").code == 2
     assert list(Path.cwd().iterdir()) == []
 
 
-@pytest.mark.req("GO-PRIV", "GO-AT7")
+@pytest.mark.req("GO-PRIV", "GO-AT7", "GO-D13")
 def test_git_sees_nothing_of_a_new_root_until_a_person_confirms_that_it_may() -> None:
     _git("init", "-q", ".")
     ricordo("ingest", chat(Path("chat.jsonl")), "--shared")

@@ -24,6 +24,8 @@ from ricordo.tasks import FileTasks, Progress, Report, Task, TaskPace, TaskRunne
 from ricordo.tasks.codec import TaskDocument, decode, encode
 from ricordo.workspace.layout import ROOT_TASKS, tasks_path
 
+pytestmark = pytest.mark.req("HE-C3-task")
+
 ROOT = Path(".ricordo")
 PLACE = place_of(ROOT)
 MONDAY, TUESDAY = tasks_path("main", "monday"), tasks_path("main", "tuesday")

@@ -136,6 +136,7 @@ def test_a_root_from_before_the_list_needs_one_command_and_keeps_what_it_forgot_
     assert ricordo("memory", "list", "--root", tmp_path / "moved").code == 0
 
 
+@pytest.mark.req("GO-PRIV")
 def test_a_root_whose_key_git_tracks_is_not_trusted_until_git_leaves_it_alone() -> None:
     ricordo("remember", "The door is red.")
     root = Path(".ricordo")

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ class Jumping:
         return date(2026, 11, 21)
 
 
+@pytest.mark.req("GO-I12")
 @given(st.lists(st.datetimes(datetime(1971, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC)), min_size=2))
 def test_ids_strictly_increase_whatever_the_clock_does(times: list[datetime]) -> None:
     """A clock that stands still or runs backwards reorders nothing."""

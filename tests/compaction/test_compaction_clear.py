@@ -49,7 +49,7 @@ def changed(before: tuple[Message, ...], found: Reduction) -> list[int]:
     return [at for at, (old, new) in enumerate(zip(before, found.messages, strict=True)) if old != new]
 
 
-@pytest.mark.req("CC-CLEAR", "AS-BUG-11")
+@pytest.mark.req("CC-CLEAR", "AS-BUG-11", "HE-C3-kinds")
 async def test_all_but_the_five_newest_results_become_handles_that_bring_them_back_exactly() -> None:
     # what is never cleared does not count as one of the five
     excluded = (call("m", name="memory_get"), result("m", output(9)), call("e"), result("e", output(10), is_error=True))

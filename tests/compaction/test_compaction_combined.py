@@ -25,7 +25,7 @@ from ricordo.messages.jsontext import dumps
 from ricordo.models import Reply
 from scripted_summaries import SUMMARY, Scripted, both, earlier, ids, noted, sections, talk
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 
 
 @pytest.mark.req("AS-COMPACT-13", "AS-COMPACT-05")

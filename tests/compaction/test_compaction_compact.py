@@ -86,7 +86,7 @@ async def test_eighty_thousand_tokens_compact_also_with_few_messages_and_two_zer
     assert (await compacted(talk(500), never, overhead=10**7, limit=32_000)).report.status == "skipped"
 
 
-@pytest.mark.req("AS-COMPACT-03")
+@pytest.mark.req("AS-COMPACT-03", "GO-G28")
 async def test_the_last_twenty_messages_stay_as_they_were_and_more_only_for_a_group() -> None:
     messages = tuple(replace(message, metadata={"n": at}) for at, message in enumerate(talk(60)))
     found = await compacted(messages)
@@ -130,7 +130,7 @@ async def test_a_single_long_loop_of_tools_is_cut_between_complete_groups() -> N
     assert "Find the failing test and fix it." in found.messages[0].text
 
 
-@pytest.mark.req("AS-COMPACT-08")
+@pytest.mark.req("AS-COMPACT-08", "GO-G28")
 async def test_a_call_that_still_waits_is_never_summed_up() -> None:
     messages = tuple(with_ids([*talk(55), call("a", "b"), result("a", "one")], session="s1"))
     found = await compacted(messages, CompactionConfig(keep_messages=1))

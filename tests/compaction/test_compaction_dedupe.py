@@ -9,7 +9,7 @@ from ricordo.compaction import ClearResults, ClearResultsConfig, DedupeReads, De
 from ricordo.compaction.results import restored
 from ricordo.messages import Message, with_ids
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-DEDUPE")]
 
 ANY = DedupeReadsConfig(min_tokens=1)
 PAGE = "".join(f"{line} of the file, which is long\n" for line in range(40))

@@ -45,7 +45,7 @@ def ids(messages: tuple[Message, ...]) -> list[str]:
     return [message.id for message in messages]
 
 
-@pytest.mark.req("AS-COMPACT-08")
+@pytest.mark.req("AS-COMPACT-08", "GO-G28")
 async def test_the_oldest_groups_go_whole_until_the_rest_fits_and_a_notice_says_where_they_are() -> None:
     before = work(10)
     target = size(before) // 2
@@ -155,7 +155,7 @@ async def test_nothing_goes_when_the_notice_would_take_more_than_it_makes_room_f
     assert "are left, more than the 12 that fit" in found.report.note
 
 
-@pytest.mark.req("AS-COMPACT-08")
+@pytest.mark.req("AS-COMPACT-08", "GO-G28")
 async def test_a_pending_call_and_an_empty_conversation_are_left_alone() -> None:
     before = (*work(3), *with_ids([call("open", text=WORDS), said(WORDS)], session="s2"))
     found = await dropped(before, 1)
@@ -169,6 +169,7 @@ async def slid(messages: tuple[Message, ...], *, keep_messages: int = 6, keep_to
     return await strategy.reduce(Window(messages=messages))
 
 
+@pytest.mark.req("GO-DEDUPE", "GO-G28")
 async def test_the_last_messages_stay_in_whole_groups_with_the_request_they_belong_to() -> None:
     before = work(10)
     for keep, kept in ((6, 6), (5, 6), (1, 3)):
@@ -182,6 +183,7 @@ async def test_the_last_messages_stay_in_whole_groups_with_the_request_they_belo
     assert (await slid(talk, keep_messages=2)).messages == talk[-2:]
 
 
+@pytest.mark.req("GO-DEDUPE")
 async def test_a_window_can_slide_by_tokens() -> None:
     before = work(10)
     found = await slid(before, keep_tokens=size(before[-6:]))
@@ -190,6 +192,7 @@ async def test_a_window_can_slide_by_tokens() -> None:
     assert ids(fewer.messages) == [*ids(before[:2]), *ids(before[-3:])]
 
 
+@pytest.mark.req("GO-DEDUPE")
 async def test_a_window_no_longer_than_what_stays_is_handed_back_as_it_came() -> None:
     before = work(2)
     found = await slid(before, keep_messages=len(before))
@@ -198,6 +201,7 @@ async def test_a_window_no_longer_than_what_stays_is_handed_back_as_it_came() ->
     assert (await slid(())).messages == ()
 
 
+@pytest.mark.req("GO-DEDUPE")
 @pytest.mark.parametrize("sizes", [{"keep_messages": 0}, {"keep_messages": True}, {"keep_tokens": -1}])
 async def test_a_window_of_no_size_is_refused(sizes: dict[str, int]) -> None:
     with pytest.raises(InvalidSetting, match="is a whole number of at least"):

@@ -12,7 +12,7 @@ from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.flush.types import Finding
 from ricordo.messages import Message, Text, mark_of, marked, pinned, with_ids
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 
 BODY = "## SESSION INTENT\nPort the shop.\n## SUMMARY\nDone.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
 LESSON = Finding(content="The shop runs on PostgreSQL.", kind="fact", confidence=0.9, message_ids=("m1",), quote="own")

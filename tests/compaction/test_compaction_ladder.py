@@ -67,7 +67,7 @@ def tokens(messages: Sequence[Message]) -> int:
     return sum(measured(messages, 1.0))
 
 
-@pytest.mark.req("AS-TRUNC-04", "AS-BUG-10", "AS-BUG-32")
+@pytest.mark.req("AS-TRUNC-04", "AS-BUG-10", "AS-BUG-32", "HE-C3-kinds")
 async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports() -> None:
     steps = [Step(act="truncate", keep=8), Step(act="compact", keep=4), Step(act="drop", keep=3)]
     left, reports = await descend(window(), steps)

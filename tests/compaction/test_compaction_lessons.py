@@ -16,6 +16,8 @@ from ricordo.flush.types import Finding
 from ricordo.messages import JsonValue, Message, marked
 from ricordo.messages.jsontext import dumps
 
+pytestmark = pytest.mark.req("HE-C4")
+
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TALK = (
     replace(said("We deploy\nonly from main.  Port 8443 it is.", id="user-000001"), time=NOON),
@@ -88,6 +90,7 @@ def test_nothing_to_learn_and_an_answer_that_can_not_be_used_are_different() -> 
         assert lessons_in(malformed, TALK) is None
 
 
+@pytest.mark.req("HE-C4-lessons")
 def test_an_unknown_kind_is_a_fact_a_repeated_note_one_and_many_are_too_many() -> None:
     found = lessons_in([note(kind="session-summary"), note("THE TEAM deploys only from main.", kind="goal")], TALK)
     assert found is not None

@@ -8,7 +8,7 @@ from ricordo.messages.jsontext import dumps
 from ricordo.testing import Say
 from scripted_summaries import SUMMARY, both, ids, noted, talk
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 
 
 @pytest.fixture(scope="module", autouse=True)

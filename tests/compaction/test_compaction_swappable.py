@@ -22,7 +22,7 @@ from ricordo.compaction.ladder import descend
 from ricordo.errors import StorageFailed
 from ricordo.messages import Message, mark_of, with_ids
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-DEDUPE")]
 
 PAGE = "".join(f"{line} of the secret file, which is long\n" for line in range(80))
 

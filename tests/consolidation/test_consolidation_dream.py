@@ -152,7 +152,7 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
     assert (await root.files.read(MEMORY)).data == after
 
 
-@pytest.mark.req("HE-C3-phases")
+@pytest.mark.req("HE-C3-phases", "HE-C3")
 async def test_the_four_phases_of_a_dream_are_reported_in_their_order_with_what_they_changed() -> None:
     root = Root()
     await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
@@ -164,6 +164,7 @@ async def test_the_four_phases_of_a_dream_are_reported_in_their_order_with_what_
     assert (told["prune"].counts["files"], told["prune"].counts["removed"]) == (1, 2)
 
 
+@pytest.mark.req("HE-C3-guard", "HE-C3")
 async def test_lines_of_people_and_pinned_ones_stay_in_a_dream() -> None:
     root = Root()
     pinned = root.entry("We deploy only from main.", pinned=True)
@@ -179,7 +180,7 @@ async def test_lines_of_people_and_pinned_ones_stay_in_a_dream() -> None:
     assert b"from main only" not in after
 
 
-@pytest.mark.req("CC-DREAMCOPY", "AS-CURATED-01")
+@pytest.mark.req("CC-DREAMCOPY", "AS-CURATED-01", "HE-C3-guard", "HE-C3")
 async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whole() -> None:
     root = Root()
     old, new = (
@@ -208,7 +209,7 @@ async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whol
     }
 
 
-@pytest.mark.req("CC-DREAMCOPY")
+@pytest.mark.req("CC-DREAMCOPY", "HE-C3-guard")
 async def test_what_is_approved_is_what_was_proposed_and_nothing_else() -> None:
     asked = 0
 
@@ -239,7 +240,7 @@ async def test_what_is_approved_is_what_was_proposed_and_nothing_else() -> None:
 MERGED = "Marta is allergic to peanuts, an allergy that makes Marta itch."
 
 
-@pytest.mark.req("HE-C3-guard")
+@pytest.mark.req("HE-C3-guard", "HE-C3")
 async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_thirty_days_it_comes_back() -> None:
     root = Root()
     entries = [root.entry(f"Locker {number} is for the boots of team {number * 7}.") for number in range(60)]
@@ -279,7 +280,7 @@ def test_the_share_that_may_be_retired_grows_with_memory() -> None:
     assert len(settled.retired) == 30
 
 
-@pytest.mark.req("CC-GATES")
+@pytest.mark.req("CC-GATES", "HE-C3-task")
 async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five_other_sessions() -> None:
     root = Root()
     await root.sessions("a", "b", "c", "d")
@@ -343,6 +344,7 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
         assert await root.files.info(LEASE)
 
 
+@pytest.mark.req("HE-C3-idle")
 async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
     root = Root()
     async with lease(root.files, root.clock, heartbeat=0.01) as is_ours:
@@ -422,7 +424,7 @@ async def in_no_turn(work: object) -> None:
     await work()  # type: ignore[operator]
 
 
-@pytest.mark.req("AS-CONS-06")
+@pytest.mark.req("AS-CONS-06", "HE-C3-idle")
 async def test_within_a_turn_nobody_waits_for_it() -> None:
     turns = TurnsAtWork()
     with anyio.fail_after(5), turns.turn("s"):
@@ -436,7 +438,7 @@ async def test_within_a_turn_nobody_waits_for_it() -> None:
     assert turns_in("/other/root") is not mine
 
 
-@pytest.mark.req("AS-BUG-16")
+@pytest.mark.req("AS-BUG-16", "HE-C3-guard", "HE-C3-phases")
 async def test_a_run_is_cut_off_in_each_phase_and_the_next_one_does_all_of_it() -> None:
     for phase in ALL:
         root = Root()

@@ -155,7 +155,7 @@ def answer(
 NOTHING = answer()
 
 
-@pytest.mark.req("AS-CONS-02", "AS-CURATED-01")
+@pytest.mark.req("AS-CONS-02", "AS-CURATED-01", "HE-C3")
 async def test_two_lines_of_the_ledger_that_say_the_same_become_one_in_curated_memory() -> None:
     root = Root()
     left, right = [await root.note(text) for text in TWICE]
@@ -336,7 +336,7 @@ async def test_a_line_that_says_more_less_or_other_than_its_parents_is_refused(l
     assert await root.lines() == [f"- {text}" for text in reversed(TWICE)]
 
 
-@pytest.mark.req("AS-BUG-15")
+@pytest.mark.req("AS-BUG-15", "HE-C3-guard")
 async def test_lines_of_people_stay_to_the_byte_whatever_a_model_proposes() -> None:
     root = Root(NOTHING)
     saved = await root.note("Marta is allergic to peanuts.", by="user", confidence=1.0)
@@ -362,6 +362,7 @@ async def test_lines_of_people_stay_to_the_byte_whatever_a_model_proposes() -> N
     assert all(line in after for line in before)
 
 
+@pytest.mark.req("HE-C3-guard")
 async def test_one_run_retires_at_most_twenty_and_marks_them_in_the_ledger_until_it_is_undone() -> None:
     root = Root(NOTHING)
     names = [
@@ -404,6 +405,7 @@ async def test_the_model_breaks_ties_between_lines_of_one_subject_and_no_other()
     assert (entries[coffee.id].state, dict(entries[coffee.id].extra)["successor"]) == ("superseded", tea.id)
 
 
+@pytest.mark.req("HE-C3", "HE-O-conflict")
 async def test_an_older_line_never_takes_the_place_of_a_newer_one() -> None:
     root = Root()
     coffee = await root.note("Marta drinks coffee in the morning.", kind="preference")

@@ -59,6 +59,7 @@ def memories(draw: st.DrawFn) -> list[Entry]:
     return found
 
 
+@pytest.mark.req("HE-C3")
 @given(known=memories())
 def test_no_memory_that_says_the_same_or_is_set_aside_is_missed(known: Sequence[Entry]) -> None:
     *held, new = known

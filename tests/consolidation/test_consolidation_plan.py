@@ -87,7 +87,7 @@ HAND = st.lists(
 ).map(lambda lines: "\n".join(lines).encode("utf-8", "replace"))
 
 
-@pytest.mark.req("AS-CONS-04")
+@pytest.mark.req("AS-CONS-04", "HE-C1b", "HE-C1-index")
 @given(entries=ENTRIES, hand=HAND, config=st.sampled_from([CONFIG, SMALL]))
 def test_whatever_is_said_a_run_has_no_faults_and_a_second_one_nothing_to_do(
     entries: list[Entry], hand: bytes, config: ConsolidationConfig
@@ -104,6 +104,7 @@ def test_whatever_is_said_a_run_has_no_faults_and_a_second_one_nothing_to_do(
     assert propose(Material(documents=after, ledgers=marked, fresh=read_again), config).documents == {}
 
 
+@pytest.mark.req("HE-C3-guard")
 @given(entries=ENTRIES, hand=HAND)
 def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand: bytes) -> None:
     after = iter(
@@ -112,7 +113,7 @@ def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand
     assert all(line in after for line in hand.split(b"\n") if line.strip())
 
 
-@pytest.mark.req("AS-CONS-03")
+@pytest.mark.req("AS-CONS-03", "HE-C1-index", "HE-C1b", "HE-C2")
 @given(entries=ENTRIES)
 def test_no_bound_of_curated_memory_is_exceeded_and_no_entry_gets_lost(entries: list[Entry]) -> None:
     made = propose(material(*entries), SMALL)
@@ -136,6 +137,7 @@ def test_the_order_of_the_ledgers_changes_nothing(entries: list[Entry], seed: ob
     assert (one.kept, one.merged, one.superseded, one.left) == (other.kept, other.merged, other.superseded, other.left)
 
 
+@pytest.mark.req("HE-C1b", "HE-C1-topic")
 @given(entries=ENTRIES)
 def test_topics_and_the_lines_that_list_them_agree(entries: list[Entry]) -> None:
     after = documents(propose(material(*entries), SMALL))
@@ -157,7 +159,7 @@ def test_curated_entries_read_back_as_they_were_said(entries: list[Entry]) -> No
             )
 
 
-@pytest.mark.req("AS-CONS-03")
+@pytest.mark.req("AS-CONS-03", "HE-C1-topic", "HE-C2")
 def test_the_most_useful_stand_first_and_the_rest_goes_to_topics() -> None:
     saved = [entry(number, f"Rule {number} of the house is kept.", "convention", "user") for number in range(5)]
     facts = [entry(10 + number, f"Ana told story number {number} about Porto.", confidence=0.9) for number in range(40)]
@@ -170,7 +172,7 @@ def test_the_most_useful_stand_first_and_the_rest_goes_to_topics() -> None:
 
 
 @pytest.mark.parametrize("kind", ["preference", "convention", "decision", "goal", "lesson", "fact", "other kind"])
-@pytest.mark.req("HE-C2", "HE-T2")
+@pytest.mark.req("HE-C2", "HE-T2", "HE-C1-topic", "HE-C1b")
 def test_a_short_memory_stands_in_the_index_and_a_longer_one_of_the_same_kind_in_a_topic_with_a_pointer(
     kind: str,
 ) -> None:
@@ -184,6 +186,7 @@ def test_a_short_memory_stands_in_the_index_and_a_longer_one_of_the_same_kind_in
     assert max(map(len, prompt_lines(after[MEMORY]))) < 160
 
 
+@pytest.mark.req("HE-C2")
 def test_a_curated_line_that_grew_too_long_moves_to_a_topic_and_a_pinned_one_or_a_person_s_stays() -> None:
     grown, pinned = entry(1, "a" * 200, by="user"), entry(2, "b" * 200, by="user", pinned=True)
     memory = f"# Memory\n\n## Facts\n\n{render_entry(grown)}{render_entry(pinned)}- {'c' * 200}\n".encode()
@@ -194,6 +197,7 @@ def test_a_curated_line_that_grew_too_long_moves_to_a_topic_and_a_pinned_one_or_
     assert [found.entry.id for found in parse_entries(after[topic], topic)] == [grown.id]
 
 
+@pytest.mark.req("HE-C2")
 def test_how_long_a_line_of_the_index_may_be_is_a_setting() -> None:
     entries = [entry(number, letter * 40, by="user") for number, letter in enumerate("ab")]
     assert list(documents(propose(material(*entries), ConsolidationConfig(index_characters=40)))) == [MEMORY]
@@ -257,7 +261,7 @@ def test_an_event_a_turn_that_comes_round_and_what_holds_for_good_are_curated(la
     assert propose(material(fact), CONFIG).kept == (fact.id,)
 
 
-@pytest.mark.req("AS-CONS-02")
+@pytest.mark.req("AS-CONS-02", "HE-C3")
 def test_what_is_said_twice_stands_once_and_cites_the_other() -> None:
     first = entry(1, "Ana has two cats.", confidence=0.65)
     second = entry(2, "ana has two cats", confidence=0.65)
@@ -268,6 +272,7 @@ def test_what_is_said_twice_stands_once_and_cites_the_other() -> None:
     assert found.entry.extra == (("merged", first.id),)
 
 
+@pytest.mark.req("HE-C3", "HE-O-conflict")
 @pytest.mark.parametrize("in_two_runs", [False, True])
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -298,6 +303,7 @@ def test_the_newer_of_two_that_cannot_both_hold_wins_and_the_older_is_kept_as_su
     assert ("successor", newer.id) in kept[0].extra
 
 
+@pytest.mark.req("HE-O-conflict", "HE-C3")
 def test_what_was_said_earlier_and_comes_later_replaces_nothing() -> None:
     newer = entry(1, "Ana lives in Lisbon.", confidence=0.9, since=NOW)
     before = documents(propose(material(newer), CONFIG))
@@ -307,6 +313,7 @@ def test_what_was_said_earlier_and_comes_later_replaces_nothing() -> None:
     assert [line for line in shown(made) if line.startswith("- ")] == ["- Ana lives in Lisbon."]
 
 
+@pytest.mark.req("HE-C3-guard", "HE-O-conflict")
 def test_what_a_person_pinned_or_wrote_by_hand_is_never_replaced() -> None:
     pinned = entry(1, "Ana lives in Porto.", pinned=True)
     memory = b"# Memory\n\n## Facts\n\n- Our database is MySQL.\n" + render_entry(pinned).encode()
@@ -317,6 +324,7 @@ def test_what_a_person_pinned_or_wrote_by_hand_is_never_replaced() -> None:
     assert len(made.kept) == len(news)
 
 
+@pytest.mark.req("HE-C3-guard")
 def test_one_run_supersedes_no_more_than_its_bound() -> None:
     old = [entry(number, f"The limit of queue {number}x is 10 items.", confidence=0.9) for number in range(5)]
     new = [entry(100 + number, f"The limit of queue {number}x is 20 items.", confidence=0.9) for number in range(5)]
@@ -325,6 +333,7 @@ def test_one_run_supersedes_no_more_than_its_bound() -> None:
     assert len(made.kept) == 8
 
 
+@pytest.mark.req("HE-C1b", "HE-O-audit-forget")
 def test_what_was_forgotten_is_taken_out_and_an_empty_topic_goes_with_its_line() -> None:
     facts = [entry(number, f"Ana told story number {number} about Porto.", confidence=0.9) for number in range(40)]
     made = propose(material(*facts), SMALL)

@@ -101,6 +101,7 @@ def test_of_three_thousand_the_most_used_are_in_the_index_on_top_of_their_sectio
     assert {f"{4_000:026}", *used} <= {one.id for one in later.entries}
 
 
+@pytest.mark.req("HE-C3")
 def test_a_dream_brings_up_what_was_of_use_for_what_was_not_and_the_next_one_changes_nothing() -> None:
     entries = [entry(number) for number in range(20)]
     before = curated(entries)
@@ -135,6 +136,7 @@ def test_a_line_gives_way_only_to_one_that_was_of_use_four_times_as_often(count:
     assert (low in ids(dreamt(before, entries, used, new=[entry(30, by="user")], deep=False))) is rises
 
 
+@pytest.mark.req("HE-C1b")
 def test_where_there_is_room_what_was_of_use_comes_up_and_a_topic_that_is_emptied_goes_with_its_line() -> None:
     entries = [entry(number) for number in range(20)]
     before = curated(entries)
@@ -175,6 +177,7 @@ def test_what_is_pinned_written_by_hand_under_a_heading_of_somebody_or_in_a_topi
     assert ids(after) == ids(before)
 
 
+@pytest.mark.req("HE-C2")
 def test_what_is_too_long_for_the_index_stays_in_its_topic_and_edited_words_come_along() -> None:
     entries = [*(entry(number) for number in range(20)), entry(50, "long words " * 20)]
     before = curated(entries)

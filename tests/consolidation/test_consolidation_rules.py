@@ -99,6 +99,7 @@ def test_two_rules_in_the_same_words_both_stand() -> None:
     assert rules(made) == {f"{1:026}": RULE, f"{2:026}": "ask shell(git*)"}
 
 
+@pytest.mark.req("HE-O-conflict")
 @pytest.mark.parametrize("by", ["user", "agent", "flush"])
 def test_no_correction_takes_the_place_of_a_rule(by: Author) -> None:
     fresh = entry(2, "We switched the orders from MySQL to PostgreSQL.", by=by, tags=("correction",))

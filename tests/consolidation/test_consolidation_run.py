@@ -142,7 +142,7 @@ async def test_a_preview_tells_what_a_run_would_do_and_writes_nothing() -> None:
     assert (await root.contents())[MEMORY] == preview.documents[MEMORY]
 
 
-@pytest.mark.req("AS-CONS-04", "AS-CONS-05")
+@pytest.mark.req("AS-CONS-04", "AS-CONS-05", "HE-C3-guard", "HE-O-conflict")
 async def test_undo_restores_every_byte_and_the_run_is_not_repeated_until_it_is_asked_for() -> None:
     root = Root()
     await root.save(OLD, kind="decision")
@@ -449,6 +449,7 @@ async def test_a_write_that_fails_leaves_the_cursor_where_it_was() -> None:
     assert await root.memory() == ["- We deploy only from main."]
 
 
+@pytest.mark.req("HE-C1b", "HE-O-audit-forget")
 async def test_forgetting_takes_a_memory_out_of_the_curated_documents_too_and_undo_brings_it_back() -> None:
     root = Root()
     saved = await root.save("We deploy only from main.")
@@ -484,6 +485,7 @@ async def test_a_secret_that_a_person_wrote_into_a_ledger_is_not_copied() -> Non
     assert secret.encode() not in (await root.contents())[MEMORY]
 
 
+@pytest.mark.req("HE-C1b", "HE-O-audit-forget")
 async def test_what_is_forgotten_leaves_the_description_of_its_topic_and_the_line_that_lists_it() -> None:
     root = Root()
     first = await root.save("The gate is opened by a song about walnuts. " * 4, by="user")

@@ -10,6 +10,8 @@ from ricordo.consolidation.plan import Material, propose
 from ricordo.consolidation.types import Fresh
 from ricordo.workspace.entry import Entry
 
+pytestmark = pytest.mark.req("HE-C1b", "HE-C1-topic")
+
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NO_ROOM = ConsolidationConfig(max_lines=4)
 TOPIC = "workspace/memory/topics/more-lessons.md"

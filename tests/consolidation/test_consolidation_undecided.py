@@ -171,7 +171,7 @@ def test_an_announced_change_is_decided_by_whom_and_when_it_is_said(told: str) -
     assert ([one.old for one in made.superseded], made.undecided) == ([old.id], ())
 
 
-@pytest.mark.req("FC-CONFLICT")
+@pytest.mark.req("FC-CONFLICT", "HE-O-conflict", "HE-C3")
 def test_a_newer_statement_of_the_same_person_still_wins() -> None:
     old, new = entry(1, "The deadline is 3 May.", "user"), entry(2, "The deadline is 10 May.", "user")
     made = propose(material(old, new), CONFIG)

@@ -53,6 +53,7 @@ def test_a_day_that_was_worked_out_and_what_a_picture_shows_make_no_talk_exact(p
     assert is_worthwhile(fact(plain, CONFIG.fact_confidence), CONFIG)
 
 
+@pytest.mark.req("HE-C8")
 def test_what_is_exact_and_of_these_days_or_secret_stays_in_its_ledger_and_no_other_kind_is_taken_for_less() -> None:
     assert not is_worthwhile(fact("Ines is out of the office today, call 4711.", 0.6), CONFIG)
     assert not is_worthwhile(fact("The token is [secret:token:2727099a] on port 80.", 0.6), CONFIG)

@@ -168,6 +168,7 @@ async def test_a_read_sees_one_snapshot_though_another_writes(tmp_path: Path) ->
     await reader.close()
 
 
+@pytest.mark.req("GO-D13")
 async def test_the_file_and_its_logs_are_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -180,6 +181,7 @@ async def test_the_file_and_its_logs_are_private_whatever_the_umask(tmp_path: Pa
     await database.close()
 
 
+@pytest.mark.req("GO-D13")
 async def test_a_file_that_others_could_read_becomes_private_when_it_is_opened(tmp_path: Path) -> None:
     first = await Database.open(tmp_path / "notes.db", schema=NOTES)
     await first.close()

@@ -108,13 +108,14 @@ def test_an_ingest_killed_at_any_step_is_completed_by_the_next_and_doubles_nothi
     _check_ingest(told)
 
 
-@pytest.mark.req("GO-I7")
+@pytest.mark.req("GO-I7", "GO-D9", "GO-G6")
 def test_a_kill_at_any_third_write_point_costs_at_most_the_save_that_had_not_returned(crashes: Crashes) -> None:
     told = crashes("remember", every=3)
     assert len(told) > 13
     _check_saves(told)
 
 
+@pytest.mark.req("GO-D9", "GO-G6", "GO-I7")
 @pytest.mark.soak
 def test_a_kill_at_any_write_point_costs_at_most_the_save_that_had_not_returned(crashes: Crashes) -> None:
     told = crashes("remember")
@@ -153,7 +154,7 @@ def _check_all_or_nothing(told: list[dict[str, Any]], *, ack: str, act: str) -> 
 _CHANGES = [("forget", "forgotten", "forget"), ("undo", "undone", "undo")]
 
 
-@pytest.mark.req("DF-B14", "DF-C55")
+@pytest.mark.req("DF-B14", "DF-C55", "GO-D9", "GO-I7")
 @pytest.mark.parametrize(("scenario", "ack", "act"), _CHANGES)
 def test_a_change_killed_at_any_sixth_step_is_whole_or_put_back(
     scenario: str, ack: str, act: str, crashes: Crashes
@@ -161,6 +162,7 @@ def test_a_change_killed_at_any_sixth_step_is_whole_or_put_back(
     _check_all_or_nothing(crashes(scenario, every=6), ack=ack, act=act)
 
 
+@pytest.mark.req("GO-D9", "GO-I7")
 @pytest.mark.soak
 @pytest.mark.parametrize(("scenario", "ack", "act"), _CHANGES)
 def test_a_change_killed_at_any_step_is_whole_or_put_back(scenario: str, ack: str, act: str, crashes: Crashes) -> None:

@@ -55,7 +55,7 @@ def saves(root: Path, count: int) -> dict[str, list[str]]:
     return all_told({name: start(root, name, "save", count) for name in ("one", "two")})
 
 
-@pytest.mark.req("GO-I6")
+@pytest.mark.req("GO-I6", "GO-D9")
 async def test_two_processes_that_save_200_times_each_leave_400_memories(tmp_path: Path) -> None:
     root = tmp_path / "root"
     told = await run_sync(saves, root, 200)
@@ -131,11 +131,12 @@ async def check_hard_life(root: Path, seconds: float) -> None:
     ] == []
 
 
-@pytest.mark.req("FC-LOCKED")
+@pytest.mark.req("FC-LOCKED", "GO-I6", "GO-D9")
 async def test_eight_processes_on_one_root_lock_nobody_out_and_lose_nothing(tmp_path: Path) -> None:
     await check_hard_life(tmp_path / "root", 0.4)
 
 
+@pytest.mark.req("GO-I6", "GO-D9")
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 async def test_eight_processes_on_one_root_for_thirty_seconds_lose_nothing(tmp_path: Path) -> None:
@@ -172,10 +173,12 @@ async def check_random_kills(root: Path, times: int) -> None:
     assert max(kept.values()) == 1
 
 
+@pytest.mark.req("GO-I7", "GO-G6")
 async def test_two_kills_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     await check_random_kills(tmp_path / "root", 2)
 
 
+@pytest.mark.req("GO-I7", "GO-G6")
 @pytest.mark.soak
 async def test_fifty_kills_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     await check_random_kills(tmp_path / "root", 50)

@@ -68,7 +68,7 @@ def check(steps: list[tuple[str, str]]) -> None:
             assert steps[number + 1] == ("sync_folder", os.path.dirname(path))
 
 
-@pytest.mark.req("GO-G6", "GO-D1")
+@pytest.mark.req("GO-G6", "GO-D1", "GO-D9")
 async def test_every_write_is_synced_before_the_act_returns_and_before_its_file_is_put_in_place(tmp_path: Path) -> None:
     disk = RecordingDisk()
     async with Memory.open(tmp_path, scope=SHOP, disk=disk) as memory:
@@ -83,6 +83,7 @@ async def test_every_write_is_synced_before_the_act_returns_and_before_its_file_
     assert sum(path.endswith(".md") for path in appended) == 2
 
 
+@pytest.mark.req("GO-G6", "GO-D9")
 async def test_the_file_of_a_long_entry_is_durable_before_the_line_that_points_to_it(tmp_path: Path) -> None:
     disk = RecordingDisk()
     async with Memory.open(tmp_path, scope=SHOP, disk=disk) as memory:

@@ -78,6 +78,7 @@ class ReadOnlyDisk(Disk):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
+@pytest.mark.req("GO-I9")
 @pytest.mark.parametrize(
     ("disk", "error"), [(FullDisk(), StorageFull), (ReadOnlyDisk(), StorageReadOnly)], ids=["full", "read-only"]
 )
@@ -109,6 +110,7 @@ async def test_nothing_is_saved_and_everything_is_still_read(
         assert [check.name for check in await memory.doctor() if not check.ok] == []
 
 
+@pytest.mark.req("GO-I9")
 async def test_a_disk_that_fills_up_at_any_step_of_an_ingest_loses_nothing_that_was_there(
     opened: Opened, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from ricordo.errors import StorageBusy
 from ricordo.files import local, path_lock
 from ricordo.messages import Text
 
-pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-LOCKED")]
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-LOCKED", "GO-D9", "GO-I6")]
 SCOPE = Scope(user="me", project="shop")
 
 

@@ -11,6 +11,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from ricordo.events import Emitter, Event, telemetry_sink
 from ricordo.scopes import Scope
 
+pytestmark = pytest.mark.req("HE-C3-eight")
+
 SCOPE = Scope(user="me", session="s1")
 
 

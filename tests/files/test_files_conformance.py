@@ -66,6 +66,7 @@ async def test_a_created_file_is_not_created_again(files: FileStore) -> None:
     assert (await files.read("a")).data == b"first"
 
 
+@pytest.mark.req("GO-D9")
 async def test_only_the_expected_version_is_replaced(files: FileStore) -> None:
     old = await files.create("a", b"old")
     new = await files.replace("a", b"new", expected=old)
@@ -182,6 +183,7 @@ async def test_the_root_itself_is_no_file(files: FileStore, path: str) -> None:
         await files.append(path, b"x\n")
 
 
+@pytest.mark.req("GO-D9")
 async def test_a_lock_is_held_by_one_at_a_time(files: FileStore) -> None:
     inside: list[int] = []
     most = 0

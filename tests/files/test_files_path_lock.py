@@ -29,7 +29,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return descriptors
 
 
-@pytest.mark.req("AS-FS-02")
+@pytest.mark.req("AS-FS-02", "GO-D9")
 def test_what_is_locked_is_locked_for_everybody_until_it_is_let_go(tmp_path: Path) -> None:
     path = str(tmp_path / "one.lock")
     with locked(path, 0):
@@ -43,6 +43,7 @@ def test_what_is_locked_is_locked_for_everybody_until_it_is_let_go(tmp_path: Pat
         pass
 
 
+@pytest.mark.req("GO-D9")
 def test_threads_have_it_one_after_the_other(tmp_path: Path) -> None:
     path, inside, most = str(tmp_path / "one.lock"), [0], [0]
 
@@ -97,6 +98,7 @@ def test_a_lock_file_that_was_removed_meanwhile_is_made_anew(tmp_path: Path, mon
         pass
 
 
+@pytest.mark.req("GO-D13")
 def test_its_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o777)
     try:

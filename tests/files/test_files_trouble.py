@@ -212,6 +212,7 @@ def _umask(mask: int) -> Iterator[None]:
         os.umask(old)
 
 
+@pytest.mark.req("GO-D13")
 @pytest.mark.parametrize("mask", [0, 0o022, 0o777], ids=oct)
 async def test_files_are_private_whatever_the_umask(mask: int, tmp_path: Path) -> None:
     with _umask(mask):

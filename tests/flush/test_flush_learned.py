@@ -22,7 +22,7 @@ from ricordo.workspace.tombstones import Tombstone, Tombstones, content_digest
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 
 KEY = bytes(32)
 KEY_ID = "AKIA" + "Q7ZK3MFJ2XWPRT5L"

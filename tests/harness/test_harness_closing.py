@@ -34,7 +34,7 @@ def asked(model: FakeModel) -> Sequence[str]:
     return ["\n".join(message.text for message in messages) for messages in model.asked]
 
 
-@pytest.mark.req("GO-G25")
+@pytest.mark.req("GO-G25", "GO-G24")
 @pytest.mark.parametrize(
     ("answer", "summary", "tags"),
     [
@@ -56,12 +56,13 @@ def test_an_answer_is_split_at_its_last_marker(answer: str, summary: str, tags: 
     assert closing_in(answer)[:2] == (summary, tags)
 
 
-@pytest.mark.req("GO-FRIC")
+@pytest.mark.req("GO-FRIC", "GO-G24", "GO-G25", "GO-G12")
 def test_what_was_left_open_is_told_apart_from_the_summary() -> None:
     answer = "They moved. OPEN: rename the folder\n- OPEN: tell Nadia\nIt works.\nTAGS: move"
     assert closing_in(answer) == ("They moved. It works.", ("move",), ("rename the folder", "tell Nadia"))
 
 
+@pytest.mark.req("GO-G24", "GO-G24-cost", "GO-G25")
 @given(st.text(max_size=3_000))
 def test_a_summary_is_one_short_paragraph_whatever_was_answered(answer: str) -> None:
     summary, tags, threads = closing_in(answer)
@@ -71,13 +72,14 @@ def test_a_summary_is_one_short_paragraph_whatever_was_answered(answer: str) -> 
     assert all(tag and tag == tag.strip() for tag in tags)
 
 
+@pytest.mark.req("GO-G24-cost")
 def test_a_long_summary_ends_with_a_sentence() -> None:
     summary, _, _ = closing_in("One sentence that says something. " * 60)
     assert summary.endswith("something.")
     assert LONGEST_CLOSING // 2 < len(summary.encode()) <= LONGEST_CLOSING
 
 
-@pytest.mark.req("GO-D3", "GO-G24-cost")
+@pytest.mark.req("GO-D3", "GO-G24-cost", "GO-G26-orthogonal")
 async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_its_end() -> None:
     usage, cost = Usage(input=900, output=80), Decimal("0.0012")
     replies = [reply(f"Part {number} was told.\nTAGS: part", usage=usage, cost=cost) for number in range(8)]
@@ -95,7 +97,7 @@ async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_it
     assert (found.usage, found.cost) == (Usage(input=900 * parts, output=80 * parts), Decimal("0.0012") * parts)
 
 
-@pytest.mark.req("GO-D3")
+@pytest.mark.req("GO-D3", "GO-G24-cost", "GO-G24")
 async def test_of_one_that_is_far_too_long_the_middle_is_left_out_and_never_the_end() -> None:
     model = FakeModel(*(reply(f"Part {number} was told.") for number in range(8)), window=1_000)
     await closing_by_model(model, talk(800))
@@ -107,7 +109,7 @@ async def test_of_one_that_is_far_too_long_the_middle_is_left_out_and_never_the_
     assert "messages are left out here" in "".join(sent)
 
 
-@pytest.mark.req("GO-G24")
+@pytest.mark.req("GO-G24", "GO-D3")
 async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
     model = FakeModel(reply("They moved.\nTAGS: move"))
     found = await closing_by_model(model, talk(20))
@@ -116,12 +118,14 @@ async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
     assert (found.summary, found.tags) == ("They moved.", ("move",))
 
 
+@pytest.mark.req("GO-D10", "GO-G24", "GO-G25")
 @pytest.mark.parametrize("item", [ModelUnavailable("gone"), reply("TAGS: a"), reply("   ")])
 async def test_what_is_no_summary_is_an_error_and_never_one(item: object) -> None:
     with pytest.raises((ModelUnavailable, ReplyInvalid)):
         await closing_by_model(FakeModel(item), talk(3))  # type: ignore[arg-type]
 
 
+@pytest.mark.req("GO-D10", "GO-AT1", "GO-G25")
 def test_rules_choose_a_sentence_and_topics_and_say_nothing_of_nothing() -> None:
     found = closing_by_rules([said("We decided to move the fixtures to testdata/golden because of the size.")])
     assert "fixtures" in found.summary
@@ -129,6 +133,7 @@ def test_rules_choose_a_sentence_and_topics_and_say_nothing_of_nothing() -> None
     assert closing_by_rules([]) == Closing(summary="")
 
 
+@pytest.mark.req("GO-FRIC", "GO-G12")
 def test_files_and_turns_are_counted_from_what_was_done() -> None:
     notice = marked(Message(role="user", parts=(Text(text="nobody said this"),)), "notice")
     messages = [

@@ -24,11 +24,13 @@ async def with_rules(**named: bytes) -> InMemoryFiles:
     return files
 
 
+@pytest.mark.req("GO-G22")
 async def test_agents_md_of_the_working_directory_is_read(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_bytes("\ufeffUse tabs – always.\r\n".encode())
     assert await agents_file(tmp_path) == HumanText(source="AGENTS.md", text="Use tabs – always.\n")
 
 
+@pytest.mark.req("GO-G22")
 async def test_without_agents_md_nothing_is_said(tmp_path: Path) -> None:
     assert await agents_file(tmp_path) is None
     assert await agents_file(tmp_path / "missing") is None
@@ -38,6 +40,7 @@ async def test_without_agents_md_nothing_is_said(tmp_path: Path) -> None:
     assert await agents_file(tmp_path) is None
 
 
+@pytest.mark.req("GO-G22")
 async def test_an_empty_agents_md_is_like_none(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text(" \n\n")
     assert await agents_file(tmp_path) is None
@@ -63,7 +66,7 @@ async def test_a_pipe_by_that_name_is_not_waited_for(tmp_path: Path) -> None:
         assert await agents_file(tmp_path) is None
 
 
-@pytest.mark.req("AS-BUG-22")
+@pytest.mark.req("AS-BUG-22", "HE-RULES", "GO-G22")
 async def test_a_file_that_is_too_long_is_cut_at_the_end_of_a_line_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n" * 10)
     found = await agents_file(tmp_path, longest=11)
@@ -90,6 +93,7 @@ async def test_a_file_that_can_not_be_read_says_so_in_its_place(tmp_path: Path) 
     assert "can't be read" in found.text
 
 
+@pytest.mark.req("GO-G22", "HE-RULES")
 async def test_rules_are_the_markdown_files_of_the_folder_sorted_by_name() -> None:
     files = await with_rules(b=b"Rule B.", a=b"Rule A.", empty=b"\n")
     await files.create("workspace/rules/notes.txt", b"no rule")
@@ -104,11 +108,12 @@ async def test_rules_are_the_markdown_files_of_the_folder_sorted_by_name() -> No
     ]
 
 
+@pytest.mark.req("HE-RULES")
 async def test_a_root_without_rules_has_none() -> None:
     assert await rules(InMemoryFiles()) == ()
 
 
-@pytest.mark.req("AS-BUG-22")
+@pytest.mark.req("AS-BUG-22", "HE-RULES")
 async def test_each_rule_is_cut_and_those_past_the_total_are_only_named() -> None:
     files = await with_rules(a=b"12345678\n" * 4, b=b"12345678\n" * 4, c=b"short")
     found = await rules(files, longest=20, total=25)
@@ -136,6 +141,7 @@ class Bad(InMemoryFiles):
         return await super().list(prefix)
 
 
+@pytest.mark.req("HE-RULES")
 async def test_one_bad_rule_does_not_take_the_others_down() -> None:
     files = Bad("b.md")
     for name in ("a", "b", "c"):
@@ -148,11 +154,13 @@ async def test_one_bad_rule_does_not_take_the_others_down() -> None:
     ]
 
 
+@pytest.mark.req("HE-RULES")
 async def test_a_folder_that_can_not_be_listed_says_so() -> None:
     (found,) = await rules(Bad(""))
     assert "can't be read" in found.text
 
 
+@pytest.mark.req("HE-RULES")
 async def test_rules_are_read_from_a_disk_without_holding_the_loop(tmp_path: Path) -> None:
     (tmp_path / "root" / "workspace" / "rules").mkdir(parents=True)
     (tmp_path / "root" / "workspace" / "rules" / "a.md").write_text("Rule A.")

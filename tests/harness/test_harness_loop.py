@@ -93,7 +93,7 @@ async def test_no_more_calls_run_at_once_than_are_allowed() -> None:
     assert most == 3
 
 
-@pytest.mark.req("AS-BUG-23")
+@pytest.mark.req("AS-BUG-23", "GO-G26-cache")
 async def test_each_request_extends_the_last_one_byte_for_byte() -> None:
     model = FakeModel(calling(call("echo")), calling(call("echo")), reply("done"))
     await Harness(model, tools=[FunctionTool("echo", echo)], instructions="base").run(turn())

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ricordo.harness.wording import asks, to_remember
 
 
+@pytest.mark.req("GO-AT1")
 @pytest.mark.parametrize(
     ("text", "content"),
     [

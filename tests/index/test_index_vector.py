@@ -45,6 +45,7 @@ async def test_the_nearest_come_first_and_of_equals_the_highest_id(tmp_path: Pat
     await index.close()
 
 
+@pytest.mark.req("HE-O-audit-forget")
 @given(st.integers(1, 500), st.integers(1, 8), st.integers(1, 400), st.integers(0, 99))
 @settings(max_examples=15)
 def test_a_search_is_exact_whatever_was_added_replaced_and_removed(

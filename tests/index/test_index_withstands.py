@@ -253,6 +253,7 @@ async def test_no_query_is_too_long_or_too_strange(kind: str, way: str, tmp_path
         assert found == (["The mascot is a wombat."] if finds else [])
 
 
+@pytest.mark.req("HE-C7-keep")
 async def test_entries_saved_by_a_clock_that_jumps_are_all_found_and_told_apart_by_their_dates(tmp_path: Path) -> None:
     start = datetime(2026, 11, 22, 12, tzinfo=UTC)
     doors = {"red": 0.0, "green": 7_300.0, "blue": -21_000.0, "yellow": 0.01}

@@ -135,7 +135,7 @@ async def test_what_expired_comes_back_by_undo_and_none_keeps_for_ever(root: Roo
     assert await root.changes.content(change.files[1].before) == before
 
 
-@pytest.mark.req("AS-MAINT-04", "AS-BUG-18")
+@pytest.mark.req("AS-MAINT-04", "AS-BUG-18", "HE-T1")
 async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_on_record(root: Root) -> None:
     old, young = await root.session(174), await root.session(20)
     await root.files.create("workspace/agents/main/sessions/s174.log.jsonl", b"")
@@ -184,7 +184,7 @@ async def test_a_session_that_is_taken_up_again_is_announced_anew_when_it_ends_a
     ]
 
 
-@pytest.mark.req("AS-MAINT-04")
+@pytest.mark.req("AS-MAINT-04", "HE-O-retention")
 async def test_what_holds_a_pinned_memory_stays_and_none_keeps_for_ever(root: Root) -> None:
     await root.session(500, pinned=True)
     await root.session(300)

@@ -38,7 +38,7 @@ from ricordo.workspace.ledger import read_memory
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 
 HERE = Path(__file__).parent
 SCOPE = Scope(user="me", project="shop")

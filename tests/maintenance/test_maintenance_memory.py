@@ -129,7 +129,7 @@ def test_a_kill_between_recording_and_extracting_is_healed_by_who_merely_opens_a
     assert (root.parent / "log").read_text() == "m1\nm1\n"
 
 
-@pytest.mark.req("DF-B24", "AS-BUG-14", "AS-BUG-13")
+@pytest.mark.req("DF-B24", "AS-BUG-14", "AS-BUG-13", "HE-C8-async")
 def test_after_a_kill_all_that_waited_is_extracted_once_from_where_each_session_stood(
     root: Path, opened: Opened
 ) -> None:
@@ -222,7 +222,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     blocked.go.set()
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "HE-C8-async")
 async def test_closing_waits_for_no_extraction_beyond_its_limit(root: Path, opened: Opened, blocked: Blocked) -> None:
     async with opened():
         pass

@@ -29,6 +29,8 @@ from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.layout import USAGE, cursor_path, ledger_path, state_path, transcript_path
 from ricordo.workspace.ledger import append_block, render_block
 
+pytestmark = pytest.mark.req("HE-O-retention")
+
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 KEY = b"k" * 32
 

@@ -21,7 +21,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import MEMORY
 from ricordo.workspace.ledger import append_entries
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-idle")]
 
 KEY = b"k" * 32
 DAY = date(2026, 11, 21)

@@ -121,6 +121,7 @@ async def test_one_message_may_be_given_alone(memory: Memory) -> None:
     assert (await memory.ingest(said("Hello."), session="s")).added == 1  # type: ignore[arg-type]
 
 
+@pytest.mark.req("HE-C5-required")
 @pytest.mark.parametrize("part", ["tenant", "user", "team", "project", "agent", "session"])
 @pytest.mark.parametrize("value", [42, b"alice", ["alice"], True, "", " "])
 def test_a_part_of_a_scope_is_a_text(part: str, value: Any) -> None:
@@ -128,6 +129,7 @@ def test_a_part_of_a_scope_is_a_text(part: str, value: Any) -> None:
         Scope(**{part: value})
 
 
+@pytest.mark.req("HE-C5-required")
 @pytest.mark.parametrize("scope", ["alice", 42, {"user": "alice"}])
 async def test_what_is_no_scope_is_refused_wherever_memory_is_opened(tmp_path: Path, scope: Any) -> None:
     with pytest.raises(InvalidInput, match="Scope"):

@@ -96,7 +96,7 @@ def test_both_lines_name_each_other_in_the_file_and_stand_together_in_every_rend
     assert f"contradicts, not decided: {NEVER}" in answered
 
 
-@pytest.mark.req("FC-CONFLICT")
+@pytest.mark.req("FC-CONFLICT", "HE-O-conflict")
 def test_a_newer_value_of_one_attribute_takes_the_place_of_the_older_and_of_no_other_subjects(shop: Path) -> None:
     for text in ("The deadline of Atlas is 3 May.", "The deadline of Borea is 3 May.", "The owner of Atlas is Ana."):
         ricordo("remember", text)

@@ -162,6 +162,7 @@ async def test_a_lone_surrogate_is_kept_or_refused_wherever_it_stands(tmp_path: 
             await memory.ingest(said(f"Nadia {SURROGATE} owns it."), session=SURROGATE)
 
 
+@pytest.mark.req("HE-A6")
 @pytest.mark.parametrize("content", ["\u200b", "\ufeff \u2060\n", "\u3164\u2800", "\u00ad\u034f\ufe0f", "\x00\x1b"])
 async def test_content_that_shows_nothing_is_refused(tmp_path: Path, content: str) -> None:
     async with Memory.open(tmp_path / "r", scope=SCOPE, settings=settings(tmp_path / "r")) as memory:

@@ -95,6 +95,7 @@ def left(root: Path) -> list[str]:
     return found
 
 
+@pytest.mark.req("HE-O-audit-forget")
 @pytest.mark.parametrize("forgotten", [False, True])
 async def test_no_file_holds_what_was_erased_and_all_else_is_there(tmp_path: Path, *, forgotten: bool) -> None:
     root = tmp_path / ".ricordo"
@@ -127,6 +128,7 @@ async def test_no_file_holds_what_was_erased_and_all_else_is_there(tmp_path: Pat
     assert not [*(place_of(root) / "history" / "erasing").glob("*")]
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_was_erased_can_not_be_brought_back_and_is_not_learned_again(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     gone = await lived_in(root)

@@ -9,7 +9,11 @@ from places import place_of
 from ricordo import Memory
 from ricordo.messages import Message, Text
 
-pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check writes the files itself")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.may_block("the check writes the files itself"),
+    pytest.mark.req("HE-MEM-01"),
+]
 
 DOCUMENTS = {
     "MEMORY.md": "- The larch is curated.\n",

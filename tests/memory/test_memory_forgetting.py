@@ -18,7 +18,7 @@ from ricordo.messages import Text
 from ricordo.state import AgentState, Standing, Todo
 from ricordo.state.codec import encode
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 NADIA = "The staging database runs on port 5433, and Nadia owns it."
 

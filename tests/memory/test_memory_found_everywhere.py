@@ -148,6 +148,7 @@ async def test_what_another_profile_says_changes_nothing_of_a_search(tmp_path: P
     assert await scores() != before
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_a_forgotten_fact_is_gone_from_the_next_search(tmp_path: Path) -> None:
     async with open_workspace(tmp_path / "root", SHOP, Parts.standard()) as workspace:
         store = workspace.profiles.of(SHOP)

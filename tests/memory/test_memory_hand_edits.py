@@ -10,7 +10,7 @@ from places import place_of
 from ricordo import Memory, Message
 from ricordo.messages import Text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1b")]
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
 OLD, NEW = "deploy only from main", "deploy only from release"

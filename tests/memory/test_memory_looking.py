@@ -33,6 +33,7 @@ class Later:
         return self.now().date()
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_a_copy_of_a_forgotten_memory_is_recalled_no_more_from_any_visible_root(opened: Opened) -> None:
     async with opened() as memory:
         entry = await memory.remember("The wombat sleeps.", scope=Scope(user="me"), reason="holds everywhere")
@@ -57,6 +58,7 @@ async def test_looking_for_less_than_one_is_refused_everywhere(opened: Opened) -
                 await memory.history(limit=limit)
 
 
+@pytest.mark.req("HE-O-audit-list")
 async def test_ages_are_counted_from_the_clock_that_was_given(opened: Opened) -> None:
     async with opened() as memory:
         await memory.remember("The wombat sleeps.")
@@ -68,6 +70,7 @@ async def test_ages_are_counted_from_the_clock_that_was_given(opened: Opened) ->
         assert all("today" not in hit.why for hit in [answered.hit, *answered.others] if hit)
 
 
+@pytest.mark.req("HE-O-audit-list")
 async def test_the_sessions_of_an_agent_are_found_whatever_its_name(opened: Opened) -> None:
     for agent in ("Claude Code", "coder", "Großer Agent/1"):
         async with opened(Scope(user="me", project="shop", agent=agent)) as memory:
@@ -76,6 +79,7 @@ async def test_the_sessions_of_an_agent_are_found_whatever_its_name(opened: Open
             assert [message.text for message in (await memory.session("s-of-it")).messages] == ["Hello there."]
 
 
+@pytest.mark.req("HE-A6")
 async def test_what_was_saved_is_read_back_with_the_scope_and_session_it_was_returned_with(opened: Opened) -> None:
     async with opened(Scope(user="me", project="shop", session="S1")) as memory:
         for scope in (None, Scope(user="me", session="S1")):

@@ -40,7 +40,7 @@ def said(text: str, role: str = "user") -> Message:
     return Message(role=role, parts=(Text(text=text),))  # type: ignore[arg-type]
 
 
-@pytest.mark.req("HE-MEM-01")
+@pytest.mark.req("HE-MEM-01", "GO-G1")
 async def test_each_kind_is_saved_in_one_session_and_recalled_by_kind_in_the_next(opened: Opened) -> None:
     told = {
         "fact": "The warehouse of the shop is in Porto.",
@@ -58,7 +58,7 @@ async def test_each_kind_is_saved_in_one_session_and_recalled_by_kind_in_the_nex
         assert {hit.entry.kind for hit in await memory.recall("", limit=10)} == set(told)
 
 
-@pytest.mark.req("GO-G1")
+@pytest.mark.req("GO-G1", "HE-A6")
 async def test_an_entry_has_time_kind_content_and_tags_and_a_missing_time_is_that_of_saving(opened: Opened) -> None:
     before = datetime.now(UTC) - timedelta(milliseconds=1)
     kinds = ("fact", "decision", "session-summary", "preference", "recipe of the house", "Ключ #1 [x:: y]")
@@ -76,6 +76,7 @@ async def test_an_entry_has_time_kind_content_and_tags_and_a_missing_time_is_tha
             assert [hit.entry.id for hit in await memory.recall("About", kinds=[kind])] == [entry.id]
 
 
+@pytest.mark.req("GO-G1")
 async def test_a_time_that_was_given_is_kept(opened: Opened) -> None:
     when = datetime(2020, 2, 29, 23, 59, 59, 999_000, tzinfo=UTC)
     async with opened() as memory:
@@ -112,7 +113,7 @@ async def test_the_newer_of_two_as_near_to_the_question_comes_first_and_no_age_h
         assert "The well of the garden is deep." in {entry.content for entry in await memory.entries()}
 
 
-@pytest.mark.req("HE-A6")
+@pytest.mark.req("HE-A6", "GO-G1")
 async def test_every_write_is_an_entry_and_what_is_none_is_refused(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("A user's memory.", kind="decision")
@@ -146,6 +147,7 @@ async def test_every_write_is_an_entry_and_what_is_none_is_refused(opened: Opene
     assert {path.suffix for path in written if not path.name.startswith(".")} == {".md"}
 
 
+@pytest.mark.req("GO-I1", "GO-G1")
 @pytest.mark.parametrize(
     "content",
     [
@@ -184,7 +186,7 @@ async def test_of_a_long_memory_only_its_own_words_are_found(opened: Opened) -> 
         assert await memory.recall("xylophone")
 
 
-@pytest.mark.req("HE-C5-required", "HE-A2", "HE-T4")
+@pytest.mark.req("HE-C5-required", "HE-A2", "HE-T4", "HE-A6")
 async def test_nothing_is_read_or_written_without_a_scope_and_wider_needs_a_stored_reason(
     opened: Opened, root: Path
 ) -> None:
@@ -212,6 +214,7 @@ async def test_nothing_is_read_or_written_without_a_scope_and_wider_needs_a_stor
         assert (entry.content, entry.reason) == ("I live in Porto.", "holds in every project")
 
 
+@pytest.mark.req("HE-C5-project")
 async def test_a_root_serves_one_project_only(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("Ours.")
@@ -237,6 +240,7 @@ async def test_a_root_serves_one_project_only(opened: Opened, root: Path) -> Non
         assert users == {"Ours.": "me"}
 
 
+@pytest.mark.req("HE-C5-user")
 async def test_what_holds_for_a_user_is_seen_in_their_other_projects_and_by_nobody_else(
     opened: Opened, root: Path
 ) -> None:
@@ -281,6 +285,7 @@ async def test_the_users_own_root_is_opened_once_when_many_ask_at_once(opened: O
         assert len(set(seen)) == 1
 
 
+@pytest.mark.req("HE-A6")
 async def test_unknown_ids_short_ids_and_bad_limits_are_typed_errors(opened: Opened) -> None:
     async with opened() as memory:
         entry = await memory.remember("One.")
@@ -295,7 +300,7 @@ async def test_unknown_ids_short_ids_and_bad_limits_are_typed_errors(opened: Ope
                 await memory.recall("one", limit=limit)
 
 
-@pytest.mark.req("AS-LEDGER-03")
+@pytest.mark.req("AS-LEDGER-03", "HE-C1")
 async def test_the_preamble_holds_what_was_remembered_at_once_and_not_what_was_only_extracted(opened: Opened) -> None:
     async with opened() as memory:
         await memory.remember("We deploy only from main.", kind="decision")
@@ -309,7 +314,7 @@ async def test_the_preamble_holds_what_was_remembered_at_once_and_not_what_was_o
         assert "We deploy only from main." in await memory.preamble()
 
 
-@pytest.mark.req("AS-BUG-22")
+@pytest.mark.req("AS-BUG-22", "GO-G4-scale", "HE-C1")
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sizes=st.lists(st.integers(1, 3000), max_size=25),
@@ -348,6 +353,7 @@ async def test_a_forgotten_thing_is_not_learned_again_from_the_same_words(opened
         assert (await memory.ingest([said(fact)], session="s4")).entries != ()
 
 
+@pytest.mark.req("HE-A6")
 async def test_what_was_ingested_before_is_not_added_again(opened: Opened) -> None:
     conversation = [said("We deploy only from main."), said("Fine.", "assistant"), said("I prefer tea over coffee.")]
     async with opened() as memory:

@@ -160,7 +160,7 @@ async def test_the_guards_key_is_in_no_other_file(opened: Opened, root: Path, tm
     assert not [path for path in others if key in path.read_bytes() or key.hex().encode() in path.read_bytes()]
 
 
-@pytest.mark.req("GO-D13")
+@pytest.mark.req("GO-D13", "GO-PRIV")
 @pytest.mark.parametrize("mask", [0, 0o777], ids=oct)
 async def test_every_file_and_folder_of_a_root_is_private_whatever_the_umask(
     mask: int, opened: Opened, root: Path

@@ -15,7 +15,7 @@ from ricordo.flush.config import FlushConfig
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
@@ -39,6 +39,7 @@ async def remembered(memory: Memory) -> list[str]:
     return [hit.entry.content for hit in hits if "/sessions/" not in hit.path]
 
 
+@pytest.mark.req("HE-O-conflict")
 async def test_what_was_extracted_and_curated_is_out_of_memory_after_one_undo(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.ingest(said("Nadia owns staging."), session="s")
@@ -75,6 +76,7 @@ async def test_a_save_that_is_taken_back_answers_no_more_and_does_again_when_tha
     assert documents(root) == before
 
 
+@pytest.mark.req("HE-C1b")
 async def test_a_save_whose_curated_line_is_in_a_topic_is_taken_out_of_it(opened: Opened, root: Path) -> None:
     config = ConsolidationConfig(max_lines=8)
     settings = replace(Settings.from_environment(), consolidation=config, flush=FlushConfig(closing_seconds=40.0))

@@ -111,6 +111,7 @@ async def test_the_reason_for_forgetting_a_private_memory_is_told_to_nobody_else
         assert "confidence" in repr(await bob.history())
 
 
+@pytest.mark.req("GO-I12")
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_a_clock_that_is_set_back_changes_no_order(opened: Opened, at_once: bool) -> None:
     clock = HandClock()

@@ -64,6 +64,7 @@ async def everything(memory: Memory) -> str:
     return "\n".join(map(repr, told))
 
 
+@pytest.mark.req("HE-C5-user")
 async def test_no_verb_that_reads_tells_one_user_what_another_saved(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=of("ben")) as ben:
         ids = await fill(ann)
@@ -80,6 +81,7 @@ async def test_no_verb_that_reads_tells_one_user_what_another_saved(tmp_path: Pa
             await ben.session("monday")
 
 
+@pytest.mark.req("HE-C5-user")
 @pytest.mark.parametrize("other", ["Ann", "ANN", "ann%", "..", "ann/../ann", "a\u0308nn"])
 async def test_names_that_look_alike_are_different_users(tmp_path: Path, other: str) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=of(other)) as ben:
@@ -101,6 +103,7 @@ async def test_the_same_session_id_is_another_session_for_another_user(tmp_path:
         assert [message.text for message in (await ben.session("s")).messages] == ["I prefer coffee."]
 
 
+@pytest.mark.req("HE-C5-project")
 async def test_what_is_saved_for_the_project_is_found_by_all_of_its_users(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann:
         shared = await ann.remember("We deploy only from main.", scope=SHOP)
@@ -121,6 +124,7 @@ async def test_what_is_saved_for_the_project_is_found_by_all_of_its_users(tmp_pa
     assert not (place_of(tmp_path / "r", "ann") / "guard.key").exists()
 
 
+@pytest.mark.req("HE-C5-user")
 async def test_what_is_saved_for_a_user_alone_is_found_in_all_of_their_projects(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann:
         with pytest.raises(ReasonRequired):
@@ -132,6 +136,7 @@ async def test_what_is_saved_for_a_user_alone_is_found_in_all_of_their_projects(
         assert await ben.recall("tea") == []
 
 
+@pytest.mark.req("HE-C5-required", "HE-C5-user")
 async def test_a_memory_saves_only_for_those_it_is_open_for(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=SHOP) as project:
         for memory, scope in ((ann, of("ben")), (ann, Scope(user="ben")), (project, of("ann"))):
@@ -140,6 +145,7 @@ async def test_a_memory_saves_only_for_those_it_is_open_for(tmp_path: Path) -> N
         assert await ann.entries() == await project.entries() == []
 
 
+@pytest.mark.req("HE-C5-project")
 @pytest.mark.parametrize("other", [None, "b"])
 async def test_a_root_of_one_team_is_not_opened_for_another_or_for_none(tmp_path: Path, other: str | None) -> None:
     async with Memory.open(tmp_path / "r", scope=Scope(user="ann", team="a", project="shop")) as memory:
@@ -150,6 +156,7 @@ async def test_a_root_of_one_team_is_not_opened_for_another_or_for_none(tmp_path
             pass
 
 
+@pytest.mark.req("HE-C5-user")
 async def test_users_of_a_team_are_apart_too(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=Scope(user="ann", team="a")) as ann:
         await ann.remember("I like tea.")

@@ -20,6 +20,8 @@ from ricordo.messages import (
     safe_cut,
 )
 
+pytestmark = pytest.mark.req("GO-G28")
+
 
 def _said(role: Role, text: str = "ok") -> Message:
     return Message(role=role, parts=(Text(text=text),))

@@ -190,6 +190,7 @@ async def test_more_messages_than_a_provider_takes_are_an_overflow_before_a_byte
     assert server.refusals == ()
 
 
+@pytest.mark.req("GO-G26-cache")
 @given(window=st.one_of(st.lists(any_messages(), max_size=8), conversations()))
 def test_whatever_is_recorded_is_sent_with_one_beginning_as_it_goes_on(window: Sequence[Message]) -> None:
     for rules in RULES:

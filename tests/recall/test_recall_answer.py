@@ -60,6 +60,7 @@ async def test_nothing_to_do_with_the_query_is_an_empty_list(tmp_path: Path) -> 
     assert await recall([await source(tmp_path, "project", *PROJECT)], "wifi password", now=NOW) == []
 
 
+@pytest.mark.req("HE-C1-transcript")
 async def test_recall_leaves_transcripts_to_search(tmp_path: Path) -> None:
     project = await source(tmp_path, "project", *PROJECT, said=("The wombat is asleep.", "Good."))
     assert await recall([project], "wombat", now=NOW) == []
@@ -116,6 +117,7 @@ async def test_a_source_that_fails_takes_no_other_down_and_is_not_an_empty_answe
         await recall([gone], "deploy", now=NOW)
 
 
+@pytest.mark.req("HE-MEM-01")
 async def test_filters_reach_every_source(tmp_path: Path) -> None:
     project = await source(tmp_path, "project", *PROJECT)
     user = await source(tmp_path, "user", ("I deploy on Mondays.", "lesson"))
@@ -123,6 +125,7 @@ async def test_filters_reach_every_source(tmp_path: Path) -> None:
     assert [hit.entry.content for hit in hits] == ["I deploy on Mondays."]
 
 
+@pytest.mark.req("HE-C7-keep", "HE-C7-ties")
 async def test_an_empty_query_recalls_the_newest(tmp_path: Path) -> None:
     hits = await recall([await source(tmp_path, "project", *PROJECT)], "", limit=2, now=NOW)
     assert [hit.entry.content for hit in hits] == [PROJECT[4][0], PROJECT[3][0]]

@@ -9,6 +9,8 @@ import pytest
 from command_line import ricordo
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 
+pytestmark = pytest.mark.req("HE-O-conflict")
+
 QUESTION = "Which database does the orders service use?"
 
 

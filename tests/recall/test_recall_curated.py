@@ -20,7 +20,7 @@ from ricordo.workspace.entry import Entry, State
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-conflict")]
 
 BEGUN = datetime(2026, 11, 1, 9, tzinfo=UTC)
 NOW = BEGUN + timedelta(days=20)
@@ -127,6 +127,7 @@ async def test_a_later_statement_is_quoted_before_what_curated_memory_does_not_k
     assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
 
 
+@pytest.mark.req("HE-C7-ties")
 async def test_what_was_superseded_is_named_after_the_answer_newest_first(tmp_path: Path) -> None:
     chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES, SPANNER), MEMORY: (SPANNER,)})
     found = await answer(chain, WHICH, now=NOW)
@@ -337,7 +338,7 @@ async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_
     assert "goal" in (await answer(sources, "When should the first real order go through?", now=NOW)).text
 
 
-@pytest.mark.req("HE-C7", "HE-A4", "HE-T5")
+@pytest.mark.req("HE-C7", "HE-A4", "HE-T5", "HE-C7-keep")
 @pytest.mark.parametrize("swapped", [False, True])
 async def test_of_two_memories_as_near_to_the_question_the_one_of_two_weeks_goes_before_the_one_of_two_years(
     tmp_path: Path, swapped: bool

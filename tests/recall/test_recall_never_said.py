@@ -134,6 +134,7 @@ async def test_a_correction_ranks_above_what_it_corrects_which_says_so(tmp_path:
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+@pytest.mark.req("HE-C7-ties")
 async def test_an_empty_query_recalls_the_newest_whatever_its_kind(tmp_path: Path) -> None:
     entries = [Entry(content=f"Thing {kind}.", kind=kind) for kind in ("decision", "fact", "goal", "preference")]
     hits = await recall([await source(tmp_path, *entries)], "", limit=3, now=NOW)

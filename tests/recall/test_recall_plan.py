@@ -73,6 +73,7 @@ def test_the_nearer_passage_comes_first_and_the_limit_is_kept() -> None:
     assert 1 >= hits[0].score > hits[1].score > 0
 
 
+@pytest.mark.req("HE-C7-ties")
 def test_of_equals_the_newer_comes_first_then_the_narrower_source() -> None:
     hits = ranked(
         memory("Old one.", 0.5, days=100), memory("Fresh two.", 0.5, days=1, number=1),
@@ -101,6 +102,7 @@ def test_a_memory_goes_before_a_message_that_is_as_near() -> None:
     )
 
 
+@pytest.mark.req("HE-O-conflict")
 def test_the_newer_of_two_decisions_on_one_subject_wins_though_the_older_is_a_little_nearer() -> None:
     old = memory("We deploy the shop from branch main on Monday.", 0.50, kind="decision", days=30)
     new = memory("We deploy the shop from branch release on Monday.", 0.45, kind="decision", days=2, number=1)
@@ -114,6 +116,7 @@ def test_a_newer_memory_on_something_else_does_not_jump_ahead() -> None:
     assert contents(ranked(old, other))[0] == old.match.content
 
 
+@pytest.mark.req("HE-O-conflict")
 def test_superseded_memories_are_left_out_and_retired_ones_are_not() -> None:
     hits = ranked(memory("Gone.", 0.9, state="superseded"), memory("Retired.", 0.5, state="retired", number=1))
     assert contents(hits) == ["Retired."]
@@ -186,12 +189,14 @@ def test_of_many_the_same_are_folded_as_when_every_pair_is_compared(
     assert ranking(few=1) == ranking(few=len(found))
 
 
+@pytest.mark.req("HE-C7")
 def test_a_pinned_memory_does_not_age() -> None:
     hits = ranked(memory("Aged.", 0.5, days=4000), memory("Pinned.", 0.5, days=4000, pinned=True, number=1))
     assert contents(hits) == ["Pinned.", "Aged."]
     assert hits[0].signals["recency"] == 1.0
 
 
+@pytest.mark.req("HE-C7")
 @pytest.mark.parametrize(("kind", "days"), [("preference", 365), ("lesson", 180), ("fact", 120), ("goal", 45)])
 def test_a_memory_counts_half_after_the_half_life_of_its_kind(kind: str, days: int) -> None:
     assert ranked(memory("Something.", 0.5, kind=kind, days=days))[0].signals["recency"] == pytest.approx(0.5)
@@ -248,6 +253,7 @@ def test_an_entry_comes_back_whole() -> None:
     )
 
 
+@pytest.mark.req("HE-C7-ties")
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 400), st.booleans()), max_size=12), st.randoms())
 def test_the_order_does_not_depend_on_the_order_of_the_passages(
     rows: list[tuple[float, int, bool]], random: object
@@ -314,6 +320,7 @@ def test_a_question_is_not_quoted_as_the_answer_to_itself_where_an_answer_is_nea
     )
 
 
+@pytest.mark.req("HE-O-conflict")
 def test_a_change_takes_the_place_of_what_it_changed_unless_the_question_is_about_the_change() -> None:
     old = hit("We use MySQL as our database.", 0.7, days=40)
     new = hit("We are moving the database we use from MySQL to PostgreSQL.", 0.5, days=4)
@@ -323,6 +330,7 @@ def test_a_change_takes_the_place_of_what_it_changed_unless_the_question_is_abou
     assert quoted(old, unrelated) == old.entry.content
 
 
+@pytest.mark.req("HE-O-conflict")
 def test_a_later_decision_to_change_takes_the_place_of_an_earlier_one() -> None:
     old = hit("We use Postgres for billing.", 0.7, days=40, kind="decision", words=("billing", "database", "use"))
     new = hit("We migrated to MongoDB for billing.", 0.4, days=4, kind="decision", words=("billing", "database"))

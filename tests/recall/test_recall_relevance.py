@@ -6,6 +6,8 @@ from ricordo.recall.hits import Hit
 from ricordo.recall.relevance import asked_for, relevant
 from ricordo.workspace.entry import Entry
 
+pytestmark = pytest.mark.req("HE-C8-topk", "HE-C1-topic")
+
 LEDGER = "workspace/memory/2026-11-21.md"
 
 

@@ -19,6 +19,8 @@ from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
+pytestmark = pytest.mark.req("HE-C7-keep")
+
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SPECIFIC = "Why did the nightly deploy of the shop fail in staging?"
 BROAD = "Which tournaments?"
@@ -120,6 +122,7 @@ def test_a_question_of_few_words_is_answered_from_many_sessions_and_a_narrow_one
     assert [hit.score for hit in broad] == sorted((hit.score for hit in broad), reverse=True)
 
 
+@pytest.mark.req("HE-C7")
 def test_a_pinned_and_a_confirmed_memory_count_as_new_and_kinds_age_by_their_half_life() -> None:
     hits = ranked(
         kept("Alder deploys.", 0.4, days=900), kept("Birch deploys.", 0.4, number=1, days=900, pinned=True),

@@ -67,6 +67,7 @@ async def test_what_is_noted_beside_the_documents_makes_no_trip_more_and_a_new_d
         assert sorted((await counted(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
 
 
+@pytest.mark.req("HE-C5-user")
 async def test_what_another_project_saved_for_all_is_found_though_there_was_no_place_for_it_before(
     tmp_path: Path,
 ) -> None:

@@ -41,7 +41,7 @@ async def contents(memory: Memory, query: str, limit: int = 9) -> list[str]:
     return sorted(hit.entry.content for hit in await memory.recall(query, limit=limit))
 
 
-@pytest.mark.req("GO-G1")
+@pytest.mark.req("GO-G1", "HE-A6", "HE-MEM-01")
 async def test_the_named_kinds_are_predefined_and_any_other_is_kept(tmp_path: Path) -> None:
     assert {"fact", "decision", "session-summary", "preference"} <= set(PREDEFINED_KINDS)
     assert Entry(content="Plain.").kind in PREDEFINED_KINDS

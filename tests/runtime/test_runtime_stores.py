@@ -45,7 +45,7 @@ from ricordo.stores.opening import SCHEMES, Opening
 from ricordo.stores.plain import found
 from ricordo.tokens import Tokens
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug", "GO-SWAP")]
 
 SCOPE = Scope(user="me", project="shop")
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -290,7 +290,7 @@ anyio.run(used)
 """
 
 
-@pytest.mark.req("GO-LAYOUT")
+@pytest.mark.req("GO-LAYOUT", "HE-A6")
 def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_without_a_harness() -> None:
     backends = [f"ricordo.stores.{built_in.home.partition(':')[0]}" for built_in in BUILT_IN.values()]
     tools = [

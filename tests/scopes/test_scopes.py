@@ -10,6 +10,8 @@ from ricordo.errors import InvalidScope
 from ricordo.files.paths import safe_path
 from ricordo.scopes import Scope, name_digest, owner_part, path_part
 
+pytestmark = pytest.mark.req("HE-C5-required", "HE-C5-user")
+
 NAMES = st.text(min_size=1, max_size=200).filter(lambda name: name.isprintable() and bool(name.strip()))
 
 

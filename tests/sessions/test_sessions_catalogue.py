@@ -18,7 +18,7 @@ from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-T1")]
 
 SHOP = Scope(user="me", project="shop")
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from ricordo.errors import InvalidSetting
 from ricordo.stores.opening import SCHEMES, Address, joined, parse_address, several
 
+pytestmark = pytest.mark.req("GO-BK-plug", "GO-SWAP")
+
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 ADDRESSES = st.builds(
     lambda scheme, place, options: Address(scheme=scheme, place=place, options=options),

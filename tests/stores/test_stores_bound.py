@@ -15,7 +15,7 @@ from ricordo.stores import Backend, Driver, Forgets, Lists, StoreParts, Undoes
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]
 
 SHOP = Scope(user="me", project="shop")
 
@@ -105,6 +105,7 @@ async def test_a_text_is_looked_for_in_memories_and_a_query_where_it_says() -> N
     assert [query.sorts for query in shelf.asked] == [MEMORY_SORTS, Query(text="x").sorts]
 
 
+@pytest.mark.req("HE-C5-required")
 async def test_a_session_is_where_an_entry_comes_from_and_needs_no_reason() -> None:
     store = Shelf().bind(SHOP)
     entry = await store.save(Entry(content="Now.", scope=Scope(user="me", session="s1")))

@@ -31,6 +31,7 @@ async def held(scheme: str, check: StoreCheck, folder: Path) -> None:
     await check(OWN_STORES[scheme](), folder)
 
 
+@pytest.mark.req("GO-I1", "GO-I2", "GO-I5", "GO-I6", "GO-I7", "GO-I9", "GO-I11", "GO-I12", "GO-SWAP")
 def test_no_store_and_no_check_is_left_out() -> None:
     assert set(OWN_STORES) == set(SCHEMES)
     claimed = {"G1", "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12"}
@@ -38,29 +39,45 @@ def test_no_store_and_no_check_is_left_out() -> None:
     assert len({check.name for check in STORE_CHECKS}) == len(STORE_CHECKS)
 
 
+@pytest.mark.req("GO-G1", "GO-BK-bm25", "GO-BK-jsonl", "GO-BK-kv", "GO-BK-md", "GO-BK-mock", "GO-BK-vector")
 @for_every_store("G1")
 async def test_time_id_and_scope_are_given(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I1", "GO-D14")
+@pytest.mark.req(
+    "GO-I1", "GO-D14", "GO-G1", "GO-BK-bm25", "GO-BK-jsonl", "GO-BK-kv", "GO-BK-md", "GO-BK-mock", "GO-BK-vector"
+)
 @for_every_store("I1")
 async def test_what_is_saved_comes_out_as_it_was(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I2", "GO-I3")
+@pytest.mark.req(
+    "GO-I2", "GO-I3", "GO-BK-bm25", "GO-BK-jsonl", "GO-BK-kv", "GO-BK-md", "GO-BK-mock", "GO-BK-vector", "GO-I12"
+)
 @for_every_store("I2", "I3")
 async def test_a_recall_has_its_limit_its_order_and_no_case(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("AS-BUG-22", "AS-BUG-24")
+@pytest.mark.req(
+    "AS-BUG-22",
+    "AS-BUG-24",
+    "GO-G4-scale",
+    "GO-BK-bm25",
+    "GO-BK-jsonl",
+    "GO-BK-kv",
+    "GO-BK-md",
+    "GO-BK-mock",
+    "GO-BK-vector",
+)
 @for_every_store("I4", "fence")
 async def test_the_preamble_has_its_budget_and_its_fence(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
+@pytest.mark.req("GO-I5", "GO-G1")
 @for_every_store("I5")
 async def test_kinds_and_fields_are_kept(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
@@ -78,6 +95,7 @@ async def test_a_kill_loses_nothing_that_was_saved(scheme: str, check: StoreChec
     await held(scheme, check, tmp_path)
 
 
+@pytest.mark.req("GO-BK-jsonl", "GO-D7", "GO-I5")
 @for_every_store("I8")
 async def test_damaged_and_foreign_files_take_nothing_with_them(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
@@ -95,23 +113,25 @@ async def test_what_is_forgotten_is_gone_and_leaves_a_record(scheme: str, check:
     await held(scheme, check, tmp_path)
 
 
+@pytest.mark.req("GO-D13", "HE-O-audit-forget")
 @for_every_store("capacity", "privacy", "scope")
 async def test_what_may_not_stay_is_gone(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I11")
+@pytest.mark.req("GO-I11", "GO-I2")
 @for_every_store("I11")
 async def test_others_change_nothing_that_one_sees(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I12")
+@pytest.mark.req("GO-I12", "GO-I2")
 @for_every_store("I12")
 async def test_the_order_is_that_of_saving(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
+@pytest.mark.req("GO-I6", "GO-I7", "GO-G6")
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @for_every_store("I4", "I6", "I7")

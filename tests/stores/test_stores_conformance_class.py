@@ -14,7 +14,7 @@ from ricordo.testing.store_table import conformance_table, offered, table_of_che
 from source_tree import ROOT
 from three_methods import ThirdParty
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]
 
 APPLYING = [check for check in STORE_CHECKS if not ThirdParty().lacks(check.needs)]
 

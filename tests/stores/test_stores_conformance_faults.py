@@ -8,7 +8,7 @@ from faulty_stores import HELD_FAULTS, LINES_FAULTS, Held, HeldDriver, Lines, Lo
 from ricordo.errors import RicordoError
 from ricordo.testing import STORE_CHECKS, StoreCheck, StoreConformance
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]
 
 
 def named(beginning: str) -> StoreCheck:

@@ -114,7 +114,7 @@ async def test_nothing_but_a_run_writes_curated_memory_and_a_run_replaces_it_as_
     assert after.count("ord-<ticket>") == 1
 
 
-@pytest.mark.req("HE-C2", "HE-T2")
+@pytest.mark.req("HE-C2", "HE-T2", "HE-C1-topic", "HE-C1b")
 async def test_a_memory_of_150_characters_stands_in_memory_md_and_a_longer_one_in_a_topic(root: Root) -> None:
     kinds = ("preference", "decision", "fact", "lesson", "own")
     words = {kind: f"{kind} of the " + " ".join(f"{kind[:3]}{number}" for number in range(40)) for kind in kinds}
@@ -154,6 +154,7 @@ async def test_a_memory_is_listed_and_found_once_though_it_stands_in_two_files(r
         assert (await memory.entry(saved.id)).content == "We deploy only from main."
 
 
+@pytest.mark.req("HE-O-audit-forget", "HE-C1b")
 async def test_forgetting_a_curated_memory_takes_it_out_everywhere(root: Root) -> None:
     async with root.opened() as memory:
         saved = await memory.remember("We deploy only from main.")
@@ -166,7 +167,7 @@ async def test_forgetting_a_curated_memory_takes_it_out_everywhere(root: Root) -
     assert "main" not in root.read("MEMORY.md")
 
 
-@pytest.mark.req("HE-O-conflict")
+@pytest.mark.req("HE-O-conflict", "HE-C3")
 async def test_of_two_decisions_the_newer_is_active_and_the_older_shown_as_superseded_until_the_run_is_undone(
     root: Root,
 ) -> None:

@@ -22,7 +22,7 @@ from ricordo.stores.nothing import NoMemory
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]
 
 
 class Shaky(Backend):
@@ -132,6 +132,7 @@ async def test_reading_comes_from_the_first_that_answers() -> None:
     assert await store.preamble() == "from the shaky one"
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_forgetting_and_closing_reach_all_that_offer_them() -> None:
     first, second, shaky = mock(), mock(), Shaky()
     store = fanned(first, NoMemory(store_parts()), shaky, second)
@@ -205,6 +206,7 @@ async def test_what_can_not_be_opened_is_told_once_and_gets_what_it_missed_when_
             assert [hit.entry for hit in await one.recall("")] == saved[::-1]
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_a_closed_store_may_still_hold_is_not_said_to_be_forgotten(tmp_path: Path) -> None:
     address = f"fanout:json:{tmp_path}/here,jsonl:{tmp_path}/away"
     async with open_store(address, scope=SHOP) as store:

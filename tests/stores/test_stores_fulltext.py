@@ -19,7 +19,7 @@ from ricordo.stores.capabilities import Forgets, Lists
 from ricordo.stores.contract import Store
 from ricordo.workspace.entry import Entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-bm25")]
 
 _NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -105,6 +105,7 @@ async def test_edits_by_hand_are_found_and_what_is_forgotten_is_cut_out_alone(tm
         assert after == [line for line in before if "Zanzibar" not in line]
 
 
+@pytest.mark.req("GO-I12")
 async def test_a_clock_that_runs_backwards_changes_no_order(tmp_path: Path) -> None:
     clock = HandClock()
     async with open_store(f"fulltext:{tmp_path / 'notes'}", scope=SHOP, clock=clock) as store:
@@ -116,6 +117,7 @@ async def test_a_clock_that_runs_backwards_changes_no_order(tmp_path: Path) -> N
     assert len(list((tmp_path / "notes" / "memory").iterdir())) == 2
 
 
+@pytest.mark.req("HE-MEM-01", "HE-O-conflict")
 async def test_filters_hold_and_what_was_superseded_is_named_so(tmp_path: Path) -> None:
     async with open_store(f"fulltext:{tmp_path / 'notes'}", scope=SHOP) as store:
         old = await store.save(Entry(content="The port is 80.", kind="decision", time=_NOON))

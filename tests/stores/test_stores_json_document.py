@@ -44,7 +44,7 @@ async def test_a_new_document_says_its_version_and_has_a_line_for_each_entry(tmp
     assert len(text.splitlines()) == 5
 
 
-@pytest.mark.req("GO-I5")
+@pytest.mark.req("GO-I5", "HE-O-audit-forget")
 async def test_what_is_not_understood_survives_saving_and_forgetting(tmp_path: Path) -> None:
     kept: dict[str, Any] = {
         "content": "Theirs.",
@@ -126,6 +126,7 @@ async def test_a_document_of_a_newer_version_is_neither_read_nor_written(tmp_pat
     assert [path.name for path in file.parent.glob("*broken*")] == []
 
 
+@pytest.mark.req("GO-I6", "GO-D9")
 async def test_saves_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     shelves = Shelves(folder=tmp_path)
     async with (
@@ -140,6 +141,7 @@ async def test_saves_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
         assert sorted(await contents(backend.bind(SHOP)), key=int) == [str(number) for number in range(12)]
 
 
+@pytest.mark.req("GO-I5")
 async def test_edits_by_hand_are_seen_at_once(tmp_path: Path) -> None:
     async with Shelves(folder=tmp_path).open("json:notes") as backend:
         store = backend.bind(SHOP)
@@ -155,6 +157,7 @@ async def test_edits_by_hand_are_seen_at_once(tmp_path: Path) -> None:
         assert await contents(store) == []
 
 
+@pytest.mark.req("GO-D9", "GO-I7", "GO-I9")
 async def test_a_save_or_forgetting_that_fails_leaves_the_old_document_or_the_new_one(tmp_path: Path) -> None:
     one, two = '{"kind":"fact","content":"One.","by":"hand"}', '{"id":"two","kind":"fact","content":"Two.","by":"hand"}'
     before = f'{{"version":1,\n"entries":[\n{one},\n{two}\n]}}\n'.encode()

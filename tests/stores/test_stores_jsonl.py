@@ -18,7 +18,7 @@ from ricordo.stores.contract import Store
 from ricordo.stores.jsonl import JsonlStore
 from ricordo.workspace.entry import Entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-jsonl")]
 
 
 async def contents(store: Store) -> list[str]:
@@ -70,6 +70,7 @@ async def test_a_torn_last_line_hides_no_entry_and_is_closed_by_the_next(torn: b
     assert torn + b"\n" in file.read_bytes()
 
 
+@pytest.mark.req("GO-I5")
 async def test_lines_that_are_none_are_counted_reported_once_and_left(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -93,7 +94,7 @@ async def test_lines_that_are_none_are_counted_reported_once_and_left(
         assert await lists.get(mine.id) == mine
 
 
-@pytest.mark.req("GO-I5")
+@pytest.mark.req("GO-I5", "HE-O-audit-forget")
 async def test_forgetting_takes_one_line_out_and_leaves_every_other_byte(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "memory.jsonl"
     file.parent.mkdir()
@@ -151,6 +152,7 @@ async def test_two_backends_see_what_the_other_saved(tmp_path: Path) -> None:
         assert await contents(one.bind(SHOP)) == ["3", "2", "1", "0"]
 
 
+@pytest.mark.req("GO-I9")
 @pytest.mark.parametrize(("code", "expected"), [(errno.ENOSPC, StorageFull), (errno.EROFS, StorageReadOnly)])
 async def test_a_disk_that_takes_nothing_more_still_gives_what_it_has(
     code: int, expected: type[Exception], tmp_path: Path
@@ -171,6 +173,7 @@ async def test_a_disk_that_takes_nothing_more_still_gives_what_it_has(
         assert "One." in await store.preamble()
 
 
+@pytest.mark.req("GO-D9", "GO-I7", "GO-I9")
 async def test_a_forgetting_that_fails_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     lines = b'{"content":"One.","id":"one"}\n', b'{"content":"Two.","id":"two"}\n'
     for step in range(1, 99):

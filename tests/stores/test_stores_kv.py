@@ -27,7 +27,7 @@ from ricordo.workspace.entry import Entry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-kv")]
 
 
 async def contents(store: Store) -> list[str]:
@@ -74,6 +74,7 @@ async def test_keys_are_ordered_by_time_and_unique_and_only_the_kind_preamble_is
     assert len({key for key, _ in kept}) == 34
 
 
+@pytest.mark.req("GO-I5", "HE-O-audit-forget")
 async def test_foreign_values_and_keys_are_left_and_overwrite_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -221,6 +222,7 @@ async def test_a_file_that_others_put_in_the_place_of_ours_is_the_one_that_count
         assert await contents(store) == ["Again."]
 
 
+@pytest.mark.req("GO-I9")
 async def test_a_disk_without_room_is_said_and_what_was_saved_stays(tmp_path: Path) -> None:
     async with Shelves(folder=tmp_path).open("kv:notes") as backend:
         store = backend.bind(SHOP)
@@ -238,6 +240,7 @@ async def test_a_disk_without_room_is_said_and_what_was_saved_stays(tmp_path: Pa
         assert await contents(store) == ["Two.", "One."]
 
 
+@pytest.mark.req("GO-I9")
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -271,6 +274,7 @@ async def test_a_file_that_cannot_be_written_is_read(
         assert await contents(store) == ["Two.", "One."]
 
 
+@pytest.mark.req("GO-I9")
 async def test_other_trouble_is_a_failed_storage(tmp_path: Path) -> None:
     (tmp_path / "notes" / "memory.mdb").mkdir(parents=True)
     async with Shelves(folder=tmp_path).open("kv:notes") as backend:

@@ -47,6 +47,7 @@ def told(folder: Path) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
 
 
+@pytest.mark.req("GO-G23", "GO-G17")
 async def test_a_closed_session_is_a_file_is_found_and_the_last_five_are_shown(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as store:
@@ -92,6 +93,7 @@ async def test_sessions_take_their_share_of_the_budget_and_nothing_from_what_is_
         assert "Harbour 4" in await store.preamble(Tokens(600))
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_is_forgotten_leaves_session_files_and_undo_brings_it_back(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as store:
         saved = await store.save(Entry(content=GOLDEN, kind="fact"))
@@ -131,6 +133,7 @@ async def test_what_is_taken_back_leaves_session_files_too_and_the_summary_is_no
         assert "boat" not in told(tmp_path) + await store.preamble()
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-D10")
 async def test_a_summary_that_failed_is_made_by_the_next_agent_without_what_was_forgotten(tmp_path: Path) -> None:
     asked: list[str] = []
     closing: list[ScriptItem] = [Fail(500)]
@@ -170,6 +173,7 @@ async def test_a_summary_that_failed_is_made_by_the_next_agent_without_what_was_
     assert "golden" not in told(tmp_path)
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_a_summary_that_was_made_before_a_forget_says_nothing_of_it_afterwards(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as store:
         saved = await store.save(Entry(content=GOLDEN, by="agent"))

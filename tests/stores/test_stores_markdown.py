@@ -19,7 +19,7 @@ from ricordo.stores.contract import Store
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-md")]
 
 SHOP = Scope(user="me", project="shop")
 LINES = st.sampled_from(
@@ -33,7 +33,7 @@ async def forget(store: Store, entry_id: str) -> Entry:
     return await forgets.forget(entry_id, who="me")
 
 
-@pytest.mark.req("GO-BK-md")
+@pytest.mark.req("GO-BK-md", "GO-AT5", "GO-G4-scale")
 async def test_entries_are_appended_found_by_their_text_and_shown_whole_up_to_the_budget(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "memory.md"
     async with open_store(f"markdown:{file.parent}", scope=SHOP) as store:
@@ -66,6 +66,7 @@ async def test_entries_are_appended_found_by_their_text_and_shown_whole_up_to_th
     assert "did not fit here" in capped
 
 
+@pytest.mark.req("GO-I5", "GO-AT5", "HE-O-audit-forget")
 async def test_what_a_person_writes_is_honoured_and_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "memory.md"
     begun(file.parent)
@@ -90,6 +91,7 @@ async def test_what_a_person_writes_is_honoured_and_left_as_it_is(tmp_path: Path
         assert [hit.entry.id for hit in await store.recall("")] == [added.id, "kept"]
 
 
+@pytest.mark.req("GO-AT5")
 async def test_an_edit_by_hand_is_seen_at_once(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "memory.md"
     async with open_store(f"markdown:{file.parent}", scope=SHOP) as store:
@@ -99,6 +101,7 @@ async def test_an_edit_by_hand_is_seen_at_once(tmp_path: Path) -> None:
         assert "8080" in await store.preamble()
 
 
+@pytest.mark.req("GO-G4-scale", "GO-AT5")
 async def test_the_budget_keeps_what_is_pinned_and_passes_over_what_is_too_long(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "memory.md"
     async with open_store(f"markdown:{file.parent}", scope=SHOP) as store:
@@ -115,6 +118,7 @@ async def test_the_budget_keeps_what_is_pinned_and_passes_over_what_is_too_long(
         assert await store.preamble(Tokens(1)) == ""
 
 
+@pytest.mark.req("HE-O-conflict")
 async def test_nothing_is_shown_of_what_no_longer_holds(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "memory.md"
     async with open_store(f"markdown:{file.parent}", scope=SHOP) as store:
@@ -140,6 +144,7 @@ async def test_the_trust_is_that_of_the_least_trusted_entry_shown(tmp_path: Path
         assert 'trust="agent"' in await store.preamble()
 
 
+@pytest.mark.req("GO-I1", "GO-AT5")
 @given(st.lists(LINES, max_size=8), st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=3))
 @settings(max_examples=40)
 def test_what_is_saved_is_read_back_whatever_stands_in_the_file(lines: list[str], contents: list[str]) -> None:

@@ -18,7 +18,7 @@ from ricordo.stores.folder_documents import links_to, located_in, new_document, 
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tokens import Tokens, estimate_text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-AUTO")]
 
 INDEX = """# Memory index
 
@@ -117,6 +117,7 @@ async def test_a_second_memory_for_a_topic_adds_no_second_line_to_the_index(fold
     assert contents(folder)["project.md"].count(b"\n- Decision") == 3
 
 
+@pytest.mark.req("HE-C1b")
 async def test_a_topic_that_a_killed_process_left_out_of_the_index_is_listed_by_the_next_save(folder: Path) -> None:
     (folder / "project.md").write_bytes(new_document("project") + b"- Saved before the kill.\n")
     async with opened(folder) as store:
@@ -124,6 +125,7 @@ async def test_a_topic_that_a_killed_process_left_out_of_the_index_is_listed_by_
     assert links_to(contents(folder)["MEMORY.md"], "project.md")
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_was_saved_is_forgotten_and_what_others_wrote_is_theirs_to_delete(folder: Path) -> None:
     async with opened(folder) as store:
         forgets, lists = store.offers(Forgets), store.offers(Lists)

@@ -13,10 +13,10 @@ from ricordo.stores.mock import MockStore
 from ricordo.testing import OWN_STORES, STORE_CHECKS
 from ricordo.workspace.entry import Entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-mock")]
 
 
-@pytest.mark.req("GO-BK-mock")
+@pytest.mark.req("GO-BK-mock", "HE-O-audit-forget")
 async def test_saved_holds_what_everybody_saved_in_its_order(tmp_path: Path) -> None:
     async with Shelves(folder=tmp_path).open("mock:") as backend:
         assert isinstance(backend, MockStore)
@@ -55,6 +55,7 @@ async def test_a_preamble_is_all_of_the_list(tmp_path: Path) -> None:
         assert len(await store.recall("pear", 99)) == 40
 
 
+@pytest.mark.req("GO-G3")
 async def test_where_nothing_is_kept_nothing_is_found(tmp_path: Path) -> None:
     shelves = Shelves(folder=tmp_path)
     async with shelves.open("none:") as backend:

@@ -18,6 +18,8 @@ from ricordo.stores.plain import Home, found, kept_text, named, options
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry, Source
 
+pytestmark = pytest.mark.req("GO-I2")
+
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SHOP = Scope(user="me", project="shop")
 PARTS = st.none() | st.sampled_from(["a", "b", "A", "tenants", "a/b", ".."])
@@ -37,11 +39,13 @@ def texts(query: str, *contents: str) -> list[str]:
     return [hit.entry.content for hit in hits]
 
 
+@pytest.mark.req("GO-I11")
 def test_a_folder_is_a_projects_whoever_of_its_users_asks() -> None:
     assert folder(SHOP) == folder(Scope(user="you", project="shop", session="s")) == folder(Scope(project="shop")) == ""
     assert folder(Scope(user="me"), Scope(user="me", session="s")) == ""
 
 
+@pytest.mark.req("GO-I11")
 def test_others_have_a_folder_below_it() -> None:
     assert folder(Scope(tenant="t", user="u", project="p")) == "tenants/t/users/u/projects/p/"
     assert folder(Scope(user="me")) == "users/me/"
@@ -63,6 +67,7 @@ def test_two_tenants_two_projects_and_two_users_never_meet(home: Scope, one: Sco
             assert one.user or (one.team, one.agent) == (other.team, other.agent)
 
 
+@pytest.mark.req("GO-I2")
 def test_words_are_found_in_any_order_in_content_and_tags_whatever_their_case() -> None:
     deploy = Entry(content="We DEPLOY only from main.", tags=("Release", "ops"))
     for query in ("deploy", "main release", "only from", "OPS", "deploy?", "“main”"):
@@ -71,6 +76,7 @@ def test_words_are_found_in_any_order_in_content_and_tags_whatever_their_case() 
         assert found([deploy], Query(text=query), 5) == []
 
 
+@pytest.mark.req("GO-I2")
 @pytest.mark.parametrize(
     ("content", "query"),
     [
@@ -94,11 +100,13 @@ def test_case_is_folded_as_unicode_says(content: str, query: str) -> None:
     assert texts(query, content, "something else") == [content]
 
 
+@pytest.mark.req("GO-I2")
 def test_a_query_without_words_finds_all_in_their_order_up_to_the_limit() -> None:
     assert texts(" \n", "c", "b", "a") == ["c", "b", "a"]
     assert [hit.entry.content for hit in found([Entry(content=x) for x in "cba"], Query(text=""), 2)] == ["c", "b"]
 
 
+@pytest.mark.req("HE-MEM-01")
 def test_the_filters_of_a_query_count() -> None:
     entry = Entry(content="One.", kind="decision", tags=("a",), time=NOW, source=Source(session="s"), state="retired")
     day = timedelta(days=1)
@@ -123,6 +131,7 @@ def test_the_filters_of_a_query_count() -> None:
         assert found([entry], stopping, 5, path="memory.jsonl") == []
 
 
+@pytest.mark.req("HE-O-conflict")
 def test_what_was_superseded_is_left_out_or_names_what_took_its_place() -> None:
     new, old = Entry(content="Port 8443.", id="b", supersedes="a"), Entry(content="Port 8080.", id="a")
     gone = Entry(content="Port 80.", id="c", state="superseded")
@@ -140,6 +149,7 @@ def test_hits_say_where_they_stand() -> None:
     ]
 
 
+@pytest.mark.req("GO-G1")
 def test_entries_without_an_id_get_different_ones_that_stay() -> None:
     one, two, three = named([Entry(content="x"), Entry(content="x"), Entry(content="y", id="mine")], "memory.jsonl")
     assert len({one.id, two.id}) == 2
@@ -147,6 +157,7 @@ def test_entries_without_an_id_get_different_ones_that_stay() -> None:
     assert named([Entry(content="before"), Entry(content="x")], "memory.jsonl")[1].id == one.id
 
 
+@pytest.mark.req("GO-G4-scale")
 @given(st.lists(ENTRIES, max_size=6), st.integers(0, 400))
 def test_the_preamble_never_exceeds_its_budget_and_is_the_same_again(entries: list[Entry], tokens: int) -> None:
     text = kept_text(entries, Tokens(tokens))
@@ -155,6 +166,7 @@ def test_the_preamble_never_exceeds_its_budget_and_is_the_same_again(entries: li
     assert text == "" or unfence(text) is not None or "`recall` finds them" in text
 
 
+@pytest.mark.req("GO-G4-scale")
 def test_what_does_not_fit_is_counted_and_the_next_is_tried() -> None:
     entries = [Entry(content="Short."), Entry(content="long " * 5_000), Entry(content="Also short.")]
     text = kept_text(entries, Tokens(200), note="The file is long.", source="memory.jsonl", unread=7)

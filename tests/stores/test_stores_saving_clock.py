@@ -11,7 +11,7 @@ from ricordo import Entry, Memory
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.workspace.entry_codec import render_entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-I12")]
 
 
 def test_a_clock_that_is_set_back_goes_on_by_milliseconds_until_it_has_caught_up() -> None:

@@ -140,6 +140,7 @@ async def test_a_long_memory_of_a_ledger_is_read_once_until_its_file_changes(tmp
     assert [one.content.strip("…") for one in await ledgers.entries()] == ["The harbour."]
 
 
+@pytest.mark.req("GO-G4-scale")
 @pytest.mark.parametrize("scheme", ["sessions", "markdown", "jsonl", "fulltext", "vector"])
 async def test_a_save_reads_nothing_of_what_was_saved_before(tmp_path: Path, scheme: str) -> None:
     disk, given = CountingDisk(), settings(tmp_path / "r" / ".ricordo")
@@ -166,6 +167,7 @@ async def test_what_was_read_again_and_says_the_same_is_not_parsed_again(tmp_pat
     assert parsed == [b"one", b"two", b"one\n", b"one\ntwo"]
 
 
+@pytest.mark.req("GO-G4-scale")
 @pytest.mark.parametrize("scheme", ["ring", "mock"])
 async def test_what_lives_in_a_process_keeps_its_budget_too(tmp_path: Path, scheme: str) -> None:
     given = settings(tmp_path / "r" / ".ricordo")

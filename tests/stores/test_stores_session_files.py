@@ -35,7 +35,7 @@ def rows(root: Path) -> list[dict[str, object]]:
     return listed
 
 
-@pytest.mark.req("GO-G14", "GO-G15")
+@pytest.mark.req("GO-G14", "GO-G15", "GO-G22-close", "GO-G10")
 async def test_saving_adds_to_the_draft_and_closing_writes_one_file_and_one_row(tmp_path: Path) -> None:
     store = backend(tmp_path, HandClock(LONG_AGO)).bind(replace(SHOP, session="s"))
     await store.save(Entry(content="Fixtures live in testdata/golden/."))
@@ -52,7 +52,7 @@ async def test_saving_adds_to_the_draft_and_closing_writes_one_file_and_one_row(
     assert text.count("Fixtures live in") == 1
 
 
-@pytest.mark.req("GO-G14", "GO-G15")
+@pytest.mark.req("GO-G14", "GO-G15", "GO-G17", "GO-G3")
 async def test_an_empty_session_writes_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         assert await store.recall("anything") == []
@@ -62,7 +62,7 @@ async def test_an_empty_session_writes_nothing(tmp_path: Path) -> None:
     assert found_in(tmp_path) == []
 
 
-@pytest.mark.req("GO-G11", "GO-D6")
+@pytest.mark.req("GO-G11", "GO-D6", "GO-G13", "GO-G17")
 async def test_sessions_of_the_same_minute_have_files_and_rows_of_their_own(tmp_path: Path) -> None:
     clock = HandClock(LONG_AGO)
     store = backend(tmp_path, clock).bind(SHOP)
@@ -82,7 +82,7 @@ async def test_sessions_of_the_same_minute_have_files_and_rows_of_their_own(tmp_
         assert f"Fact {number}." in (tmp_path / path).read_text()
 
 
-@pytest.mark.req("GO-G12")
+@pytest.mark.req("GO-G12", "GO-G24-cost", "GO-FRIC", "GO-G11")
 async def test_the_file_of_a_session_is_readable_markdown(tmp_path: Path) -> None:
     store = backend(tmp_path, HandClock(LONG_AGO)).bind(SHOP)
     told = replace(
@@ -124,7 +124,7 @@ async def test_the_file_of_a_session_is_readable_markdown(tmp_path: Path) -> Non
     assert [line for line in (tmp_path / path).read_text().splitlines() if line.startswith("## ")] == ["## Summary"]
 
 
-@pytest.mark.req("GO-G13")
+@pytest.mark.req("GO-G13", "GO-G11", "GO-D7")
 async def test_the_index_is_an_object_with_a_row_for_each_session(tmp_path: Path) -> None:
     store = backend(tmp_path, HandClock(LONG_AGO)).bind(SHOP)
     await keeps(store).close_session(notes("s", "Two.", "b", started=LONG_AGO))
@@ -140,7 +140,7 @@ async def test_the_index_is_an_object_with_a_row_for_each_session(tmp_path: Path
     assert rows(tmp_path)[-1]["tags"] == [], "each row has them all"
 
 
-@pytest.mark.req("GO-G16")
+@pytest.mark.req("GO-G16", "GO-AT3", "GO-I2")
 async def test_recall_finds_sessions_by_summary_and_tags_and_returns_no_bodies(tmp_path: Path) -> None:
     clock = HandClock(LONG_AGO)
     store = backend(tmp_path, clock).bind(SHOP)
@@ -167,7 +167,7 @@ async def test_recall_finds_sessions_by_summary_and_tags_and_returns_no_bodies(t
     assert await store.recall(Query(text="compaction", since=LONG_AGO.replace(hour=13))) == hits[:1]
 
 
-@pytest.mark.req("GO-I12")
+@pytest.mark.req("GO-I12", "GO-G14", "GO-D5")
 async def test_what_is_saved_in_one_moment_is_kept_before_and_after_the_session_is_closed(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         for number in range(3):
@@ -183,7 +183,7 @@ async def test_what_is_saved_in_one_moment_is_kept_before_and_after_the_session_
     assert len(found_in(tmp_path)) == 2
 
 
-@pytest.mark.req("GO-D5")
+@pytest.mark.req("GO-D5", "GO-AT1", "GO-G16", "GO-AT2")
 async def test_what_was_saved_is_found_whatever_the_summary_says(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         await store.save(Entry(content="Fixtures live in testdata/golden/.", tags=("Cassette",)))
@@ -201,7 +201,7 @@ async def test_what_was_saved_is_found_whatever_the_summary_says(tmp_path: Path)
     assert "We talked." in preamble
 
 
-@pytest.mark.req("GO-FRIC")
+@pytest.mark.req("GO-FRIC", "GO-G12")
 async def test_files_read_and_open_threads_serve_the_next_session(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         told = replace(
@@ -222,6 +222,7 @@ async def test_files_read_and_open_threads_serve_the_next_session(tmp_path: Path
         assert "Fix the parser" not in await store.preamble()
 
 
+@pytest.mark.req("GO-G12", "GO-G14", "GO-D5")
 async def test_saved_decisions_are_not_told_twice_and_conclusions_give_way_to_newer_ones(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         saved = await store.save(Entry(content="Deploy only from main.", kind="decision"))
@@ -239,6 +240,7 @@ async def test_saved_decisions_are_not_told_twice_and_conclusions_give_way_to_ne
     assert (tmp_path / path).read_text().count("## Decisions") == 1
 
 
+@pytest.mark.req("GO-G14", "GO-G11", "GO-G16", "GO-D5", "GO-D10")
 async def test_a_session_goes_on_in_its_file(tmp_path: Path) -> None:
     clock = HandClock(LONG_AGO)
     async with opened(tmp_path, clock, session="s") as store:
@@ -256,6 +258,7 @@ async def test_a_session_goes_on_in_its_file(tmp_path: Path) -> None:
     assert found_in(tmp_path) == ["index.json", first]
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-G18")
 @pytest.mark.parametrize("closed", [False, True])
 async def test_forgetting_takes_an_entry_out_of_everything(tmp_path: Path, closed: bool) -> None:
     async with opened(tmp_path, session="s") as store:
@@ -278,6 +281,7 @@ async def test_forgetting_takes_an_entry_out_of_everything(tmp_path: Path, close
     assert sum("We use pnpm." in text for text in texts) == 2
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-D10")
 async def test_a_forgotten_entry_stands_in_no_digest(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         gone = await store.save(Entry(content="The door code is teapot."))
@@ -287,6 +291,7 @@ async def test_a_forgotten_entry_stands_in_no_digest(tmp_path: Path) -> None:
         assert [hit.entry.content.partition("] ")[2] for hit in await store.recall("")] == ["Saved: We use pnpm."]
 
 
+@pytest.mark.req("GO-AT1", "GO-G24-manual", "GO-G14")
 async def test_a_saved_summary_is_the_summary(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         await store.save(Entry(content="First words.", kind="session-summary"))
@@ -296,6 +301,7 @@ async def test_a_saved_summary_is_the_summary(tmp_path: Path) -> None:
         assert await keeps(store).pending_sessions() == ()
 
 
+@pytest.mark.req("GO-I12")
 async def test_a_clock_that_stands_or_runs_backwards_reorders_nothing(tmp_path: Path) -> None:
     clock = HandClock()
     said = [f"Fact {number}." for number in (3, 1, 4, 2)]
@@ -323,6 +329,7 @@ async def test_secrets_of_the_closing_notes_are_written_nowhere(tmp_path: Path) 
     assert all(key not in (tmp_path / path).read_text() for path in found_in(tmp_path))
 
 
+@pytest.mark.req("GO-I11", "GO-G10")
 async def test_everybody_has_a_folder_of_their_own(tmp_path: Path) -> None:
     store = backend(tmp_path)
     mine, other = store.bind(SHOP), store.bind(Scope(user="me", project="farm"))
@@ -333,7 +340,7 @@ async def test_everybody_has_a_folder_of_their_own(tmp_path: Path) -> None:
     assert found_in(tmp_path)[0].endswith("projects/farm/index.json")
 
 
-@pytest.mark.req("GO-D13")
+@pytest.mark.req("GO-D13", "GO-G10")
 async def test_only_the_owner_can_read_what_was_written(tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with opened(root, session="s") as store:
@@ -344,6 +351,7 @@ async def test_only_the_owner_can_read_what_was_written(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
 
 
+@pytest.mark.req("GO-G10", "GO-G17", "GO-PRIV", "GO-D13")
 async def test_a_path_without_a_scheme_opens_session_files(tmp_path: Path) -> None:
     harness = tmp_path / ".harness"
     for number in range(2):
@@ -356,6 +364,7 @@ async def test_a_path_without_a_scheme_opens_session_files(tmp_path: Path) -> No
         assert (await store.preamble()).count("Saved:") == 1
 
 
+@pytest.mark.req("GO-G17")
 @pytest.mark.parametrize("options", ["last=two", "first=2"])
 async def test_an_option_that_says_nothing_is_refused(tmp_path: Path, options: str) -> None:
     with pytest.raises(InvalidSetting):
@@ -363,7 +372,7 @@ async def test_an_option_that_says_nothing_is_refused(tmp_path: Path, options: s
             pass
 
 
-@pytest.mark.req("GO-G10")
+@pytest.mark.req("GO-G10", "GO-G14")
 async def test_session_files_are_the_default_and_their_folder_is_called_harness(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

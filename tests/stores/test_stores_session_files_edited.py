@@ -44,7 +44,7 @@ async def answers(root: Path) -> tuple[object, ...]:
         return recalled, await store.preamble(), await lists(store).entries(), await keeps(store).pending_sessions()
 
 
-@pytest.mark.req("GO-AT4", "GO-D4")
+@pytest.mark.req("GO-AT4", "GO-D4", "GO-D7", "GO-G16")
 @pytest.mark.parametrize(("said", "stamped"), [("About marmots.", False), ("A marmot too.", False), ("Marmot.", True)])
 async def test_an_edited_summary_is_what_the_next_session_finds(tmp_path: Path, said: str, stamped: bool) -> None:
     paths = await week(tmp_path)
@@ -63,6 +63,7 @@ async def test_an_edited_summary_is_what_the_next_session_finds(tmp_path: Path, 
     assert said in (tmp_path / "index.json").read_text()
 
 
+@pytest.mark.req("GO-AT4", "GO-D7")
 async def test_an_edit_of_the_same_length_is_seen_while_the_store_is_open(tmp_path: Path) -> None:
     paths = await week(tmp_path)
     async with opened(tmp_path) as store:
@@ -74,7 +75,7 @@ async def test_an_edit_of_the_same_length_is_seen_while_the_store_is_open(tmp_pa
         assert [entry.content for entry in await lists(store).entries()] == ["Fact 2.", "Fiction", "Fact 0."]
 
 
-@pytest.mark.req("GO-G18", "GO-AT6")
+@pytest.mark.req("GO-G18", "GO-AT6", "GO-D7", "GO-G16")
 @pytest.mark.parametrize("running", [False, True])
 async def test_a_deleted_file_is_found_no_more(tmp_path: Path, running: bool) -> None:
     paths = await week(tmp_path)
@@ -91,7 +92,7 @@ async def test_a_deleted_file_is_found_no_more(tmp_path: Path, running: bool) ->
     assert [row["path"] for row in listed] == [paths[0], paths[2]]
 
 
-@pytest.mark.req("GO-D7", "GO-D8", "GO-I8")
+@pytest.mark.req("GO-D7", "GO-D8", "GO-I8", "GO-G13", "GO-G18")
 @pytest.mark.parametrize(
     "broken",
     [b"", b"{", b"\xff\xfe", b"[]", b'{"sessions": 3}', b'{"sessions": [7]}', b'{"name": "shop"}', None, "sound"],
@@ -117,6 +118,7 @@ async def test_an_index_that_is_lost_broken_or_foreign_is_set_aside_and_made_aga
     assert len(json.loads((tmp_path / "index.json").read_text())["sessions"]) == 4
 
 
+@pytest.mark.req("GO-D7", "GO-AT4")
 async def test_renamed_and_unlisted_files_are_picked_up_while_the_store_is_open(tmp_path: Path) -> None:
     paths = await week(tmp_path)
     async with opened(tmp_path) as store:
@@ -127,6 +129,7 @@ async def test_renamed_and_unlisted_files_are_picked_up_while_the_store_is_open(
         assert sorted(await found(store, "topic1")) == [paths[1], "sessions/copy.md"]
 
 
+@pytest.mark.req("GO-D7")
 async def test_files_that_are_no_session_files_are_left_alone(tmp_path: Path) -> None:
     await week(tmp_path, 1)
     for name, text in {
@@ -143,7 +146,7 @@ async def test_files_that_are_no_session_files_are_left_alone(tmp_path: Path) ->
         assert len(await lists(store).entries()) == 1
 
 
-@pytest.mark.req("GO-I5")
+@pytest.mark.req("GO-I5", "GO-D7", "GO-G13")
 async def test_the_index_of_others_is_read_and_its_fields_stay(tmp_path: Path) -> None:
     (tmp_path / "sessions").mkdir()
     path = "sessions/2026-05-13-09h47.md"
@@ -160,7 +163,7 @@ async def test_the_index_of_others_is_read_and_its_fields_stay(tmp_path: Path) -
     assert set_aside(tmp_path) == []
 
 
-@pytest.mark.req("GO-I5")
+@pytest.mark.req("GO-I5", "GO-AT4", "GO-D7")
 async def test_what_people_add_to_a_file_is_remembered_and_survives_closing_again(tmp_path: Path) -> None:
     path = (await week(tmp_path, 1))[0]
     file = tmp_path / path
@@ -182,6 +185,7 @@ async def test_what_people_add_to_a_file_is_remembered_and_survives_closing_agai
     assert "Tabs" not in text
 
 
+@pytest.mark.req("GO-D7", "GO-G18", "GO-I9")
 async def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
     paths = await week(tmp_path)
     (tmp_path / paths[0]).write_bytes(b"\xff\xfe\x00")
@@ -194,6 +198,7 @@ async def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None
 acts = st.lists(st.sampled_from(["save", "close", "edit", "delete", "rename", "forget", "reopen"]), max_size=14)
 
 
+@pytest.mark.req("GO-D7", "GO-G13")
 @settings(max_examples=20)
 @given(acts)
 async def test_an_index_that_is_made_again_gives_the_same_answers(

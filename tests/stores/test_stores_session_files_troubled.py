@@ -32,6 +32,7 @@ def set_aside(root: Path) -> list[bytes]:
     return [path.read_bytes() for path in root.rglob("*.broken-*")]
 
 
+@pytest.mark.req("GO-I7", "GO-G6", "GO-D9")
 @pytest.mark.may_block("the driver forks")
 def test_a_kill_at_any_step_loses_nothing_and_tells_nothing_twice(tmp_path: Path) -> None:
     whole, *cases = driven(Path(__file__).with_name("session_kill_driver.py"), tmp_path)
@@ -56,7 +57,7 @@ def test_a_kill_at_any_step_loses_nothing_and_tells_nothing_twice(tmp_path: Path
         assert all(content in case["preamble"] for content in counts), told
 
 
-@pytest.mark.req("GO-G6", "GO-D1")
+@pytest.mark.req("GO-G6", "GO-D1", "GO-I7", "GO-G14", "GO-G24-sync")
 async def test_a_session_that_runs_is_left_alone_and_one_whose_process_is_gone_is_recovered(tmp_path: Path) -> None:
     running = backend(tmp_path)
     bound = running.bind(SHOP)
@@ -74,6 +75,7 @@ async def test_a_session_that_runs_is_left_alone_and_one_whose_process_is_gone_i
     assert not (tmp_path / DRAFT).exists()
 
 
+@pytest.mark.req("GO-G14", "GO-I6")
 async def test_what_is_saved_while_another_one_closes_the_session_is_kept(tmp_path: Path) -> None:
     first, second = backend(tmp_path), backend(tmp_path)
     one, other = first.bind(replace(SHOP, session="s")), second.bind(replace(SHOP, session="s"))
@@ -87,6 +89,7 @@ async def test_what_is_saved_while_another_one_closes_the_session_is_kept(tmp_pa
     assert [hit.path for hit in await one.recall("")] == [path]
 
 
+@pytest.mark.req("GO-I7", "GO-G6")
 async def test_a_torn_line_hides_no_other_and_a_broken_one_is_set_aside(tmp_path: Path) -> None:
     running = backend(tmp_path)
     bound = running.bind(replace(SHOP, session="s"))
@@ -103,6 +106,7 @@ async def test_a_torn_line_hides_no_other_and_a_broken_one_is_set_aside(tmp_path
     assert set_aside(tmp_path) == [broken]
 
 
+@pytest.mark.req("GO-G6", "GO-I7")
 @pytest.mark.parametrize("head", [b"", b"{}\n", b"\xff\n"])
 async def test_a_draft_whose_first_line_is_lost_is_still_a_session(tmp_path: Path, head: bytes) -> None:
     async with opened(tmp_path, session="s") as store:
@@ -115,6 +119,7 @@ async def test_a_draft_whose_first_line_is_lost_is_still_a_session(tmp_path: Pat
         assert await keeps(store).pending_sessions() == ("s",)
 
 
+@pytest.mark.req("GO-D9", "GO-I9", "GO-G14")
 @pytest.mark.parametrize(("code", "steps"), [(errno.ENOSPC, range(1, 40, 2)), (errno.EROFS, range(2, 40, 4))])
 async def test_a_disk_that_fails_at_a_step_of_closing_loses_nothing(tmp_path: Path, code: int, steps: range) -> None:
     for at in steps:
@@ -177,6 +182,7 @@ def work(root: Path, who: str) -> None:
     anyio.run(act)
 
 
+@pytest.mark.req("GO-I6", "GO-D9")
 async def test_two_processes_that_save_and_close_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=work, args=(tmp_path, who)) for who in "ab"]

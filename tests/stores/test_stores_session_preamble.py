@@ -51,7 +51,7 @@ def row(number: int, summary: str, *, tags: tuple[str, ...] = (), threads: tuple
 
 
 @pytest.mark.anyio
-@pytest.mark.req("GO-G17")
+@pytest.mark.req("GO-G17", "GO-G17-size", "GO-G23", "GO-D10")
 async def test_it_lists_the_last_sessions_newest_first(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as store:
@@ -70,7 +70,7 @@ async def test_it_lists_the_last_sessions_newest_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.req("GO-G17")
+@pytest.mark.req("GO-G17", "GO-G23")
 async def test_five_sessions_are_listed_unless_the_address_says_how_many(tmp_path: Path) -> None:
     counts = []
     for options in ("", "?last=2", "?last=6"):
@@ -92,7 +92,7 @@ def test_five_typical_paragraphs_stay_whole_below_a_kilobyte() -> None:
     assert 700 < estimate_text(many) <= 1_000, "unless another budget is named"
 
 
-@pytest.mark.req("GO-G17-size", "GO-D11")
+@pytest.mark.req("GO-G17-size", "GO-D11", "GO-G17")
 def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
     shown = session_preamble([], [row(number, LONG if number % 2 else "Short.") for number in range(5)], last=5)
     lines = (unfence(shown) or ("",))[0].splitlines()[1:]
@@ -103,7 +103,7 @@ def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.req("GO-G17-size", "GO-D11")
+@pytest.mark.req("GO-G17-size", "GO-D11", "GO-G4-scale", "GO-G17")
 @pytest.mark.parametrize(("budget", "count"), [(120, 1), (200, 4), (400, 5)])
 async def test_a_small_budget_shows_the_newest_sessions_each_of_them_cut(
     tmp_path: Path, budget: int, count: int
@@ -118,7 +118,7 @@ async def test_a_small_budget_shows_the_newest_sessions_each_of_them_cut(
     assert all(line.endswith(" … (cut)") for line in lines)
 
 
-@pytest.mark.req("GO-G17-size", "GO-D11")
+@pytest.mark.req("GO-G17-size", "GO-D11", "GO-G4-scale")
 @given(entries, rows, st.integers(1, 1_500) | st.none())
 def test_it_never_takes_more_than_its_budget(kept: list[Entry], listed: list[SessionRow], budget: int | None) -> None:
     tokens = None if budget is None else Tokens(budget)
@@ -128,6 +128,7 @@ def test_it_never_takes_more_than_its_budget(kept: list[Entry], listed: list[Ses
     assert shown == "" or unfence(shown)
 
 
+@pytest.mark.req("GO-AT2", "GO-D5", "GO-FRIC", "GO-G17", "GO-AT1")
 def test_what_is_remembered_comes_first_then_open_threads_then_sessions() -> None:
     kept = [
         Entry(content="Newest fact.", id="4"),
@@ -145,6 +146,7 @@ def test_what_is_remembered_comes_first_then_open_threads_then_sessions() -> Non
     assert len(shown) == 4
 
 
+@pytest.mark.req("GO-D5", "GO-G17-size", "GO-G17")
 def test_many_memories_leave_room_for_sessions_and_say_how_many_are_missing() -> None:
     kept = [Entry(content=f"Fact {number}: {PARAGRAPH}", id=f"{number}") for number in range(500)]
     shown = session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5)
@@ -154,6 +156,7 @@ def test_many_memories_leave_room_for_sessions_and_say_how_many_are_missing() ->
     assert f"{500 - len(inside) + 1} memories did not fit here." in shown
 
 
+@pytest.mark.req("GO-D10", "GO-G17", "GO-AT1")
 @pytest.mark.anyio
 async def test_a_pending_session_shows_its_digest(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
@@ -167,6 +170,7 @@ async def test_a_pending_session_shows_its_digest(tmp_path: Path) -> None:
         assert await keeps(store).pending_sessions() == ("s",)
 
 
+@pytest.mark.req("GO-G17-size")
 def test_a_text_is_cut_after_a_sentence_or_a_word() -> None:
     assert shortened("Two  words.", 20) == "Two words."
     assert shortened("One is here. Two is long and goes on and on.", 30) == "One is here. … (cut)"

@@ -18,7 +18,7 @@ from ricordo.stores.contract import Store
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry, Source
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-jsonl", "GO-BK-md", "GO-BK-mock")]
 
 LASTING = ["jsonl:notes", "json:notes", "kv:notes", "fanout:jsonl:a,kv:b"]
 ALL = [*LASTING, "mock:", "ring:"]
@@ -54,7 +54,7 @@ async def listed(store: Store) -> list[Entry]:
     return await lists.entries()
 
 
-@pytest.mark.req("HE-C5-required")
+@pytest.mark.req("HE-C5-required", "GO-I1", "GO-G1")
 async def test_what_was_saved_is_there_after_opening_again(lasting: str, tmp_path: Path) -> None:
     shelves = Shelves(folder=tmp_path)
     given = [
@@ -83,6 +83,7 @@ async def test_what_was_saved_is_there_after_opening_again(lasting: str, tmp_pat
         assert [replace(hit.entry, id="", time=None) for hit in hits] == given[::-1]
 
 
+@pytest.mark.req("GO-I12", "GO-I2", "HE-C7-ties")
 async def test_the_newest_is_what_was_saved_last_whatever_the_clock_says(address: str, tmp_path: Path) -> None:
     clock = HandClock()
     async with Shelves(folder=tmp_path, clock=clock).open(address) as backend:
@@ -97,6 +98,7 @@ async def test_the_newest_is_what_was_saved_last_whatever_the_clock_says(address
         assert [hit.entry for hit in await store.recall("", limit=3)] == saved[:-4:-1]
 
 
+@pytest.mark.req("GO-I2")
 async def test_recall_keeps_to_its_limit_folds_case_and_reads_tags(address: str, tmp_path: Path) -> None:
     async with Shelves(folder=tmp_path).open(address) as backend:
         store = backend.bind(SHOP)
@@ -116,6 +118,7 @@ async def test_recall_keeps_to_its_limit_folds_case_and_reads_tags(address: str,
             await store.recall("x", limit=0)
 
 
+@pytest.mark.req("GO-I11")
 async def test_tenants_projects_and_users_see_nothing_of_each_other(address: str, tmp_path: Path) -> None:
     owners = [
         SHOP,
@@ -140,6 +143,7 @@ async def test_tenants_projects_and_users_see_nothing_of_each_other(address: str
         assert [entry.content for entry in await listed(same)] == ["The secret of 0."]
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_is_forgotten_is_gone_and_the_rest_is_not(address: str, tmp_path: Path) -> None:
     shelves = Shelves(folder=tmp_path)
     async with shelves.open(address) as backend:
@@ -176,6 +180,7 @@ async def test_a_store_that_was_never_written_to_is_empty(address: str, tmp_path
     assert made <= {"", ".lock"}
 
 
+@pytest.mark.req("GO-G4-scale")
 async def test_the_preamble_is_within_its_budget_and_the_same_again(address: str, tmp_path: Path) -> None:
     async with Shelves(folder=tmp_path).open(address) as backend:
         store = backend.bind(SHOP)

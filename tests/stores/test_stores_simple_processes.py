@@ -10,7 +10,7 @@ from forking import Case, driven
 from plain_stores import SHOP, Shelves
 from ricordo.stores.capabilities import Lists
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-I6", "GO-I7", "GO-G6")]
 
 ADDRESSES = ["jsonl:lines", "json:document", "kv:database", "fanout:kv:first,jsonl:second"]
 COUNT = 8

@@ -27,7 +27,7 @@ from ricordo.stores.contract import Store
 from ricordo.stores.embedding import Embeds
 from ricordo.workspace.entry import Entry
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-vector", "GO-BK-vector-model")]
 
 SHOP = Scope(user="me", project="shop")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

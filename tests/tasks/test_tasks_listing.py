@@ -50,6 +50,7 @@ async def listed(files: LocalFiles, **wanted: str) -> list[str]:
     return [each.id for each in (await list_tasks(files, now=NOON, **wanted)).tasks]
 
 
+@pytest.mark.req("HE-C3-task")
 async def test_all_tasks_of_a_root_are_in_one_list_the_newest_first(files: LocalFiles) -> None:
     assert (await list_tasks(files, now=NOON)).tasks == ()
     await filled(files)

@@ -324,7 +324,7 @@ async def test_one_that_waits_can_be_cancelled_and_never_begins() -> None:
     assert begun == ["begun"]
 
 
-@pytest.mark.req("AS-TASK-01")
+@pytest.mark.req("AS-TASK-01", "HE-C3-task")
 async def test_cancelling_ends_the_work_and_an_ended_task_stays() -> None:
     desk = Desk()
     async with desk.runner.at_work():
@@ -445,7 +445,7 @@ async def test_a_task_that_was_taken_for_an_orphan_still_ends_as_it_does() -> No
     assert (done.state, done.result, done.error) == ("completed", "Built.", "")
 
 
-@pytest.mark.req("AS-TASK-01")
+@pytest.mark.req("AS-TASK-01", "HE-C3-task")
 async def test_signs_of_life_are_written_by_the_heartbeat_and_progress_with_the_next_look() -> None:
     store = Troubled()
     desk = Desk(store)

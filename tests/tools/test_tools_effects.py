@@ -73,6 +73,7 @@ async def test_without_a_rule_a_person_is_asked_as_before(desks: Desks, no: Pers
     assert desk.tree() == {}
 
 
+@pytest.mark.req("GO-G26-diff")
 @pytest.mark.parametrize("path", [".git/config", ".ricordo/workspace/MEMORY.md", "../out.txt", "/memory/2026-11-21.md"])
 async def test_no_rule_lets_a_tool_write_where_no_tool_writes(desks: Desks, yes: Person, path: str) -> None:
     desk = desks(yes)

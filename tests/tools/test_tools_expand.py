@@ -88,7 +88,7 @@ async def test_what_is_not_there_is_answered_in_the_same_words(arguments: dict[s
         await call(expand_tool(opened, InMemoryFiles(), agent="main"), **arguments)
 
 
-@pytest.mark.req("AS-BUG-11", "AS-BUG-28")
+@pytest.mark.req("AS-BUG-11", "AS-BUG-28", "HE-C1-transcript")
 async def test_a_message_of_another_session_is_opened_by_its_id() -> None:
     files = InMemoryFiles()
     path = transcript_path("main", "earlier")
@@ -103,6 +103,7 @@ async def test_a_message_of_another_session_is_opened_by_its_id() -> None:
         await call(one, handle="m:two", session_id="../earlier")
 
 
+@pytest.mark.req("HE-C1-transcript")
 @pytest.mark.parametrize("written", ["`c0123456789`", " c0123456789\n", "` c0123456789 `"])
 async def test_a_handle_is_taken_as_a_summary_writes_it(written: str) -> None:
     assert bare(written) == "c0123456789"

@@ -98,7 +98,7 @@ async def test_no_path_leads_out_of_its_root(desks: Desks, yes: Person, path: st
     assert {str(found): found.read_bytes() for found in desks.folder.parent.rglob("*") if found.is_file()} == everything
 
 
-@pytest.mark.req("AS-FS-01")
+@pytest.mark.req("AS-FS-01", "GO-G26-diff")
 async def test_no_write_leads_out_of_its_root(desks: Desks, yes: Person) -> None:
     _with_secrets(desks)
     desk = desks(yes)
@@ -135,6 +135,7 @@ async def test_a_link_inside_the_working_directory_has_the_name_of_what_it_leads
     assert "belongs to git" in await desk.use("write_file", path=".git/config", content="")
 
 
+@pytest.mark.req("GO-G26-diff")
 async def test_a_root_is_closed_by_its_place_whatever_its_name(tmp_path: Path, yes: Person) -> None:
     desks = Desks(tmp_path, "notes")
     desks.put("notes/guard.key", "TOP SECRET")

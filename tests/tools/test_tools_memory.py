@@ -84,6 +84,7 @@ async def test_remember_saves_now_and_says_so_and_says_when_it_could_not(tmp_pat
         assert await recall_tool(off)({"query": "Nobody"}, CONTEXT) == "no matches."
 
 
+@pytest.mark.req("GO-G20")
 async def test_what_can_not_be_an_entry_is_refused_in_words(tmp_path: Path) -> None:
     async with _opened(tmp_path / "root") as workspace:
         remember = remember_tool(workspace.store)
@@ -93,6 +94,7 @@ async def test_what_can_not_be_an_entry_is_refused_in_words(tmp_path: Path) -> N
         assert await _entries(workspace) == []
 
 
+@pytest.mark.req("GO-G20")
 async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "Zq7" * 31 + "AA"
     async with _opened(tmp_path / "root") as workspace:
@@ -103,6 +105,7 @@ async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
         assert key not in found
 
 
+@pytest.mark.req("GO-G21")
 async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path: Path) -> None:
     async with _opened(tmp_path / "root") as workspace:
         _, recall, _, memory_get = memory_tools(workspace.store, workspace.place.files)
@@ -171,6 +174,7 @@ def test_no_memory_can_leave_its_fence(contents: list[str]) -> None:
     assert told.endswith("</memory>")
 
 
+@pytest.mark.req("GO-G21")
 @given(
     st.lists(st.integers(1, 900), min_size=1, max_size=8),
     st.integers(0, 1_200),

@@ -45,7 +45,7 @@ def _results(model: ScriptedModel) -> list[str]:
     return ["".join(part.text for part in result.parts if isinstance(part, Text)) for result in results]
 
 
-@pytest.mark.req("AS-INDEX-05", "AS-SESS-01")
+@pytest.mark.req("AS-INDEX-05", "AS-SESS-01", "GO-G21", "GO-G23")
 async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: Path) -> None:
     root = begun(tmp_path / ".ricordo", tmp_path / "data")
     (place_of(root) / "workspace/memory/topics").mkdir(parents=True)
@@ -83,7 +83,7 @@ async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: 
         assert not {each.name for each in off.requests[0].tools} & MEMORY
 
 
-@pytest.mark.req("GO-G21", "GO-G5")
+@pytest.mark.req("GO-G21", "GO-G5", "GO-G20")
 @pytest.mark.parametrize("address", ["", "jsonl"])
 async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp_path: Path, address: str) -> None:
     store: str | Store = f"{address}:{tmp_path / 'notes'}" if address else shelf(SCOPE)
@@ -132,7 +132,7 @@ async def test_what_a_store_can_not_save_is_a_failed_result_and_the_turn_goes_on
     assert "no room" in result.text
 
 
-@pytest.mark.req("GO-G21", "GO-G5")
+@pytest.mark.req("GO-G21", "GO-G5", "GO-G2")
 def test_the_loop_knows_no_tool_of_memory_by_its_name() -> None:
     source = Path(loop.__file__).read_text(encoding="utf-8")
     assert not any(name in source for name in MEMORY)

@@ -15,6 +15,8 @@ from ricordo.scopes import Scope
 from ricordo.tokens import estimate_request
 from ricordo.tools import Tool, memory_tools, session_tools
 
+pytestmark = pytest.mark.req("GO-G20", "GO-G21", "GO-LAYOUT")
+
 BUDGET = 1_200
 DEFAULT = ["remember", "recall", "memory_search", "memory_get", "session_list", "session_history", "session_search"]
 TOLD = {

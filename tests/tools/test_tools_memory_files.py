@@ -226,7 +226,7 @@ async def test_a_name_in_any_script_is_taken_as_it_is_and_empty_parts_do_not_cou
         assert (await _told(memory, "view", path=spelled)).endswith("     1\tmine")
 
 
-@pytest.mark.req("AS-FS-01")
+@pytest.mark.req("AS-FS-01", "GO-G26-diff")
 @given(PATHS, PATHS)
 async def test_no_spelling_of_a_path_deletes_the_root_or_reaches_anything_else(path: str, other: str) -> None:
     files = await _beside()

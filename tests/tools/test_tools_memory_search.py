@@ -107,6 +107,7 @@ async def test_a_store_without_an_index_answers_by_its_recall_in_its_order() -> 
     assert 'source="shelf.txt:1"' in told
 
 
+@pytest.mark.req("GO-G21")
 async def test_recall_gives_what_the_configured_store_gives_newest_first_five_unless_more_are_asked_for() -> None:
     store = shelf()
     recall = recall_tool(store)

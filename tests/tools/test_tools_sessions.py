@@ -370,7 +370,7 @@ async def test_a_search_is_narrowed_by_time_session_and_speaker(narrowed: dict[s
     assert shown == NOTHING_FOUND if not found else ids(shown) == [f"m:{name}" for name in found]
 
 
-@pytest.mark.req("AS-SESS-04")
+@pytest.mark.req("AS-SESS-04", "HE-C1-transcript")
 async def test_what_was_found_stands_between_what_was_said_before_and_after_it() -> None:
     files = InMemoryFiles()
     call = message("", ToolCall(id="c", name="look", arguments="{}"), role="assistant", key="c1", minute=1)

@@ -144,6 +144,7 @@ async def test_a_sub_agent_is_named_where_there_are_several_and_all_are_describe
             spawn_tool(tasks, {})
 
 
+@pytest.mark.req("HE-C3-task")
 async def test_the_tasks_of_a_session_are_listed_with_how_far_they_are_and_their_last_sign_of_life() -> None:
     clock = HandClock()
     async with hand_tasks(clock) as tasks:
@@ -230,6 +231,7 @@ async def test_a_result_is_told_twice_rather_than_never_when_the_telling_can_not
     assert keeper.standing.delivered == ()
 
 
+@pytest.mark.req("HE-C3-task")
 async def test_a_task_is_cancelled_once_and_what_has_ended_stays() -> None:
     keeper = HeldStanding()
     async with hand_tasks() as tasks:

@@ -62,6 +62,7 @@ async def test_bytes_that_are_no_text_survive_an_edit() -> None:
     assert (await files.read("workspace/plans/a.md")).data == b"\xff\xfe two \x80"
 
 
+@pytest.mark.req("HE-C1-index")
 async def test_what_would_make_memory_md_too_large_is_refused_and_nothing_is_written() -> None:
     files = InMemoryFiles()
     clock = SystemClock()

@@ -10,6 +10,8 @@ from entry_strategies import ENTRIES
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
 
+pytestmark = pytest.mark.req("GO-I1", "GO-I5")
+
 
 @pytest.mark.req("GO-I5")
 @given(ENTRIES)

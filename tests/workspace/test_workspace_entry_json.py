@@ -15,6 +15,8 @@ from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_json import from_json, to_json
 
+pytestmark = pytest.mark.req("GO-I1", "GO-I5")
+
 NAMES = st.sampled_from(["due", "my field", "at", "from", "json", "extra", "$schema", "日本"]) | TEXTS
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 MARKED = st.sampled_from(["json:1", 'json:"a"', "json:{}", "json: 1", "json:", 'json:"json:1"', "json:[[]]"])

@@ -86,6 +86,7 @@ LENGTHS = st.sampled_from([1, LONG_BYTES - 1, LONG_BYTES, LONG_BYTES + 1, 3 * LO
 FILLERS = st.sampled_from(["x", "é", "line\n", "crlf\r\n", "\n\n  ", "# h\n", "- b\n", "```\n", "\x00", "🦊 "])
 
 
+@pytest.mark.req("GO-I1")
 @given(length=LENGTHS, filler=FILLERS, start=st.sampled_from(["", "---\n", "\ufeff", "<!-- ", "  "]))
 async def test_content_of_any_length_and_kind_reads_back_the_same(length: int, filler: str, start: str) -> None:
     files = InMemoryFiles()
@@ -94,6 +95,7 @@ async def test_content_of_any_length_and_kind_reads_back_the_same(length: int, f
     assert await contents(files) == [text, "After it."]
 
 
+@pytest.mark.req("GO-I1")
 async def test_a_long_memory_is_one_readable_line_and_a_file() -> None:
     files = InMemoryFiles()
     await append_entries(files, DAY, [entry("A title.\n" + "word " * 2000)], REDACTOR)
@@ -114,6 +116,7 @@ async def test_a_long_memory_whose_file_is_gone_still_shows_its_first_line() -> 
     assert await contents(files) == ["A title.…"]
 
 
+@pytest.mark.req("GO-I7")
 async def test_a_block_written_again_after_a_crash_finds_its_long_file_there() -> None:
     files = InMemoryFiles()
     long = entry("word " * 2000)

@@ -84,11 +84,13 @@ files = st.builds(
 )
 
 
+@pytest.mark.req("GO-G12", "GO-I1", "GO-FRIC")
 @given(files)
 def test_what_was_written_is_read_back(file: SessionFile) -> None:
     assert parse_session(updated_session(b"", PATH, file), PATH) == file
 
 
+@pytest.mark.req("GO-G12", "GO-G14")
 @given(files, st.lists(saved, max_size=4, unique_by=lambda one: (one.id, one.time)))
 def test_what_is_added_later_comes_after_what_was_there(file: SessionFile, later: list[Entry]) -> None:
     there = {(one.id, one.time) for one in file.entries}
@@ -100,6 +102,7 @@ def test_what_is_added_later_comes_after_what_was_there(file: SessionFile, later
     assert updated_session(twice, PATH, longer) == twice
 
 
+@pytest.mark.req("GO-G12")
 def test_a_session_file_reads_like_notes() -> None:
     text = updated_session(b"", PATH, FULL).decode()
     local = STARTED.astimezone()
@@ -122,6 +125,7 @@ def test_a_session_file_reads_like_notes() -> None:
     assert text.endswith("- src/app.py\n")
 
 
+@pytest.mark.req("GO-G12")
 def test_empty_sections_and_fields_are_left_out() -> None:
     text = updated_session(b"", PATH, SessionFile(started=STARTED, summary="One.")).decode()
     assert text.splitlines()[1:] == [
@@ -129,6 +133,7 @@ def test_empty_sections_and_fields_are_left_out() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.req("GO-AT4", "GO-I5")
 def test_what_people_write_is_honoured_and_survives_a_rewrite() -> None:
     edited = (
         b"---\nmood: good\naliases: [golden]\n---\n"
@@ -150,6 +155,7 @@ def test_what_people_write_is_honoured_and_survives_a_rewrite() -> None:
     assert parse_session(rewritten, PATH) == replace(read, summary="Theirs.", entries=(entry(1), *read.entries))
 
 
+@pytest.mark.req("GO-I5")
 def test_bytes_that_are_no_text_survive_a_rewrite() -> None:
     data = b"# 2026-05-13 09:47\n\xff\n\n## Mine\n\xfe\n"
     changed = updated_session(data, PATH, replace(FULL, summary="New."))
@@ -157,6 +163,7 @@ def test_bytes_that_are_no_text_survive_a_rewrite() -> None:
     assert b"\n\xfe\n" in changed
 
 
+@pytest.mark.req("GO-G12")
 @pytest.mark.parametrize("fence", ["```", "~~~"])
 def test_a_fence_that_nobody_closed_hides_no_entry(fence: str) -> None:
     data = f"# 2026-05-13 09:47\n\n## Summary\n\n{fence}\n\n## Facts\n\n{fence}\n".encode()
@@ -165,6 +172,7 @@ def test_a_fence_that_nobody_closed_hides_no_entry(fence: str) -> None:
     assert read.entries == FULL.entries
 
 
+@pytest.mark.req("GO-G12", "GO-I5")
 def test_the_session_files_of_others_are_read() -> None:
     data = (
         b"# 2026-05-13 09:47\n\ntags: compaction\nduration: 1,012 minutes, 1 turn, $0.02\n\n"
@@ -179,6 +187,7 @@ def test_the_session_files_of_others_are_read() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.req("GO-G11")
 def test_the_name_tells_the_time_where_nothing_else_does() -> None:
     read = parse_session(b"## Summary\nOld.\n", PATH)
     assert read is not None
@@ -187,6 +196,7 @@ def test_the_name_tells_the_time_where_nothing_else_does() -> None:
     assert parse_session(b"# 2026-99-13 09:47\n", "sessions/README.md") is None
 
 
+@pytest.mark.req("GO-AT4", "GO-D10")
 @pytest.mark.parametrize("state", ["pending", "outdated"])
 def test_a_waiting_summary_that_a_person_rewrote_waits_no_more(state: str) -> None:
     waiting = replace(FULL, pending=state == "pending", outdated=state == "outdated", summary="Saved: this.")
@@ -200,6 +210,7 @@ def test_a_waiting_summary_that_a_person_rewrote_waits_no_more(state: str) -> No
     assert parse_session(updated_session(data, PATH, FULL), PATH) == FULL
 
 
+@pytest.mark.req("GO-G12")
 def test_other_line_ends_change_nothing() -> None:
     data = updated_session(b"", PATH, FULL).replace(b"\n", b"\r\n")
     assert parse_session(data, PATH) == FULL
@@ -208,12 +219,14 @@ def test_other_line_ends_change_nothing() -> None:
     assert parse_session(updated_session(data, PATH, rest), PATH) == rest
 
 
+@pytest.mark.req("GO-AT4")
 def test_an_edited_entry_is_not_added_again() -> None:
     data = updated_session(b"", PATH, FULL)
     edited = data.replace(b"Deploy only from main.", b"Deploy on Mondays.")
     assert updated_session(edited, PATH, FULL) == edited
 
 
+@pytest.mark.req("HE-O-audit-forget")
 def test_an_entry_can_be_taken_out() -> None:
     data = updated_session(b"", PATH, FULL)
     rest = replace(FULL, entries=(FULL.entries[0], *FULL.entries[2:]))
@@ -226,6 +239,7 @@ def test_an_entry_can_be_taken_out() -> None:
     ]
 
 
+@pytest.mark.req("GO-D10")
 def test_a_digest_names_the_newest_and_stays_short() -> None:
     assert digest([]) == ""
     assert digest([entry(1), entry(2)]) == "Saved: Fact 2.; Fact 1."

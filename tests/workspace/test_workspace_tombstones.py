@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from ricordo.workspace.tombstones import content_digest
 
+pytestmark = pytest.mark.req("HE-O-audit-forget")
+
 KEY = bytes(range(32))
 EMPTY = content_digest("", KEY)
 

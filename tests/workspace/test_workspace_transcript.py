@@ -19,7 +19,7 @@ from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-T1")]
 
 PATH = transcript_path("main", "s1")
 REDACTOR = Redactor(bytes(32))
