@@ -1,6 +1,7 @@
 """Leaving an agent: its session is summed up for the store that keeps sessions, and nothing is lost on the way."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -80,6 +81,11 @@ class Bench:
             kind = "preference" if "We answer with" in last.text else "fact"
             return Call("remember", {"content": last.text.removeprefix("Remember: "), "tags": ["layout"], "kind": kind})
         return Say("Good." if last.role == "tool" else f"I see. {LONG}")
+
+
+def _late() -> ScriptItem:
+    """End as a summary does that takes longer than it may."""
+    raise TimeoutError("on fire")
 
 
 @pytest.fixture
@@ -186,9 +192,11 @@ async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -
 
 
 @pytest.mark.req("GO-D10", "GO-G24-manual", "GO-AT1", "GO-G24", "GO-G24-sync")
-@pytest.mark.parametrize("failure", [Fail(503, "the model is on fire"), Say("TAGS: nothing")])
-async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(bench: Bench, failure: ScriptItem) -> None:
-    bench.closing = lambda: failure
+@pytest.mark.parametrize("closing", [lambda: Fail(503, "the model is on fire"), lambda: Say("TAGS: nothing"), _late])
+async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(
+    bench: Bench, closing: Callable[[], ScriptItem]
+) -> None:
+    bench.closing = closing
     async with bench.agent("one") as agent:
         await agent.send("Remember: Our fixtures live in testdata/golden.")
         await agent.send("We decided to keep MySQL until spring.")
@@ -238,18 +246,26 @@ async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench:
 
 
 @pytest.mark.req("GO-G22-close", "GO-G24-manual", "GO-G24")
+@pytest.mark.parametrize("is_cancelled", [False, True])
 @pytest.mark.parametrize("mode", ["sync", "off"])
-async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(bench: Bench, mode: str) -> None:
+async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(
+    bench: Bench, mode: str, *, is_cancelled: bool
+) -> None:
     async def left() -> None:
         async with bench.agent("one", closing_summary=mode) as agent:
             await agent.send("Remember: Our fixtures live in testdata/golden.")
             assert bench.files == {}
+            if is_cancelled:
+                person.cancel()
+                await anyio.sleep_forever()
             raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
+    with anyio.CancelScope() as person, suppress(ZeroDivisionError):
         await left()
+    assert person.cancelled_caught is is_cancelled
     assert bench.asked == []
     assert "- Our fixtures live in testdata/golden." in bench.file
+    assert (", 1 turn" in bench.file) is (mode == "sync"), "what was said is summed up by rules"
 
 
 @pytest.mark.req("HE-C8-async", "GO-G24-sync", "GO-G24-manual", "GO-D10")

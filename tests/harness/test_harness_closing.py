@@ -142,8 +142,10 @@ def test_files_and_turns_are_counted_from_what_was_done() -> None:
         call("b", name="read_file", arguments='{"path": "src/a.py"}'),
         call("c", name="grep_files", arguments='{"path": "src"}'),
         call("d", name="read_file", arguments="no json"),
+        call("e", name="memory_get", arguments='{"path": "memory/2026-11-21.md"}'),
+        call("f", name="view", arguments='{"path": "docs/b.md"}'),
         notice,
         said("And now?"),
     ]
-    assert files_read(messages) == ("src/a.py",)
+    assert files_read(messages) == ("src/a.py", "memory/2026-11-21.md", "docs/b.md")
     assert turns_in(messages) == 2

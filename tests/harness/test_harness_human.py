@@ -100,11 +100,15 @@ async def test_rules_are_the_markdown_files_of_the_folder_sorted_by_name() -> No
     await files.create("workspace/rules/old/c.md", b"no rule")
     await files.create("workspace/rules/.hidden.md", b"no rule")
     await files.create("workspace/rules/Z.MD", b"Rule Z.")
+    more = {f"rules/more-{number}.md": f"Rule {number}." for number in range(10, 60)}
+    for source, text in more.items():
+        await files.create(f"workspace/{source}", text.encode())
     found = await rules(files)
     assert [(each.source, each.text) for each in found] == [
         ("rules/Z.MD", "Rule Z."),
         ("rules/a.md", "Rule A."),
         ("rules/b.md", "Rule B."),
+        *more.items(),
     ]
 
 

@@ -65,6 +65,39 @@ def test_a_scope_names_whose_memories_go() -> None:
     assert left([mine, guests], "user=guest: delete after 30 days.") == ["Mine"]
 
 
+def test_a_rule_may_name_several_kinds_and_all_its_tags_and_parts_of_a_scope_have_to_be_met() -> None:
+    entries = [
+        memory("One tag", 40, kind="person", tags=("a",)),
+        memory("Both tags", 40, kind="person", tags=("b", "a", "c")),
+        memory("A goal", 40, kind="goal"),
+        memory("A lesson", 40, kind="lesson"),
+        memory("My shop", 40, kind="person", scope=Scope(tenant="t", user="me", project="shop")),
+        memory("My bank", 40, kind="person", scope=Scope(team="red", user="me", project="bank", agent="main")),
+        memory("Your shop", 40, kind="person", scope=Scope(user="you", project="shop")),
+    ]
+    goes = {
+        "tag=a tag=#b": ["Both tags"],
+        "kind=goal kind=lesson": ["A goal", "A lesson"],
+        "user=me": ["My shop", "My bank"],
+        "project=shop": ["My shop", "Your shop"],
+        "user=me project=shop": ["My shop"],
+        "project=shop user=me": ["My shop"],
+        "tenant=t": ["My shop"],
+        "team=red": ["My bank"],
+        "agent=main": ["My bank"],
+        "kind=goal project=shop": [],
+    }
+    for conditions, gone in goes.items():
+        stays = left(entries, f"{conditions}: delete after 30 days")
+        assert [each.content for each in entries if each.content not in stays] == gone, conditions
+
+
+def test_a_time_is_in_days_weeks_months_or_years() -> None:
+    for unit, days in (("day", 1), ("week", 7), ("month", 30), ("year", 365)):
+        entries = [memory("Stays", 2 * days), memory("Goes", 2 * days + 1)]
+        assert left(entries, f"kind=fact: delete after 2 {unit}s") == ["Stays"]
+
+
 def test_the_first_rule_that_a_memory_meets_decides() -> None:
     entry = memory("Keep longer", 40, tags=("law",))
     assert left([entry], "tag=law: delete after 2 years", "kind=fact: delete after 30 days") == ["Keep longer"]
@@ -111,9 +144,11 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
     files, clock = InMemoryFiles(), HandClock(NOW)
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     used, unused = memory("The wifi is slow", 300), memory("The lift is broken", 300)
-    await append_block(files, await render_block(files, NOW.date(), [used, unused], Redactor(KEY)))
-    line = f'{{"at": "2026-11-20T08:00:00.000Z", "act": "used", "ids": ["{used.id}"], "how": "get"}}\n'
-    await files.append(USAGE, line.encode())
+    confirmed = memory("The door sticks", 300)
+    await append_block(files, await render_block(files, NOW.date(), [used, unused, confirmed], Redactor(KEY)))
+    for act, entry in (("used", used), ("confirmed", confirmed)):
+        line = f'{{"at": "2026-11-20T08:00:00.000Z", "act": "{act}", "ids": ["{entry.id}"], "how": "get"}}\n'
+        await files.append(USAGE, line.encode())
     rules = RetentionConfig(rules=("kind=fact: delete after 6 months unless accessed",)).read
     listed = await leaving(files, rules, now=NOW)
     gone = await retain(files, changes, rules, now=NOW, key=KEY)
@@ -121,6 +156,7 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
     assert [each.entry.id for each in listed.memories] == [each.entry.id for each in gone.memories]
     ledger = (await files.read(ledger_path(NOW.date()))).data
     assert b"wifi" in ledger
+    assert b"door" in ledger
     assert b"lift" not in ledger
     [change] = await changes.records()
     assert (change.act, change.who, change.why) == ("forget", "retention", rules[0].text)

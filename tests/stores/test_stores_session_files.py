@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -114,10 +114,11 @@ async def test_the_file_of_a_session_is_readable_markdown(tmp_path: Path) -> Non
     ]
     assert lines[14].startswith("- Keep golden files. [kind:: decision]")
     assert lines[15:] == ["", "## Open threads", "", "- Delete the old folder."]
-    await keeps(store).close_session(notes("t", "Nothing else.", started=LONG_AGO))
+    short = replace(notes("t", "Nothing else.", started=LONG_AGO), ended=LONG_AGO + timedelta(minutes=75), turns=11)
+    await keeps(store).close_session(short)
     other = (tmp_path / "sessions" / f"{NAME}-2.md").read_text()
     assert [line for line in other.splitlines() if line.startswith(("## ", "tags", "closing"))] == ["## Summary"]
-    assert "\nduration: 12 minutes, 3 turns, cost unknown\n" in other
+    assert "\nduration: 75 minutes, 11 turns, cost unknown\n" in other
     await keeps(store).close_session(replace(told, open_threads=()))
     (decision,) = await lists(store).entries()
     await forgets(store).forget(decision.id, who="user")
@@ -220,6 +221,9 @@ async def test_files_read_and_open_threads_serve_the_next_session(tmp_path: Path
         later = HandClock().now().replace(hour=11)
         await keeps(store).close_session(notes("t", "Fixed it.", started=later))
         assert "Fix the parser" not in await store.preamble()
+        await keeps(store).close_session(replace(told, files_read=("setup.cfg", "README.md")))
+        assert [hit.path for hit in await store.recall("src/APP.py")] == [path], "what it read before stays"
+        assert [hit.path for hit in await store.recall("setup.cfg")] == [path]
 
 
 @pytest.mark.req("GO-G12", "GO-G14", "GO-D5")
@@ -245,7 +249,7 @@ async def test_a_session_goes_on_in_its_file(tmp_path: Path) -> None:
     clock = HandClock(LONG_AGO)
     async with opened(tmp_path, clock, session="s") as store:
         await store.save(Entry(content="First."))
-        first = await keeps(store).close_session(notes("s", "One.", started=LONG_AGO))
+        first = await keeps(store).close_session(notes("s", "One.", "walnut", started=LONG_AGO))
         clock.turn(days=1)
         await store.save(Entry(content="Second."))
         assert [hit.entry.content for hit in await store.recall("second")] == ["Second."]
@@ -253,8 +257,10 @@ async def test_a_session_goes_on_in_its_file(tmp_path: Path) -> None:
         assert [entry.content for entry in await lists(store).entries()] == ["Second.", "First."]
         assert await keeps(store).pending_sessions() == ("s",)
         assert "One." in await store.preamble()
+        assert [row["tags"] for row in rows(tmp_path)] == [["walnut"]]
         assert await keeps(store).close_session(notes("s", "Both.")) == first
         assert await keeps(store).pending_sessions() == ()
+        assert [(row["summary"], row["tags"]) for row in rows(tmp_path)] == [("Both.", ["walnut"])]
     assert found_in(tmp_path) == ["index.json", first]
 
 

@@ -90,6 +90,11 @@ async def test_a_deleted_file_is_found_no_more(tmp_path: Path, running: bool) ->
         assert [entry.content for entry in await lists(store).entries()] == ["Fact 2.", "Fact 0."]
     listed = json.loads((tmp_path / "index.json").read_text())["sessions"]
     assert [row["path"] for row in listed] == [paths[0], paths[2]]
+    for path in (paths[0], paths[2]):
+        (tmp_path / path).unlink()
+    async with opened(tmp_path) as store:
+        assert await store.recall("") == []
+    assert json.loads((tmp_path / "index.json").read_text())["sessions"] == []
 
 
 @pytest.mark.req("GO-D7", "GO-D8", "GO-I8", "GO-G13", "GO-G18")
