@@ -109,6 +109,20 @@ async def found(store: Store, query: str) -> list[str]:
     return [hit.path for hit in await store.recall(query)]
 
 
+async def test_each_kind_is_saved_into_the_topic_of_its_type_and_topics_in_folders_are_searched(folder: Path) -> None:
+    (folder / "topics").mkdir()
+    (folder / "topics" / "dogs.md").write_text("---\nname: Dogs\n---\n\nThe office dog is called Bello.\n")
+    kinds = {"preference": "user.md", "convention": "feedback.md", "goal": "project.md", "reference": "reference.md"}
+    async with opened(folder) as store:
+        assert await found(store, "Bello") == ["topics/dogs.md"]
+        for kind, name in kinds.items():
+            await store.save(Entry(content=f"Saved for {name}.", kind=kind, by="agent"))
+        for name in kinds.values():
+            assert await found(store, f"for {name}") == [name]
+            assert links_to(contents(folder)["MEMORY.md"], name)
+            assert f"\ntype: {name.removesuffix('.md')}\n" in contents(folder)[name].decode()
+
+
 async def test_a_second_memory_for_a_topic_adds_no_second_line_to_the_index(folder: Path) -> None:
     async with opened(folder) as store:
         for number in range(3):
