@@ -107,13 +107,20 @@ async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_bac
 
 
 @pytest.mark.req("AS-EVICT-07", "AS-COMPACT-15", "HE-C3-kinds")
-async def test_no_request_ever_holds_the_wide_text_with_every_other_reduction_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_no_request_ever_holds_the_wide_text_with_every_other_reduction_off(
+    tmp_path: Path, streamed: bool
+) -> None:
     events: list[Event] = []
     script: list[ScriptItem] = [Call("look_up", {"what": "lines"}), Call("look_up", {"what": "short"}, "c2")]
     model = ScriptedModel([*script, Say("Done."), Say("Yes.")])
     async with agent(model, tmp_path / "root", on_event=events.append) as one:
-        await one.send("Look.")
-        await one.send("And?")
+        for asked in ("Look.", "And?"):
+            if streamed:
+                async with one.stream(asked) as heard:
+                    assert [event async for event in heard]
+            else:
+                await one.send(asked)
     assert len(model.requests) == 4
     for request in model.requests:
         assert LINES[1_000:2_000] not in str(request.messages)

@@ -90,6 +90,7 @@ async def test_another_folder_of_the_workspace_can_be_set() -> None:
 @pytest.mark.parametrize("named_by", ["the result", "the call"])
 async def test_tools_that_bound_their_answers_are_left_alone_unless_the_set_is_replaced(named_by: str) -> None:
     names = ["read_file", "write_file", "edit_file", "grep_files", "glob_files", "list_files"]
+    assert {*names, "session_search", "memory_*", "plan_read", "read_result"} == DEFAULT_EXCLUDED
     for name in [*names, "session_search", "memory_search", "memory_get", "memory_anything"]:
         messages = asked(name, WIDE)
         if named_by == "the result":
@@ -146,10 +147,11 @@ async def test_what_only_looks_like_a_placeholder_is_evicted_and_a_real_one_neve
     assert (await evicted(fake, files, config)).messages != fake
 
 
-@pytest.mark.req("AS-EVICT-09", "AS-BUG-11", "AS-EVICT-02")
+@pytest.mark.req("AS-EVICT-09", "AS-BUG-11", "AS-EVICT-02", "AS-EVICT-06")
 async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     picture = Media(media_type="image/png", uri="https://example.org/a.png", description="a chart")
-    wide = ToolResult(call_id="c1", name="bash", is_error=True, parts=(Text(text=WIDE), picture, Text(text="and more")))
+    text = WIDE.replace("\n", "\r\n")
+    wide = ToolResult(call_id="c1", name="bash", is_error=True, parts=(Text(text=text), picture, Text(text="and more")))
     small = ToolResult(call_id="c2", name="bash", parts=(Text(text="small"),))
     message = Message(role="tool", parts=(small, wide), id="m3", metadata={"own": 1})
     before = encode(message)
@@ -160,7 +162,7 @@ async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     assert (new.id, new.role, new.metadata["own"], new.parts[0]) == ("m3", "tool", 1, small)
     kept = new.tool_results[1]
     assert (kept.call_id, kept.name, kept.is_error, kept.parts[1]) == ("c1", "bash", True, picture)
-    assert (await files.read(f"workspace{path_in(new)}")).data.decode() == f"{WIDE}\nand more"
+    assert (await files.read(f"workspace{path_in(new)}")).data.decode() == f"{text}\nand more"
 
 
 @pytest.mark.req("FC-SECRET", "AS-EVICT-06")

@@ -1,6 +1,7 @@
 """What a model is asked for a summary, and what stands there when it can't or won't write one."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -21,7 +22,7 @@ from ricordo.compaction.plan import measured
 from ricordo.compaction.prompts import SECTIONS
 from ricordo.compaction.truncate import clipped_arguments
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelRateLimited, ModelUnavailable
-from ricordo.messages import JsonValue, Message, Text, marked, with_ids
+from ricordo.messages import JsonValue, Message, Text, Usage, marked, with_ids
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.models import Reply
 from ricordo.models.contract import Stop
@@ -304,11 +305,12 @@ async def test_a_message_rewritten_by_clipping_keeps_everything_else() -> None:
         [call("w", name="write_file", arguments=f'{{"content":"{"x" * 5_000}"}}', text="Writing.")], session="s"
     )
     first = Message(
-        role="assistant", parts=(*write[0].parts, Text(text="after")), id="m1", metadata={"a": 1}, name="Bo"
-    )
+        role="assistant", parts=(*write[0].parts, Text(text="after")), id="m1", metadata={"a": 1}, name="Bo",
+        time=datetime(2026, 11, 21, tzinfo=UTC), usage=Usage(input=7, output=3),
+    )  # fmt: skip
     messages = (first, result("w", "ok"), *talk(28))
     found = await Truncate(TruncateArgsConfig()).reduce(Window(messages=messages))
     new = found.messages[0]
-    assert (new.id, new.metadata, new.name, new.time, new.usage) == ("m1", {"a": 1}, "Bo", None, None)
+    assert replace(new, parts=first.parts) == first
     assert (new.parts[0], new.parts[2], new.tool_calls[0].id) == (first.parts[0], first.parts[2], "w")
     assert found.messages[1:] == messages[1:]

@@ -189,6 +189,13 @@ SEARCHED = [
     message(
         "", ToolResult(call_id="c", name="open", parts=(Text(text='"Quoted" 東京タワー'),)), role="tool", key="result"
     ),
+    message(
+        "",
+        *(ToolResult(call_id=f"d{at}", name="open", parts=(Text(text="Nothing."),)) for at in range(4)),
+        ToolResult(call_id="e", name="open", parts=(Text(text="No such FOLDER"),), is_error=True),
+        role="tool",
+        key="error",
+    ),
 ]
 
 
@@ -204,6 +211,7 @@ SEARCHED = [
         ('{"P":', "call"),
         ("東京", "result"),
         ('"quoted" 東', "result"),
+        ("such folder", "error"),
     ],
 )
 async def test_a_word_is_found_in_what_was_said_and_in_calls_and_results(query: str, found: str) -> None:
@@ -247,6 +255,9 @@ async def test_hits_are_the_newest_first_across_sessions_and_the_others_are_coun
     assert ids(shown) == ["m:b1", *(f"m:m{number}" for number in range(29, 10, -1))]
     assert "11 more messages hold it" in shown
     assert ids(await asked(files, "session_search", query="said again")) == ["m:b1"]
+    for number in range(12):
+        await keep(files, f"later{number}", texts(1, start=1_000 + number))
+    assert ids(await asked(files, "session_search", query="said again")) == ["m:b1"], "the oldest session is looked at"
     assert "nothing to look for" in await asked(files, "session_search", query=" ")
 
 
