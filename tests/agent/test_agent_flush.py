@@ -103,8 +103,9 @@ async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: 
 
 
 @pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04", "AS-CONS-06", "HE-C3-eight")
+@pytest.mark.parametrize("asked", [False, True], ids=["of its own", "asked for"])
 async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
 ) -> None:
     acts: list[str] = []
 
@@ -125,8 +126,8 @@ async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidatio
     due = replace(settings(root, consolidates=True), flush=FlushConfig(), consolidation=ConsolidationConfig(min_gap=0))
     async with agent(root, ScriptedModel(noting), settings=due) as one:
         await one.send(FACT)
-        await one.settle()
-    assert acts[:3] == ["append", "index workspace/memory", "consolidate"]
+        await (one.flush() if asked else one.settle())
+        assert acts[:3] == ["append", "index workspace/memory", "consolidate"], "before the session is closed"
 
 
 @pytest.mark.req("AS-TRIG-04")
@@ -191,7 +192,8 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     folder = place_of(root) / "workspace/memory"
     folder.mkdir(parents=True)
     (folder.parent / "MEMORY.md").write_text("# Memory\n\n- The shop is called Nordlicht.\n")
-    for day, line in (("2026-11-21", "Tea is out."), ("2026-11-20", "The door is green.")):
+    older = {f"2026-11-{day}": f"Door {day} is green." for day in range(10, 21)}
+    for day, line in {"2026-11-21": "Tea is out.", **older}.items():
         (folder / f"{day}.md").write_text(f"# {day}\n\n- {line}\n")
     before = {path: path.read_bytes() for path in folder.rglob("*.md")}
 
@@ -205,7 +207,7 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     (asked,) = filter(is_flush, model.requests)
     for known in ("- The shop is called Nordlicht.", "Tea is out.", "only what is newly learned"):
         assert known in text(asked)
-    assert ("The door is green." in text(asked)) == (reference == "all")
+    assert [line for line in older.values() if line in text(asked)] == [*older.values()] * (reference == "all")
     assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
 
 

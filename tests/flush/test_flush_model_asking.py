@@ -239,6 +239,7 @@ AROUND = (
 )
 
 
+@pytest.mark.req("AS-FLUSH-02")
 @pytest.mark.parametrize("around", AROUND)
 async def test_prose_thoughts_and_fences_around_the_answer_do_no_harm(around: str) -> None:
     desk = NotingDesk(ScriptedModel([Say(around.replace("{}", lessons(DEPLOY, ANA)))]))
