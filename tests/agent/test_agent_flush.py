@@ -22,7 +22,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.index.keyword import KeywordIndex
 from ricordo.messages import mark_of
 from ricordo.models import ChatModel
-from ricordo.queue import Job
+from ricordo.queue import InboxConfig, Job
 from ricordo.queue.inbox import Inbox
 from ricordo.testing import (
     Call,
@@ -292,6 +292,20 @@ async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_
 
 
 @pytest.mark.req("AS-FLUSH-05", "AS-COMPACT-05", "AS-COMPACT-09", "AS-CHAIN-01", "AS-COMPACT-16")
+async def test_what_a_summary_learned_counts_for_the_gap(tmp_path: Path) -> None:
+    root, clock, model = tmp_path / ".ricordo", HandClock(), ScriptedModel(noting)
+    throttled = FlushConfig(flush_trigger="throttled(600)")
+    pausing = replace(settings(root), flush=FlushConfig(), inbox=InboxConfig())
+    async with agent(root, model, throttled, clock=clock, compaction=SMALL, settings=pausing) as one:
+        for asked in (FACT, "This is turn 1.", "This is turn 2.", "This is turn 3."):
+            await one.send(asked)
+        assert [is_summary(request) for request in model.requests if request.schema is not None] == [True]
+        for waited, asks in ((30, False), (569, False), (1, True)):
+            clock.turn(waited)
+            await one.settle()
+            assert any(map(is_flush, model.requests)) == asks
+
+
 @pytest.mark.parametrize("flush", [FlushConfig(flush_prompt=OWN), FlushConfig(flush_trigger="throttled(600)")])
 async def test_what_a_summary_may_not_learn_from_waits_in_the_inbox_before_it_is_asked_for(
     flush: FlushConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -380,8 +394,11 @@ async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> N
     assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
 
 
-@pytest.mark.req("AS-BUG-14")
-async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extract(tmp_path: Path) -> None:
+@pytest.mark.req("AS-BUG-14", "AS-FLUSH-05")
+@pytest.mark.parametrize("trigger", ["always", "throttled(36000)"])
+async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extract(
+    tmp_path: Path, trigger: str
+) -> None:
     clock, root, reasons = HandClock(), tmp_path / ".ricordo", list[str]()
     model = ScriptedModel(lambda request: Fail(503) if is_flush(request) else Say("Noted."))
 
@@ -389,7 +406,7 @@ async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extr
         if event.stage == "extract" and event.status == "finished" and event.reason:
             reasons.append(event.reason)
 
-    async with agent(root, model, FlushConfig(attempts=2), clock=clock, on_event=heard) as one:
+    async with agent(root, model, FlushConfig(attempts=2, flush_trigger=trigger), clock=clock, on_event=heard) as one:
         await one.send(FACT)
         for _ in range(3):
             assert await contents(root) == []

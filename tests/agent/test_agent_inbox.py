@@ -506,7 +506,7 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
 async def test_slots_and_watermarks_of_one_user_hold_up_and_hide_nothing_of_another(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     gap: dict[str, Any] = {"flush": FlushConfig(flush_trigger="throttled(600)")}
-    mine, theirs, again = (ScriptedModel(noting) for _ in range(3))
+    mine, theirs, again, helper = (ScriptedModel(noting) for _ in range(4))
     async with agent(root, mine, clock, **gap) as one:
         await one.send(FACT)
         await one.settle()
@@ -520,6 +520,12 @@ async def test_slots_and_watermarks_of_one_user_hold_up_and_hide_nothing_of_anot
         await three.send("We deploy pages only from main.")
         await three.settle()
         assert flushes(again) == []
+        # and another agent of this user has one of its own
+        coder = Scope(user="me", project="shop", agent="coder")
+        async with agent(root, helper, clock, session="v", scope=coder, **gap) as four:
+            await four.send("We deploy docs only from main.")
+            await four.settle()
+        assert (len(flushes(helper)), flushes(again)) == (1, [])
         clock.turn(601)
         await three.settle()
     assert len(flushes(again)) == 1

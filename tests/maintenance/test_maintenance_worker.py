@@ -431,16 +431,21 @@ async def test_serving_sleeps_while_what_waits_cannot_be_done(bench: Bench) -> N
     assert bench.inbox.asked - before <= 2
 
 
-async def test_work_done_at_once_is_in_the_inbox_while_it_is_done(bench: Bench) -> None:
+@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04")
+async def test_work_done_at_once_is_in_the_inbox_while_it_is_done_and_asks_for_a_consolidation(bench: Bench) -> None:
     seen: list[dict[str, str]] = []
 
     async def look() -> None:
         seen.append(await bench.states())
 
     bench.acts = {"a": look}
-    assert await bench.worker().at_once(Job(kind="flush", session="a")) == LEARNED
+    worker = bench.worker(consolidating=True)
+    bench.clock.turn(minutes=30)
+    assert await worker.at_once(Job(kind="flush", session="a")) == LEARNED
     assert seen == [{"a": "running"}]
-    assert await bench.states() == {"a": "done"}
+    assert (await bench.states())["a"] == "done"
+    assert (await worker.drain(seconds=30)).done == 1
+    assert bench.consolidated == 1
 
 
 async def test_work_done_at_once_that_fails_is_raised_and_waits(bench: Bench) -> None:
