@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agents_at_work import SCOPE, said, settings
 from desks import Person
-from fake_models import FakeModel, call, calling, reply
+from fake_models import FakeModel, Hanging, call, calling, reply
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
@@ -26,7 +27,7 @@ STANDING: dict[str, Any] = {
     "plan": {"active": True, "path": "plans/a.md", "by": "user"},
     "todos": [{"id": "1", "content": "Look", "status": "completed"}, {"id": "2", "content": "Go", "status": "pending"}],
     "permissions": [{"rule": "deny shell(git push*)", "why": "Never.", "source": "person"}],
-    "delivered": ["task-1"],
+    "delivered": [f"task-{number}" for number in range(30)],
 }
 TWO_BEGUN = [{"id": str(number), "content": "Go", "status": "in_progress"} for number in range(2)]
 WRONG: list[dict[str, Any]] = [
@@ -61,9 +62,9 @@ async def talked(root: Path) -> None:
 
 
 @pytest.mark.req("AS-STATE-01", "AS-COMPACT-10")
-@pytest.mark.parametrize("fails", [False, True], ids=["answered", "failed"])
+@pytest.mark.parametrize("ends", ["answered", "failed", "cancelled"])
 async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_they_were_made(
-    tmp_path: Path, fails: bool
+    tmp_path: Path, ends: str
 ) -> None:
     await talked(tmp_path)
     at_call: list[list[str]] = []
@@ -74,11 +75,18 @@ async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_t
         at_call.append(stored(tmp_path))
         return "seen"
 
-    model = FakeModel(calling(call("look")), ModelUnavailable("gone") if fails else reply("Yes."))
+    silence = Hanging()
+    last = {"answered": reply("Yes."), "failed": ModelUnavailable("gone"), "cancelled": silence}[ends]
+    model = FakeModel(calling(call("look")), last)
     async with agent(model, tmp_path, tools=[look]) as one:
-        if fails:
+        if ends == "failed":
             with pytest.raises(ModelUnavailable):
                 await one.send("And now?")
+        elif ends == "cancelled":
+            async with anyio.create_task_group() as group:
+                group.start_soon(one.send, "And now?")
+                await silence.reached.wait()
+                group.cancel_scope.cancel()
         else:
             await one.send("And now?")
         window = one.window
@@ -89,6 +97,15 @@ async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_t
     assert next(mark_of(message) for message in sent if message.role != "system") == "summary"
     # while the turn went on, what had been sent was kept already
     assert at_call == [ids(sent)]
+    more = FakeModel(calling(call("look")), reply("Yes."), calling(call("look")), reply("Yes."))
+    async with agent(more, tmp_path, tools=[look]) as one:
+        for number in range(2):
+            # each of the compactions in one process is kept
+            await one.record([said(f"More of it, {number}. {LONG}") for _ in range(20)])
+            await one.send("And then?")
+            assert at_call[-1] == ids(more.asked[-2]) != stored(tmp_path)
+            assert len(at_call[-1]) < 12
+        window = one.window
     again = FakeModel(reply("Hello again."))
     async with agent(again, tmp_path) as one:
         assert one.window == window

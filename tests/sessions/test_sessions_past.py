@@ -53,6 +53,17 @@ async def test_the_newest_messages_are_those_at_the_end_of_the_log(
         assert (glance.first, glance.last) == (logged[0].time, logged[-1].time)
 
 
+@pytest.mark.req("AS-SESS-03")
+async def test_as_many_of_the_newest_messages_are_read_as_are_asked_for() -> None:
+    files = InMemoryFiles()
+    await files.create(transcript_path("main", "s"), b"".join(line(number, 600) for number in range(200)))
+    past = PastSessions(files)
+    (glance,) = await past.of("main")
+    for count in (60, 150, 200):
+        shown = await past.newest(glance, count)
+        assert [message.id for message in shown.messages] == [f"m{number}" for number in range(200 - count, 200)]
+
+
 @pytest.mark.req("AS-SESS-04")
 async def test_a_search_passes_over_a_log_that_can_not_be_read_and_over_broken_lines() -> None:
     inner = InMemoryFiles()
