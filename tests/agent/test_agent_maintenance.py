@@ -284,5 +284,44 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
     assert {"expire", "announce", "prune", "delete"} <= set(acts)
 
 
+@pytest.mark.req("AS-MAINT-03", "AS-MAINT-04")
+async def test_the_cycles_of_an_agent_keep_to_the_days_of_its_settings(tmp_path: Path) -> None:
+    root, clock, ear = begun(tmp_path / ".ricordo", tmp_path / "data"), HandClock(), Ear()
+    config = MaintenanceConfig(
+        interval=timedelta(hours=1), daily_file_retention_days=10, session_retention_days=20, announce_days=0,
+        trash_days=2,
+    )  # fmt: skip
+    held = replace(settings(root), maintenance=config, consolidation=ConsolidationConfig(model="offline"))
+    workspace = place_of(root) / "workspace"
+    ledgers = {days: workspace / "memory" / f"{clock.today() - timedelta(days=days)}.md" for days in (11, 10)}
+    files = {}
+    for days, ledger in ledgers.items():
+        ledger.parent.mkdir(parents=True, exist_ok=True)
+        ledger.write_text(f"# day\n\n- We decided on day {days}. [kind:: decision]\n")
+        started = clock.now() - timedelta(days=2 * days - 1)
+        path = f"workspace/sessions/{started:%Y-%m-%d-%Hh%M}.md"
+        files[days] = place_of(root) / path
+        files[days].parent.mkdir(exist_ok=True)
+        files[days].write_bytes(
+            updated_session(b"", path, SessionFile(started=started, session=f"s{days}", summary="Talk."))
+        )
+    async with agent("one", root, clock, ear, held=held) as one:
+        await one.send(FACT)
+        assert await one.flush()
+        await one.consolidate()
+    for number, days in enumerate((0, 2, 1)):
+        clock.turn(days=days, hours=1)
+        ear.maintained = anyio.Event()
+        async with agent(f"later{number}", root, clock, ear, held=held):
+            with anyio.fail_after(20):
+                await ear.maintained.wait()
+        if not days:
+            assert (ledgers[11].exists(), ledgers[10].exists()) == (False, True)
+            assert (workspace / "memory/archive" / ledgers[11].name).exists()
+            assert (files[11].exists(), files[10].exists()) == (False, True)
+        trashed = [path.name for path in (place_of(root) / "trash").rglob(files[11].name)]
+        assert bool(trashed) == (number < 2)
+
+
 async def _failing(*args: object, **named: object) -> None:
     raise OSError

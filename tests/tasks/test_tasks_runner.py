@@ -392,6 +392,8 @@ async def test_a_task_that_nobody_runs_is_cancelled_at_once_and_orphaned_when_lo
     lost = Task(id="lost-task", type="dream", title="Dream", state="running", created=now, seen=now)
     await desk.store.add(lost)
     await desk.store.add(replace(lost, id="lost-second", state="pending"))
+    for number in range(5):
+        await desk.store.add(replace(lost, id=f"lost-other-{number}"))
     assert (await desk.runner.cancel("lost-second")).cancelling
     desk.clock.turn(minutes=10)
     assert {task.state for task in await desk.runner.tasks()} == {"orphaned"}

@@ -57,6 +57,10 @@ async def test_the_list_is_replaced_whole_and_all_else_that_stands_stays() -> No
     ("todos", "why"),
     [
         ([item("a", "in_progress"), item("b"), item("c", "in_progress")], r"At most one .* not 2 \(1, 3\): set"),
+        (
+            [item("b", "in_progress"), *(item(f"c{number}") for number in range(20)), item("d", "in_progress")],
+            r"At most one .* not 2 \(1, 22\): set",
+        ),
         ([item("a"), item(" \n ")], "Todo 2 says nothing: give its content"),
         ([item("x" * (MOST_CHARACTERS + 1))], "Todo 1 has 501 characters"),
         ([item("a")] * (MOST_TODOS + 1), "at most 100 todos, not 101"),

@@ -58,8 +58,10 @@ async def test_a_session_without_a_log_is_empty_and_not_an_error() -> None:
 async def test_a_stored_message_is_not_written_again_and_an_append_costs_the_same_in_a_long_log(tmp_path: Path) -> None:
     files = WatchedFiles(LocalFiles(tmp_path / "root"))
     transcript = opened(files)
-    first = await transcript.append([said("given", name="mine"), said("no id"), said("no id")])
-    ids = [message.id for message in first.messages]
+    given = [said("given", name="mine"), said("no id"), said("no id")]
+    first = await transcript.append([given[0], *given])
+    assert len(first.added) == 3
+    ids = [message.id for message in first.messages[1:]]
     assert ids[0] == "mine"
     assert all(ids)
     assert len(set(ids)) == 3
