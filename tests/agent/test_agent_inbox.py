@@ -226,7 +226,11 @@ async def test_without_a_pause_each_call_is_one_extraction(tmp_path: Path) -> No
     at_once = replace(settings(root), flush=FlushConfig(), inbox=InboxConfig(debounce_seconds=0))
     async with agent(root, model, clock, settings=at_once) as one:
         for text in (FACT, "We deploy tools only from main.", "We deploy pages only from main."):
-            await one.send(text)
+            if text == FACT:
+                await one.send(text)
+            else:
+                async with one.stream(text) as events:
+                    assert [event async for event in events]
             with anyio.fail_after(20):
                 await asked.wait()
             assert await one.settle() == 0

@@ -160,7 +160,10 @@ async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_co
 
 
 @pytest.mark.req("AS-TRIG-01", "AS-COMPACT-02", "GO-G28")
-async def test_a_threshold_of_tokens_is_checked_between_two_tool_calls_of_one_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_threshold_of_tokens_is_checked_between_two_tool_calls_of_one_turn(
+    tmp_path: Path, streamed: bool
+) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         asked = len([each for each in model.requests if each.tools])
         return Call("look_up", {"size": 4_000}, f"c{asked}") if request.tools and asked < 9 else told(request, "Done.")
@@ -168,7 +171,11 @@ async def test_a_threshold_of_tokens_is_checked_between_two_tool_calls_of_one_tu
     model = ScriptedModel(answered)
     config = CompactionConfig(trigger_messages=0, trigger_tokens=6_000, keep_messages=4)
     async with agent(model, tmp_path / "root", compaction=config) as one:
-        await one.send("One long turn.")
+        if streamed:
+            async with one.stream("One long turn.") as heard:
+                assert [event async for event in heard]
+        else:
+            await one.send("One long turn.")
     assert any(not request.tools for request in model.requests), "a summary was made within the turn"
 
 
@@ -185,7 +192,11 @@ async def writes(root: Path, truncate: TruncateArgsConfig | None, *, turns: int)
     config = CompactionConfig(trigger_messages=0, trigger_tokens=5_000, keep_messages=4)
     async with agent(model, root, compaction=config, truncate_args=truncate, on_event=events.append) as one:
         for turn in range(1, turns + 1):
-            await one.send(f"Number {turn}.")
+            if turn % 2:
+                await one.send(f"Number {turn}.")
+            else:
+                async with one.stream(f"Number {turn}.") as heard:
+                    assert [event async for event in heard]
             if finished(events, "compact"):
                 return turn, model
     return 0, model

@@ -130,7 +130,8 @@ async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_ba
         assert f"/{before.path}" in bench.reminded[0]
     async with bench.agent(compaction=SMALL) as agent:
         assert agent.state.standing.plan == before
-        await agent.send("Still there?")
+        async with agent.stream("Still there?") as heard:
+            assert [event async for event in heard]
         assert bench.reminded[0].startswith("You are planning.")
         assert PLAN in bench.reminded
         longer = f"{PLAN}3. Rest.\n"

@@ -228,7 +228,8 @@ async def test_results_of_several_tasks_are_each_told_once_as_they_come(tmp_path
         await one.send("And?")
         assert any("late: running" in item for item in reminded(bench.asked[-1]))
         await ended(one, bench)
-        await one.send("And then?")
+        async with one.stream("And then?") as heard:
+            assert [event async for event in heard]
         await one.send("And now?")
     at = bench.told("Found late")
     assert len(at) == len(bench.told("Found one")) == len(bench.told("Found two")) == 1

@@ -121,13 +121,14 @@ async def test_a_broken_line_is_reported_and_hides_no_other(
     stored = await files.read(PATH)
     lines = stored.data.splitlines(keepends=True)
     lines[at] = (lines[at][:cut] if garbage is None else garbage) + b"\n"
+    lines.insert(at, b"{torn\n")
     broken = b"".join(lines)
     await files.replace(PATH, broken.rstrip(b"\n") if torn else broken, expected=stored.version)
 
     logged = await read_log(files, PATH)
     kept = [f"id-{number}" for number in range(count) if number != at]
     assert [message.id for message in logged.messages] == kept
-    assert [(found.line, bool(found.reason)) for found in logged.broken] == [(at + 1, True)]
+    assert [(found.line, bool(found.reason)) for found in logged.broken] == [(at + 1, True), (at + 2, True)]
     assert [message.parent for message in logged.messages] == [None, *kept[:-1]]
 
     await opened(files).append([said("afterwards", name="last")])
