@@ -284,11 +284,11 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
     assert {"expire", "announce", "prune", "delete"} <= set(acts)
 
 
-@pytest.mark.req("AS-MAINT-03", "AS-MAINT-04")
+@pytest.mark.req("AS-MAINT-03", "AS-MAINT-04", "AS-TRIG-03")
 async def test_the_cycles_of_an_agent_keep_to_the_days_of_its_settings(tmp_path: Path) -> None:
     root, clock, ear = begun(tmp_path / ".ricordo", tmp_path / "data"), HandClock(), Ear()
     config = MaintenanceConfig(
-        interval=timedelta(hours=1), daily_file_retention_days=10, session_retention_days=20, announce_days=0,
+        interval=timedelta(minutes=20), daily_file_retention_days=10, session_retention_days=20, announce_days=0,
         trash_days=2,
     )  # fmt: skip
     held = replace(settings(root), maintenance=config, consolidation=ConsolidationConfig(model="offline"))
@@ -310,7 +310,7 @@ async def test_the_cycles_of_an_agent_keep_to_the_days_of_its_settings(tmp_path:
         assert await one.flush()
         await one.consolidate()
     for number, days in enumerate((0, 2, 1)):
-        clock.turn(days=days, hours=1)
+        clock.turn(days=days, minutes=20)
         ear.maintained = anyio.Event()
         async with agent(f"later{number}", root, clock, ear, held=held):
             with anyio.fail_after(20):

@@ -9,7 +9,7 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings
 from desks import Person
-from fake_models import FakeModel, Hanging, call, calling, reply
+from fake_models import FakeModel, Hanging, Item, call, calling, reply
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
@@ -76,8 +76,8 @@ async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_t
         return "seen"
 
     silence = Hanging()
-    last = {"answered": reply("Yes."), "failed": ModelUnavailable("gone"), "cancelled": silence}[ends]
-    model = FakeModel(calling(call("look")), last)
+    endings: dict[str, Item] = {"answered": reply("Yes."), "failed": ModelUnavailable("gone"), "cancelled": silence}
+    model = FakeModel(calling(call("look")), endings[ends])
     async with agent(model, tmp_path, tools=[look]) as one:
         if ends == "failed":
             with pytest.raises(ModelUnavailable):
