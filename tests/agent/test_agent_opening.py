@@ -71,6 +71,8 @@ async def test_of_all_memories_only_the_five_best_for_the_first_message_are_load
     (two,) = await asked(root, QUESTION, given=replace(settings(root), recalled_memories=2))
     assert loaded(two).count("<memory-item ") == 2
     assert "Okonkwo" in loaded(two)
+    (seven,) = await asked(root, QUESTION, given=replace(settings(root), recalled_memories=7))
+    assert loaded(seven).count("<memory-item ") == 7
 
 
 @pytest.mark.req("HE-C8-system", "AS-BUG-24")

@@ -109,7 +109,11 @@ def test_the_list_can_be_filtered_by_id_kind_age_scope_source_and_tag() -> None:
     _remember("I like tea.", "--everywhere", "--reason", "so it is")
     everything = _contents()
     assert len(everything) >= 3
-    assert _contents("--id", decision["entry"]["id"]) == ["We use uv."]
+    for part in (decision["entry"]["id"], decision["entry"]["id"][:20], decision["entry"]["id"][-12:]):
+        assert _contents("--id", part) == ["We use uv."]
+    both = _contents("--kind", "decision", "--kind", "fact")
+    assert {"We use uv.", "I like tea."} <= {*both}
+    assert _contents("--kind", "decision", "--tag", "tooling", "--by", "agent") == []
     assert "I like tea." not in _contents("--kind", "decision")
     assert "We use uv." in _contents("--kind", "decision")
     assert _contents("--tag", "tooling") == ["We use uv."]

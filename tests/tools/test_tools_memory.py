@@ -74,7 +74,8 @@ async def test_remember_saves_now_and_says_so_and_says_when_it_could_not(tmp_pat
         with pytest.raises(ToolFailed, match="no room"):
             await remember({"content": "This one is lost."}, CONTEXT)
         assert str(await remember({"content": "This one is kept."}, CONTEXT)).startswith("remembered.")
-        assert [entry.content for entry in await _entries(workspace)] == ["This one is kept."]
+        kept = [(entry.content, entry.kind, entry.tags) for entry in await _entries(workspace)]
+        assert kept == [("This one is kept.", "fact", ())]
     clock = SystemClock()
     parts = StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))
     for off in (NoMemory(parts).bind(SHOP), None):
@@ -130,6 +131,7 @@ async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path:
             await workspace.store.save(Entry(content=f"Fixtures of kind {number}.", by="agent"))
         assert len(unfence(str(await recall({"query": "fixtures"}, CONTEXT))) or ()) == 5
         assert len(unfence(str(await recall({"query": "fixtures", "limit": 7}, CONTEXT))) or ()) == 7
+        assert len(unfence(str(await recall({"query": "fixtures", "limit": 50}, CONTEXT))) or ()) == 10
         for limit in (0, 51):
             with pytest.raises(ToolFailed, match="limit is from 1"):
                 await recall({"query": "fixtures", "limit": limit}, CONTEXT)
