@@ -95,6 +95,7 @@ async def test_other_tools_errors_and_results_that_nobody_asked_for_stay() -> No
     for before in (
         conversation(read(1, PAGE, tool="bash"), read(2, PAGE, tool="bash")),
         conversation(failed, read(2, PAGE)),
+        conversation(read(2, PAGE), failed, read(3, PAGE)),
         conversation([result("x", PAGE, name="read_file")], [result("y", PAGE, name="read_file")]),
         conversation(read(1, "short"), read(2, "short")),
     ):

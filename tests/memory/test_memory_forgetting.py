@@ -52,6 +52,12 @@ def rows_in(database: Path) -> list[tuple[object, ...]]:
         return [row for table in tables for row in connection.execute(f'SELECT * FROM "{table}"')]
 
 
+def telling(root: Path, text: bytes) -> list[Path]:
+    """Return the files of the workspace that hold a text."""
+    files = [path for path in (place_of(root) / "workspace").rglob("*") if path.is_file()]
+    return [path for path in files if text in path.read_bytes()]
+
+
 @pytest.mark.req("HE-O-audit-forget", "GO-I10")
 async def test_what_is_forgotten_leaves_files_index_vectors_and_preamble_at_once_and_all_else_stays(
     tmp_path: Path,
@@ -74,12 +80,16 @@ async def test_what_is_forgotten_leaves_files_index_vectors_and_preamble_at_once
             assert gone.id not in {hit.entry.id for hit in await memory.recall(query)}
         assert "puppy" not in await memory.preamble()
         assert await memory.entries() == [kept]
-        said = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
-        assert [path for path, data in said.items() if b"puppy" in data] == []
-        [stones] = [data for path, data in said.items() if path.name == ".tombstones.jsonl"]
+        assert telling(root, b"puppy") == []
+        stones = (place_of(root) / "workspace" / "memory" / ".tombstones.jsonl").read_bytes()
         [stone] = [json.loads(line) for line in stones.splitlines()]
         assert stone.keys() == {"id", "digest", "at", "by"}
         assert (stone["id"], stone["by"]) == (gone.id, "user")
+        # one that is too long for its line has a file of its own
+        long = await memory.remember("The puppy barks. " + "It is loud at night. " * 300)
+        assert len(telling(root, b"puppy")) == 2
+        await memory.forget(long.id)
+        assert telling(root, b"puppy") == []
 
 
 async def test_a_forgotten_statement_is_gone_from_curated_memory_too_and_comes_back_to_it(
