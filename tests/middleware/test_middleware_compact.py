@@ -263,7 +263,7 @@ class Ending:
         return Reduction(messages=left, report=Report(act=self.act, status=status, handle="c1"))
 
 
-@pytest.mark.req("AS-OVER-01", "AS-BUG-08")
+@pytest.mark.req("AS-OVER-01", "AS-BUG-08", "AS-BUG-32")
 @pytest.mark.parametrize("retries", [2, 3])
 async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_can_be_found(retries: int) -> None:
     strategy, heard = Ending(), []  # type: ignore[var-annotated]

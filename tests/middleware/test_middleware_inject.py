@@ -78,7 +78,7 @@ async def test_no_scope_is_sent_the_memory_of_another_one() -> None:
     assert sent.systems == ["user=me", "user=other", "user=me"]
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "AS-BUG-23")
 async def test_a_prompt_that_could_not_be_made_is_tried_again() -> None:
     tries = 0
 

@@ -45,6 +45,7 @@ def connected(name: str, server: LoopbackServer | None = None) -> ProviderModel:
     return connect_model(name, base_url=url, api_key=KEY, seconds=20.0, settings=ModelSettings())
 
 
+@pytest.mark.req("AS-CURATED-03")
 @pytest.mark.anyio
 async def test_anthropic_is_told_to_keep_tools_prompt_and_the_newest_message() -> None:
     usage = Usage(input=1_000, output=10, cache_read=900)

@@ -97,6 +97,7 @@ async def test_a_reminder_is_the_end_of_a_valid_request_and_changes_nothing_befo
         assert marks == expected, "the tools, the system prompt, and what was said or found last"
 
 
+@pytest.mark.req("AS-CURATED-03")
 @pytest.mark.anyio
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("name", MODELS)

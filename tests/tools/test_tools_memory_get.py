@@ -83,6 +83,7 @@ async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else
         for first, last in combinations_with_replacement(range(1, 8), 2):
             assert await _got(files, path, first, last) == ("\n".join(LINES[first - 1 : last]), False)
         assert await _got(files, path) == ("\n".join(LINES), False)
+        assert unfence(str(await memory_get_tool(files)({"path": path}, CONTEXT))) == ("\n".join(LINES),)
         assert await _got(files, path, 6, 99) == ("\n".join(LINES[5:]), False)
         for start, end in OUT_OF_RANGE:
             text, is_error = await _got(files, path, start, end)

@@ -345,6 +345,12 @@ async def test_each_user_sees_their_own_sessions_and_those_of_nobody() -> None:
         for session in ("anas", "bens", "nobodys", "imported", "broken", "aside"):
             shown = await asked(files, "session_history", session_id=session, user=user)
             assert ("A secret" in shown) == (session in seen)
+            found = await asked(files, "session_search", query="a secret", session_id=session, user=user)
+            assert ("A secret" in found) == (session in seen)
+            if session not in seen:
+                assert shown == f"error: {NOT_FOUND}"
+                assert await asked(files, "session_list", before=session, user=user) == f"error: {NOT_FOUND}"
+        assert await asked(files, "session_list", before="invented", user=user) == f"error: {NOT_FOUND}"
 
 
 @given(st.text(max_size=40).filter(lambda user: user not in {"", "eve"}))

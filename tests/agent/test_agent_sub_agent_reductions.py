@@ -1,0 +1,44 @@
+"""Which reductions a sub-agent has: its parent's, but for those that it is given."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from agents_at_work import SCOPE
+from ricordo import CompactionConfig, ToolResultEvictionConfig
+from ricordo.compaction.config import ClearResultsConfig, DedupeReadsConfig, TruncateArgsConfig
+from ricordo.harness.sub_agents import SubAgent
+from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.reductions import Reductions
+from ricordo.runtime.sub_agents import LocalWorker
+
+KINDS: dict[str, Callable[[], object]] = {
+    "compaction": CompactionConfig,
+    "tool_result_eviction": ToolResultEvictionConfig,
+    "clear_results": ClearResultsConfig,
+    "dedupe_reads": DedupeReadsConfig,
+    "truncate_args": TruncateArgsConfig,
+}
+ON = Reductions(**{name: make() for name, make in KINDS.items()})  # type: ignore[arg-type]
+OFF = Reductions()
+
+
+def reduced(parent: Reductions, **own: Any) -> Reductions:
+    described = SubAgent(name="researcher", description="Looks things up.", **own)
+    nobody = cast("Any", None)
+    options = AgentOptions(model="offline", scope=SCOPE)
+    worker = LocalWorker(described=described, parent=options, session="s", keeper=nobody, ids=nobody, begin=nobody)
+    parentage = worker.options("s-1", lambda progress: None).parentage
+    assert parentage is not None
+    return parentage.reduced(parent)
+
+
+@pytest.mark.req("AS-BUG-30")
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_reduction_is_the_parents_until_it_is_given_and_none_is_off(kind: str) -> None:
+    assert (reduced(ON), reduced(OFF)) == (ON, OFF)
+    off, own = {kind: None}, {kind: KINDS[kind]()}
+    assert reduced(ON, **off) == replace(ON, **off)
+    assert reduced(OFF, **own) == replace(OFF, **own)  # type: ignore[arg-type]
