@@ -245,12 +245,19 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
         await one.memory.remember(FACT)
         for number in range(3):
             await one.send(f"Number {number} " + "and some words " * 20)
+        await one.memory.remember("Invoices go out on Fridays.")
+        for number in range(3, 8):
+            await one.send(f"Number {number} " + "and some words " * 20)
     prompts = [system(request) for request in model.requests]
-    summed = [any(mark_of(each) == "summary" for each in request.messages) for request in model.requests]
-    first = summed.index(True)
+    summaries = [[each.id for each in request.messages if mark_of(each) == "summary"] for request in model.requests]
+    first = next(at for at, found in enumerate(summaries) if found)
+    second = next(at for at, found in enumerate(summaries) if found not in ([], summaries[first]))
     assert len(set(prompts[:first])) == 1, "before the summary the prefix stays"
     assert FACT not in prompts[0]
     assert all(FACT in prompt for prompt in prompts[first:])
+    assert len(set(prompts[first:second])) == 1, "and until the next one"
+    assert "on Fridays" not in prompts[first]
+    assert all("on Fridays" in prompt for prompt in prompts[second:])
 
 
 @pytest.mark.req("DF-C69", "AS-CURATED-03", "HE-O-audit-forget")
