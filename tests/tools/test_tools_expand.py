@@ -10,6 +10,8 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor, unfence
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.scopes import Scope
+from ricordo.state import AgentState
+from ricordo.state.files import FileStates
 from ricordo.tools import Tool, ToolContext
 from ricordo.tools.expand import Opened, as_record, bare, expand_tool
 from ricordo.workspace.layout import transcript_path
@@ -99,8 +101,16 @@ async def test_a_message_of_another_session_is_opened_by_its_id() -> None:
     assert inside(told) == as_record(SAID[1:2])
     with pytest.raises(ToolFailed, match="Not found"):
         await call(one, handle="m:four", session_id="earlier")
-    with pytest.raises(ToolFailed, match="Not found"):
-        await call(one, handle="m:two", session_id="../earlier")
+    for elsewhere in ("../earlier", "earlier/../earlier", "invented"):
+        with pytest.raises(ToolFailed, match="Not found"):
+            await call(one, handle="m:two", session_id=elsewhere)
+    state = AgentState(agent="main", session="earlier", user="ana")
+    await FileStates(files, Redactor(b"k" * 32)).save(state, expected="")
+    anas, bens = (expand_tool(opened, files, agent="main", user=user) for user in ("ana", "ben"))
+    assert await call(anas, handle="m:two", session_id="earlier") == told
+    for others in (bens, one, expand_tool(opened, files, agent="helper", user="ana")):
+        with pytest.raises(ToolFailed, match="Not found"):
+            await call(others, handle="m:two", session_id="earlier")
 
 
 @pytest.mark.req("HE-C1-transcript")
