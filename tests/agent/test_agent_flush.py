@@ -389,6 +389,7 @@ def at_once_inbox(given: Any) -> Any:
 
 @pytest.mark.req("AS-BUG-14", "HE-C8-async")
 async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> None:
+    assert FlushConfig().closing_seconds == 2.0, "the documented limit"
     async with agent(tmp_path / ".ricordo", ScriptedModel(noting)) as one:
         await one.send(FACT)
     assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
