@@ -167,7 +167,7 @@ async def test_dynamic_fires_at_the_window_less_its_reserve_and_not_one_token_be
     assert reached.report.status == "done"
 
 
-@pytest.mark.req("AS-BUG-02", "AS-COMPACT-11")
+@pytest.mark.req("AS-BUG-02", "AS-COMPACT-11", "AS-COMPACT-04", "AS-COMPACT-02")
 def test_a_share_is_one_of_the_window_and_tokens_are_themselves() -> None:
     config = CompactionConfig(trigger_tokens=Share(0.5), keep_tokens=Share(0.1))
     found = thresholds(config, 40_000)
