@@ -102,8 +102,7 @@ async def test_of_what_a_project_shares_the_same_lines_are_read_and_no_other_fil
     await shared.create("workspace/MEMORY.md", DOCUMENT)
     await shared.create("workspace/plans/a.md", b"not for this tool\n")
     memory_get = memory_get_tool(files, shared=shared)
-    arguments = {"path": "project/MEMORY.md", "start_line": 2, "end_line": 3}
-    shown = str(await memory_get(arguments, CONTEXT))
+    shown = str(await memory_get({"path": "project/MEMORY.md", "start_line": 2, "end_line": 3}, CONTEXT))
     assert unfence(shown) == ("line 2\nline 3",)
     assert 'source="project/MEMORY.md lines 2 to 3"' in shown
     for path, start, end in (
