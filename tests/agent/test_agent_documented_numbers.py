@@ -217,6 +217,43 @@ async def test_forty_thousand_tokens_clip_too_unless_that_is_off(
     assert (contents(sent) != ["z" * 2_001]) == clips
 
 
+@pytest.mark.req("AS-TRUNC-01", "AS-TRUNC-02")
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "within a compaction"])
+async def test_what_a_configuration_of_clipping_says_holds_for_the_agent(tmp_path: Path, within: bool) -> None:
+    model = answering()
+    config = TruncateArgsConfig(
+        trigger_messages=9, keep_messages=3, max_arg_length=300, kept_chars=50, truncation_text="[cut]"
+    )
+    given: dict[str, object] = {"compaction": CompactionConfig(truncate_args=config)}
+    async with agent(model, tmp_path / "root", **(given if within else {"truncate_args": config})) as one:
+        await one.record([*write(1, "z" * 301), *write(2, "y" * 300), *talk(3)])
+        await one.send("Eight.")
+        await one.send("Ten.")
+    below, above = map(contents, replies(model))
+    assert below == ["z" * 301, "y" * 300]
+    assert above == ["z" * 50 + "[cut]", "y" * 300]
+
+
+@pytest.mark.req("AS-EVICT-04")
+async def test_an_agent_leaves_those_results_alone_whose_tools_are_named_instead(tmp_path: Path) -> None:
+    def named(name: str) -> object:
+        @tool(name=name)
+        def telling() -> str:
+            """Tell a lot."""
+            return "x" * 1_400
+
+        return telling
+
+    model = ScriptedModel([Calls(Call("shell"), Call("memory_of_mine", {}, "c2")), Say("Done.")])
+    config = ToolResultEvictionConfig(max_result_chars=500, preview_chars=100, excluded_tool_names=frozenset({"shell"}))
+    tools = [named(name) for name in ("shell", "memory_of_mine")]
+    async with agent(model, tmp_path / "root", tools=tools, tool_result_eviction=config) as one:
+        await one.send("Look.")
+    stays, goes = [each.text for message in model.requests[-1].messages for each in message.tool_results]
+    assert stays == "x" * 1_400
+    assert len(goes) < 1_000
+
+
 @pytest.mark.req(
     "AS-EVICT-01",
     "AS-EVICT-02",

@@ -202,7 +202,7 @@ async def writes(root: Path, truncate: TruncateArgsConfig | None, *, turns: int)
     return 0, model
 
 
-@pytest.mark.req("AS-TRUNC-04", "AS-BUG-prepass-discarded")
+@pytest.mark.req("AS-TRUNC-04", "AS-BUG-prepass-discarded", "AS-TRUNC-01")
 async def test_clipped_arguments_are_what_is_sent_and_counted_so_a_summary_comes_later(tmp_path: Path) -> None:
     whole, plain = await writes(tmp_path / "whole", None, turns=20)
     config = TruncateArgsConfig(trigger_messages=6, keep_messages=4)
