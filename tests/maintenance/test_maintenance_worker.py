@@ -521,5 +521,6 @@ def test_a_signal_counts_when_something_was_written_and_the_last_is_long_enough_
     entries: int, since: int | None
 ) -> None:
     last = None if since is None else NOW - timedelta(seconds=since)
-    due = not_within(timedelta(minutes=30))(Signal(now=NOW, last=last, entries=entries))
-    assert due == (entries > 0 and (since is None or since >= 1800))
+    for minutes in (30, 90):
+        due = not_within(timedelta(minutes=minutes))(Signal(now=NOW, last=last, entries=entries))
+        assert due == (entries > 0 and (since is None or since >= 60 * minutes))

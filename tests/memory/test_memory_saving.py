@@ -310,8 +310,12 @@ async def test_the_preamble_holds_what_was_remembered_at_once_and_not_what_was_o
         assert "oolong" not in await memory.preamble()
         assert [hit.entry.by for hit in await memory.recall("oolong coffee")] == ["flush"]
         assert await memory.preamble() == await memory.preamble()
+        for number in range(12):
+            await memory.remember(f"Shelf {number} holds tea.")
     async with opened() as memory:
-        assert "We deploy only from main." in await memory.preamble()
+        shown = await memory.preamble()
+    saved = ["We deploy only from main.", *(f"Shelf {number} holds tea." for number in range(12))]
+    assert [each for each in saved if each not in shown] == []
 
 
 @pytest.mark.req("AS-BUG-22", "GO-G4-scale", "HE-C1")
