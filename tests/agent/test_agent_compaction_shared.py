@@ -110,6 +110,7 @@ def _run_two(root: Path) -> None:
         assert out.split() == ["acked"] * 6
 
 
+@pytest.mark.req("AS-TRANS-03")
 async def test_two_processes_that_sum_up_one_session_at_once_lose_nothing(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await anyio.to_thread.run_sync(_run_two, root)

@@ -27,6 +27,7 @@ _ALL_STEPS = {
 }
 
 
+@pytest.mark.req("AS-STATE-05")
 def test_a_kill_between_two_changes_of_what_stands_loses_none_and_tells_each_result_once(tmp_path: Path) -> None:
     unharmed, *cases = driven(_DRIVER, tmp_path, *_STEPS)
     _look_at(unharmed)

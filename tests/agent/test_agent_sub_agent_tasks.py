@@ -66,7 +66,7 @@ async def nothing(one: HarnessAgent) -> None:
     assert one.session == "s"
 
 
-@pytest.mark.req("AS-STATE-05", "AS-BUG-hint-erased")
+@pytest.mark.req("AS-STATE-05", "AS-BUG-hint-erased", "AS-STATE-08")
 @pytest.mark.parametrize(
     ("compaction", "happens", "tried", "reopened"),
     [
@@ -213,7 +213,7 @@ async def test_a_task_that_ends_after_a_compaction_is_told_of_with_the_plan_that
     assert [item for item in items if item in {plan.strip(), plan, FOUND}] == [plan, FOUND]
 
 
-@pytest.mark.req("AS-STATE-05")
+@pytest.mark.req("AS-STATE-05", "AS-STATE-08")
 async def test_results_of_several_tasks_are_each_told_once_as_they_come(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         prompt = request.messages[-1].text
@@ -289,7 +289,7 @@ async def test_what_was_waited_for_is_the_result_of_the_call_and_is_told_no_seco
     assert bench.told(FOUND) == bench.told("The provider is down.") == []
 
 
-@pytest.mark.req("HE-C3-task")
+@pytest.mark.req("HE-C3-task", "AS-STATE-04", "AS-STATE-05")
 async def test_an_agent_that_runs_elsewhere_is_asked_and_tells_how_far_it_is(tmp_path: Path) -> None:
     asked, going, go_on = list[str](), anyio.Event(), anyio.Event()
 
@@ -320,6 +320,7 @@ async def test_an_agent_that_runs_elsewhere_is_asked_and_tells_how_far_it_is(tmp
     assert len(bench.told(FOUND)) == len(bench.told("nobody is there")) == 1
 
 
+@pytest.mark.req("AS-STATE-08", "AS-STATE-05")
 async def test_a_sub_agent_that_is_cancelled_asks_its_model_no_more(bench: Spawning) -> None:
     async with bench.agent() as one:
         await one.send("Go.")
@@ -333,7 +334,7 @@ async def test_a_sub_agent_that_is_cancelled_asks_its_model_no_more(bench: Spawn
     assert len(bench.worker.requests) == 1
 
 
-@pytest.mark.req("AS-TASK-01")
+@pytest.mark.req("AS-TASK-01", "AS-STATE-04")
 async def test_a_session_that_ends_stops_its_sub_agents_and_the_next_process_tells_so(bench: Spawning) -> None:
     async with bench.agent() as one:
         await one.send("Go.")
@@ -345,6 +346,7 @@ async def test_a_session_that_ends_stops_its_sub_agents_and_the_next_process_tel
     assert bench.told("the session ended before it did") == [2]
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_a_sub_agent_that_works_too_long_is_stopped(bench: Spawning) -> None:
     async with bench.agent(bench.researcher(seconds=0.01)) as one:
         await one.send("Go.")

@@ -31,6 +31,7 @@ def conversations(draw: st.DrawFn) -> tuple[Message, ...]:
     )
 
 
+@pytest.mark.req("AS-STATE-01")
 @given(conversations())
 def test_a_window_is_made_valid_once(window: tuple[Message, ...]) -> None:
     once = valid(window)

@@ -190,7 +190,7 @@ def test_tasks_that_can_not_be_read_are_said_to_be_and_hide_nothing_else() -> No
     assert "can't be read" in tasks
 
 
-@pytest.mark.req("AS-STATE-05")
+@pytest.mark.req("AS-STATE-05", "AS-STATE-08")
 def test_each_end_of_a_task_is_told_until_it_was_delivered() -> None:
     tasks = [
         task("a", minute=3, result="All green."),

@@ -196,9 +196,12 @@ async def test_what_holds_a_pinned_memory_stays_and_none_keeps_for_ever(root: Ro
 
 @pytest.mark.req("AS-MAINT-04")
 async def test_without_an_announcement_what_is_due_goes_at_once(root: Root) -> None:
-    await root.session(181)
-    await root.session(180)
-    assert await root.pruned(MaintenanceConfig(announce_days=0)) == {"announced": 0, "trashed": 1, "deleted": 0}
+    for days in range(180, 206):
+        await root.session(days)
+    assert await root.pruned(MaintenanceConfig(announce_days=0)) == {"announced": 0, "trashed": 25, "deleted": 0}
+    assert await root.paths("workspace/sessions") == [
+        f"workspace/sessions/{NOW - timedelta(days=180):%Y-%m-%d-%Hh%M}.md"
+    ]
 
 
 @pytest.mark.req("AS-MAINT-04")

@@ -238,6 +238,7 @@ def test_a_runner_can_be_made_before_there_is_a_loop() -> None:
     assert anyio.run(lived) == ["completed", "completed"]
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_what_the_end_of_the_session_cuts_is_recorded_as_cancelled() -> None:
     desk = Desk(most=1)
     async with desk.runner.at_work():

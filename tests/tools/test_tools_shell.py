@@ -168,7 +168,7 @@ async def test_the_background_is_offered_only_where_there_are_tasks(desks: Desks
     assert told.startswith("failed: There is no argument `background`")
 
 
-@pytest.mark.req("HE-C3-task")
+@pytest.mark.req("HE-C3-task", "AS-STATE-04")
 async def test_a_command_in_the_background_is_approved_as_ever_and_goes_on_as_a_task(
     desks: Desks, yes: Person, no: Person
 ) -> None:

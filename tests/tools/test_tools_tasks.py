@@ -92,6 +92,7 @@ async def test_a_sub_agent_works_in_the_background_and_its_result_is_left_for_th
     assert keeper.standing.delivered == ()
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_result_that_was_waited_for_is_told_at_once_and_never_again() -> None:
     keeper = HeldStanding(Standing(delivered=("before",)))
     async with hand_tasks() as tasks:
@@ -104,6 +105,7 @@ async def test_a_result_that_was_waited_for_is_told_at_once_and_never_again() ->
         assert keeper.standing.delivered == ("before", task.id)
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_failure_that_was_waited_for_is_told_at_once_and_never_again() -> None:
     keeper = HeldStanding()
     async with hand_tasks() as tasks:
@@ -173,6 +175,7 @@ async def test_of_very_many_tasks_the_newest_are_listed() -> None:
         assert lines[-1].startswith("00000052")
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_result_is_read_page_by_page_to_its_end_and_counts_as_told() -> None:
     keeper = HeldStanding()
     whole = "".join(f"line {number} {'x' * 90}\n" for number in range(500)) + "y" * 30_000
@@ -195,6 +198,7 @@ async def test_a_result_is_read_page_by_page_to_its_end_and_counts_as_told() -> 
     assert keeper.kept == 1
 
 
+@pytest.mark.req("AS-STATE-05")
 @pytest.mark.parametrize(
     ("state", "shown", "counts"),
     [
