@@ -23,6 +23,7 @@ from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import archive_path, ledger_path, transcript_path
 from ricordo.workspace.session_file import SessionFile, updated_session
+from ricordo.workspace.session_head import Amounts
 from ricordo.workspace.transcript import Transcript
 
 pytestmark = pytest.mark.anyio
@@ -47,11 +48,17 @@ class Root:
         await self.files.replace(path, f"# day\n\n- {text} [kind:: decision]\n".encode(), expected=ABSENT)
         return path
 
-    async def session(self, ended: int, *, pinned: bool = False) -> str:
-        """Keep the file of a session that ended so many days ago."""
+    async def session(self, ended: int, *, pinned: bool = False, minutes: int | None = None) -> str:
+        """Keep the file of a session that ended so many days ago, or began then and took so many `minutes`."""
         started = NOW - timedelta(days=ended)
         entry = Entry(content="Fixtures live in testdata.", id=self.ids.new(), time=started, pinned=pinned)
-        file = SessionFile(started=started, session=f"s{ended}", summary="We talked.", entries=(entry,))
+        file = SessionFile(
+            started=started,
+            session=f"s{ended}",
+            summary="We talked.",
+            entries=(entry,),
+            worked=Amounts(minutes=minutes),
+        )
         path = f"workspace/sessions/{started:%Y-%m-%d-%Hh%M}.md"
         await self.files.create(path, updated_session(b"", path, file))
         return path
@@ -174,12 +181,17 @@ async def test_a_session_that_is_taken_up_again_is_announced_anew_when_it_ends_a
     assert (await root.pruned())["announced"] == 1
     transcript = Transcript(root.files, transcript_path("main", "s176"), session="s176", redactor=Redactor(KEY))
     await transcript.append([Message(role="user", parts=(Text(text="And now?"),), time=NOW)])
+    # one that went on for long ended later than its transcript tells
+    await root.session(173, minutes=10 * 24 * 60)
+    again = Transcript(root.files, transcript_path("main", "s173"), session="s173", redactor=Redactor(KEY))
+    await again.append([Message(role="user", parts=(Text(text="Hello."),), time=NOW - timedelta(days=173))])
     root.clock.turn(days=8)
     known = await fates(root.files, now=root.clock.now(), config=CONFIG)
     assert known == []
     await root.pruned()
     root.clock.turn(days=170)
-    assert await fates(root.files, now=root.clock.now(), config=CONFIG) == [
+    found = await fates(root.files, now=root.clock.now(), config=CONFIG)
+    assert [fate for fate in found if fate.path == path] == [
         Fate(path=path, act="announce", rule="session_retention_days = 180")
     ]
 
