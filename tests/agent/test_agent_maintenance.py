@@ -125,7 +125,7 @@ async def test_a_root_is_maintained_when_the_interval_has_passed_and_not_before(
         assert ear.heard.count(("maintain", "started")) == before + 1
 
 
-@pytest.mark.req("AS-MAINT-05", "AS-MAINT-02")
+@pytest.mark.req("AS-MAINT-05", "AS-MAINT-02", "AS-INDEX-01")
 async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     ear = Ear()
@@ -134,6 +134,17 @@ async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path:
         assert await one.flush()
     ledger = place_of(root) / ledger_path(clock.today())
     ledger.write_text(ledger.read_text(encoding="utf-8") + f"- {BY_HAND}\n", encoding="utf-8")
+    others = {
+        "MEMORY.md": "The mascot is a wombat.",
+        "memory/2024-01-02.md": "The printer is called Quill.",
+        "memory/topics/tea.md": "Tea is on shelf nine.",
+        "agents/main/sessions/other.log.jsonl": "The tap drips.",
+    }
+    for path, text in others.items():
+        file = place_of(root) / "workspace" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        line = encode(Message(role="user", id="m1", parts=(Text(text=text),)))
+        file.write_bytes(line if path.endswith("l") else f"- {text}\n".encode())
     async with agent("two", root, clock, ear, consolidates=False):
         assert BY_HAND not in indexed(root)
         clock.turn(hours=6)
@@ -146,7 +157,8 @@ async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path:
         "prune",
         "index",
     ]
-    assert BY_HAND in indexed(root)
+    found = indexed(root)
+    assert [text for text in (BY_HAND, *others.values()) if text not in found] == []
 
 
 PHASES = ("extract", "save", "index", "scan", "select", "inject", "consolidate", "prune")

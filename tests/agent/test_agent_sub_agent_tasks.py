@@ -174,7 +174,8 @@ async def test_wherever_a_process_is_killed_a_result_is_told_once(tmp_path: Path
 async def test_the_file_of_tasks_tells_of_each_and_no_compaction_changes_a_byte_of_it(
     tmp_path: Path, compaction: CompactionConfig
 ) -> None:
-    worker = ScriptedModel([Say(FOUND), Hang()])
+    found = f"{FOUND} " * 100
+    worker = ScriptedModel([Say(found), Hang()])
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("What drips?"), "On.": spawn("And what else?")})
     tasks = bench.path("tasks", "s.json")
     async with bench.agent(compaction=compaction) as one:
@@ -188,7 +189,7 @@ async def test_the_file_of_tasks_tells_of_each_and_no_compaction_changes_a_byte_
         assert tasks.read_bytes() == before
         assert await one.tasks.all() == (running, done)
     kept = [(each["id"], each["state"], each.get("result", "")) for each in json.loads(before)["tasks"]]
-    assert kept == [(done.id, "completed", FOUND), (running.id, "running", "")]
+    assert kept == [(done.id, "completed", found), (running.id, "running", "")]
 
 
 @pytest.mark.req("AS-STATE-08")
