@@ -161,9 +161,14 @@ async def test_the_index_of_others_is_read_and_its_fields_stay(tmp_path: Path) -
     async with opened(tmp_path) as store:
         assert await found(store, "marmots") == [path]
         assert await found(store, "stale") == []
+        # and what they write while the store is open stays as well
+        index = json.loads((tmp_path / "index.json").read_text())
+        index["sessions"][0]["stars"] = 5
+        (tmp_path / "index.json").write_text(json.dumps(index | {"since": "spring"}))
         await keeps(store).close_session(notes("s", "New."))
     index = json.loads((tmp_path / "index.json").read_text())
-    assert index["tool"] == "theirs"
+    assert (index["tool"], index["since"]) == ("theirs", "spring")
+    assert index["sessions"][0]["stars"] == 5
     assert [row.get("mood") for row in index["sessions"]] == [{"good": 1}, None]
     assert set_aside(tmp_path) == []
 
