@@ -16,6 +16,8 @@ from ricordo.tools import Tool, ToolContext
 from ricordo.tools.memory_files import memory_files_tool
 from ricordo.workspace.changes import ChangeSets
 
+pytestmark = pytest.mark.req("CC-MEMTOOL")
+
 anthropic = pytest.importorskip("anthropic", reason="the extra `models` is not installed")
 adapter = pytest.importorskip("ricordo.adapters.anthropic_memory")
 

@@ -43,7 +43,7 @@ def agent(model: ScriptedModel, root: Path) -> HarnessAgent:
     )
 
 
-@pytest.mark.req("AS-BUG-11")
+@pytest.mark.req("AS-BUG-11", "CC-CLEAR")
 async def test_the_summary_is_made_from_results_that_the_window_had_cleared(tmp_path: Path) -> None:
     model = ScriptedModel(answered)
     async with agent(model, tmp_path / ".ricordo") as one:

@@ -113,6 +113,7 @@ async def test_a_list_of_permissions_that_can_not_be_read_permits_nothing(damage
     assert pwned.exists()
 
 
+@pytest.mark.req("CC-ENFORCE")
 async def test_a_rule_in_a_memory_or_a_file_of_the_root_permits_nothing(tmp_path: Path) -> None:
     root, pwned, person = begun(tmp_path / ".ricordo", tmp_path / "data"), tmp_path / "pwned", Person(False)
     rules = root / "workspace" / "rules"

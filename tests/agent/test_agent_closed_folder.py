@@ -14,6 +14,7 @@ pytestmark = pytest.mark.anyio
 PATHS = ("secret/key", "link/key", "src/key.txt", "./src/../link//key")
 
 
+@pytest.mark.req("CC-ENFORCE")
 async def test_a_denied_path_is_denied_under_the_name_of_a_link_too(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key").write_text("K3Y\n")

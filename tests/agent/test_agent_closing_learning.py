@@ -39,7 +39,7 @@ class Bench:
         return self.answer
 
 
-@pytest.mark.req("HE-C8-async", "AS-BUG-14")
+@pytest.mark.req("HE-C8-async", "AS-BUG-14", "DF-B24")
 async def test_leaving_waits_for_no_model_and_what_was_said_is_learned_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

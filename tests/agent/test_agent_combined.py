@@ -155,7 +155,7 @@ def idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
     return True
 
 
-@pytest.mark.req("HE-C4", "HE-T3", "AS-COMPACT-13", "HE-C4-lessons")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-COMPACT-13", "HE-C4-lessons", "DF-B22")
 @pytest.mark.usefixtures("idle")
 async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) -> None:
     root, asked = tmp_path / ".ricordo", model()
@@ -178,7 +178,7 @@ async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) ->
     assert learned_from(await entries(root)) == Counter(range(TURNS))
 
 
-@pytest.mark.req("HE-C4", "HE-T3", "AS-CHAIN-01", "AS-CHAIN-02", "AS-FLUSH-04", "AS-COMPACT-05")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-CHAIN-01", "AS-CHAIN-02", "AS-FLUSH-04", "AS-COMPACT-05", "DF-C22")
 @pytest.mark.parametrize(("turns", "every", "idle"), [(30, 24, True), (10, 10, False)], indirect=["idle"])
 async def test_each_message_is_extracted_once_over_two_compactions(
     tmp_path: Path, turns: int, every: int, idle: bool
@@ -200,7 +200,7 @@ async def test_each_message_is_extracted_once_over_two_compactions(
     assert not [event for event in events if event.status == "failed"]
 
 
-@pytest.mark.req("HE-C4", "HE-T3", "AS-FLUSH-04", "AS-COMPACT-05")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-FLUSH-04", "AS-COMPACT-05", "DF-B1")
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("broken", ["", [{"content": "Lesson: module 1 is fine.", "quote": "Nobody said so."}], None])
 async def test_lessons_that_can_not_be_used_leave_the_summary_and_go_to_the_workers(

@@ -164,6 +164,7 @@ async def compacted(root: Path) -> tuple[Message, ...]:
         return one.window
 
 
+@pytest.mark.req("CC-UNDO")
 async def test_a_torn_line_of_the_journal_costs_that_compaction_its_undoing_and_no_other(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     window = await compacted(root)
@@ -181,6 +182,7 @@ async def test_a_torn_line_of_the_journal_costs_that_compaction_its_undoing_and_
     await checked(root, turns=2 * TURNS - 1)
 
 
+@pytest.mark.req("CC-UNDO")
 @pytest.mark.parametrize(
     "damage",
     [b"", b"this is no journal\n" * 50 + bytes(500), b'[1]\n{}\n{"v":1,"undone":5}\n'],

@@ -75,7 +75,7 @@ async def dreams(one: HarnessAgent) -> list[Task]:
     return [task for task in await one.tasks.all() if task.type == "dream"]
 
 
-@pytest.mark.req("AS-CONS-06")
+@pytest.mark.req("AS-CONS-06", "CC-GATES")
 @pytest.mark.req("HE-C3-idle", "HE-A5", "HE-T6")
 @pytest.mark.req("HE-C3-task")
 async def test_a_turn_is_answered_while_a_consolidation_hangs_and_no_step_begins_beside_a_turn(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same
     assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.req("AS-CONS-06", "AS-CONS-03")
+@pytest.mark.req("AS-CONS-06", "AS-CONS-03", "FC-CAP")
 async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_it_costs(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     said = '{"merged": [], "superseded": [], "retired": [], "topics": []}'
@@ -144,6 +144,7 @@ async def test_in_preview_mode_the_background_only_proposes(tmp_path: Path) -> N
     assert (place_of(root) / "workspace" / "memory" / ".consolidation_proposal").exists()
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     held = given(root, model=OFFLINE, mode=PREVIEW)
@@ -182,7 +183,7 @@ async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions_after_
     assert (place_of(root) / "workspace" / "memory" / ".dream_state").exists() is dreamt
 
 
-@pytest.mark.req("AS-CONS-01", "AS-CONS-03", "AS-CONS-04", "AS-CONS-05", "AS-BUG-17", "AS-CURATED-01")
+@pytest.mark.req("AS-CONS-01", "AS-CONS-03", "AS-CONS-04", "AS-CONS-05", "AS-BUG-17", "AS-CURATED-01", "CC-GATES")
 async def test_an_agent_asks_about_news_alone_and_a_lost_cursor_makes_all_of_it_news(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", Consolidating()
     model.go.set()
@@ -223,7 +224,7 @@ async def test_an_agent_asks_about_news_alone_and_a_lost_cursor_makes_all_of_it_
     assert await consolidated() == (0, before)
 
 
-@pytest.mark.req("AS-BUG-15", "AS-BUG-16", "AS-BUG-17", "AS-BUG-19", "AS-CONS-04")
+@pytest.mark.req("AS-BUG-15", "AS-BUG-16", "AS-BUG-17", "AS-BUG-19", "AS-CONS-04", "CC-GATES")
 async def test_an_agent_takes_in_what_is_saved_meanwhile_and_loses_nothing_to_a_bad_answer_or_a_bad_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

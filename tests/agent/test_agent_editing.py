@@ -68,6 +68,7 @@ async def test_a_model_that_has_no_such_form_shows_its_messages(tmp_path: Path) 
             await one.request(" ")
 
 
+@pytest.mark.req("CC-UNDO")
 @pytest.mark.parametrize("place", [0, 1, 3, 5], ids=["the first", "a call", "a reply", "the last"])
 async def test_a_message_is_taken_out_with_what_belongs_to_it_and_comes_back(tmp_path: Path, place: int) -> None:
     model = ScriptedModel([Call("look"), Say("It rains."), Say("Still."), Say("Yes.")])
@@ -89,6 +90,7 @@ async def test_a_message_is_taken_out_with_what_belongs_to_it_and_comes_back(tmp
     assert len(await transcript(tmp_path)) == len(before) + 2, "what was said stays recorded"
 
 
+@pytest.mark.req("CC-UNDO")
 async def test_a_message_is_worded_otherwise_and_the_old_words_come_back(tmp_path: Path) -> None:
     model = ScriptedModel([Say("Fine."), Say("Done."), Say("Yes.")])
     async with agent(model, tmp_path) as one:

@@ -80,7 +80,7 @@ async def contents(root: Path) -> list[str]:
     return [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
 
 
-@pytest.mark.req("AS-FLUSH-05", "AS-BUG-13", "HE-C8")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-13", "HE-C8", "DF-B22")
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o"])
 async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: str, tmp_path: Path) -> None:
     def script(request: RecordedRequest) -> ScriptItem:
@@ -102,7 +102,7 @@ async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: 
     assert entry.source.quote in said.text
 
 
-@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04", "AS-CONS-06", "HE-C3-eight")
+@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04", "AS-CONS-06", "HE-C3-eight", "CC-GATES")
 @pytest.mark.parametrize("asked", [False, True], ids=["of its own", "asked for"])
 async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
@@ -130,7 +130,7 @@ async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidatio
         assert acts[:3] == ["append", "index workspace/memory", "consolidate"], "before the session is closed"
 
 
-@pytest.mark.req("AS-TRIG-04")
+@pytest.mark.req("AS-TRIG-04", "CC-GATES")
 async def test_a_flush_that_wrote_something_half_an_hour_after_the_last_consolidation_causes_one(
     tmp_path: Path,
 ) -> None:
@@ -270,7 +270,7 @@ async def test_the_prompt_and_the_model_of_the_flush_are_asked_on_every_path(pat
     assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
 
 
-@pytest.mark.req("AS-FLUSH-05", "AS-BUG-flush-policy")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-flush-policy", "DF-C21", "DF-QUEUE")
 @pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
 async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_of_it_is(
     path: str, tmp_path: Path
@@ -306,6 +306,7 @@ async def test_what_a_summary_learned_counts_for_the_gap(tmp_path: Path) -> None
             assert any(map(is_flush, model.requests)) == asks
 
 
+@pytest.mark.req("DF-B1")
 @pytest.mark.parametrize("flush", [FlushConfig(flush_prompt=OWN), FlushConfig(flush_trigger="throttled(600)")])
 async def test_what_a_summary_may_not_learn_from_waits_in_the_inbox_before_it_is_asked_for(
     flush: FlushConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -352,7 +353,7 @@ async def talk(
     return model.requests
 
 
-@pytest.mark.req("AS-BUG-14", "HE-C8-async", "HE-C8")
+@pytest.mark.req("AS-BUG-14", "HE-C8-async", "HE-C8", "DF-B24", "DF-MW")
 async def test_the_answer_waits_for_no_flush_closing_takes_its_limit_and_the_rest_is_done_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,7 +388,7 @@ def at_once_inbox(given: Any) -> Any:
     return replace(given.inbox, debounce_seconds=0.0)
 
 
-@pytest.mark.req("AS-BUG-14", "HE-C8-async")
+@pytest.mark.req("AS-BUG-14", "HE-C8-async", "DF-C21")
 async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> None:
     assert FlushConfig().closing_seconds == 2.0, "the documented limit"
     async with agent(tmp_path / ".ricordo", ScriptedModel(noting)) as one:
@@ -395,7 +396,7 @@ async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> N
     assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
 
 
-@pytest.mark.req("AS-BUG-14", "AS-FLUSH-05")
+@pytest.mark.req("AS-BUG-14", "AS-FLUSH-05", "DF-B1")
 @pytest.mark.parametrize("trigger", ["always", "throttled(36000)"])
 async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extract(
     tmp_path: Path, trigger: str
@@ -418,6 +419,7 @@ async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extr
     assert reasons == ["the rules extracted: the model did not answer in 2 tries"]
 
 
+@pytest.mark.req("FC-JUNK")
 async def test_two_sessions_on_one_root_learn_nothing_that_the_agent_remembered_by_its_tool(tmp_path: Path) -> None:
     root, by_rules = tmp_path / ".ricordo", FlushConfig(model="offline")
 

@@ -116,6 +116,7 @@ async def test_a_model_is_told_nothing_of_it_by_any_tool_in_any_session(tmp_path
         assert not any(result.is_error for each in request.messages for result in each.tool_results), told(request)
 
 
+@pytest.mark.req("DF-C69")
 @pytest.mark.parametrize("by", ["the same process", "another process"])
 async def test_the_next_request_of_a_running_conversation_says_nothing_of_it(tmp_path: Path, by: str) -> None:
     root = tmp_path / ".ricordo"
@@ -140,6 +141,7 @@ async def test_the_next_request_of_a_running_conversation_says_nothing_of_it(tmp
     assert later[: len(window)] == window
 
 
+@pytest.mark.req("DF-C69")
 @pytest.mark.parametrize("act", ["forget", "erase"])
 async def test_a_session_that_runs_meanwhile_does_not_write_it_into_its_state_again(tmp_path: Path, act: str) -> None:
     root = tmp_path / ".ricordo"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ricordo.messages import JsonValue
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 
 TOKEN = "ghp_" + "R4nD0mZq7KpLxWv8TyBn3MsHd9FgJc2Ae5"
 LINE = "Our rule for the gondola number {at} is to push it with {token} on Mondays."

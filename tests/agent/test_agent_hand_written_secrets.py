@@ -19,7 +19,7 @@ from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools import tool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 
 PASSWORD, TOKEN = "Kx93" + "mPq-77", "ghp_" + "a1B2c3D4e5F6" * 3
 LINES = [f"The database password is {PASSWORD}.", f"We push the gondola with {TOKEN} always."]
@@ -188,6 +188,7 @@ async def test_a_folder_that_is_opened_in_place_gives_none(scheme: str, tmp_path
     assert [name for name in holding(folder) if not name.endswith(".md")] == []
 
 
+@pytest.mark.req("FC-DOCTOR")
 async def test_a_file_whose_name_holds_one_is_in_no_index_and_doctor_tells_its_folder_and_that_of_instructions(
     tmp_path: Path,
 ) -> None:

@@ -77,7 +77,7 @@ async def jobs(root: Path, clock: HandClock, user: str = "me") -> list[JobRecord
         await inbox.close()
 
 
-@pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-COMPACT-16")
+@pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-COMPACT-16", "DF-B2", "DF-QUEUE")
 @pytest.mark.req("DF-MW")
 async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_after_the_pause(tmp_path: Path) -> None:
     @tool
@@ -213,7 +213,7 @@ async def test_what_is_learned_from_is_what_people_and_the_agent_said_and_nothin
     assert all(json.dumps(block(tag))[1:-1] in log for tag in HOST_TAGS)
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "DF-C18", "DF-QUEUE")
 async def test_without_a_pause_each_call_is_one_extraction(tmp_path: Path) -> None:
     root, clock, asked = tmp_path / ".ricordo", HandClock(), anyio.Event()
 
@@ -261,7 +261,7 @@ def preferring(request: RecordedRequest) -> ScriptItem:
     return Say(lessons(profile={"user": {}, "history": {}, "newFacts": facts}))
 
 
-@pytest.mark.req("DF-C16", "DF-C17", "DF-C20", "DF-C52", "AS-FLUSH-06")
+@pytest.mark.req("DF-C16", "DF-C17", "DF-C20", "DF-C52", "AS-FLUSH-06", "DF-QUEUE")
 async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_agents_stay_apart(
     tmp_path: Path,
 ) -> None:
@@ -421,7 +421,7 @@ async def test_a_flush_is_whole_when_all_is_done_and_tells_when_it_is_not(tmp_pa
     assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
 
 
-@pytest.mark.req("DF-C18", "DF-C19", "AS-TRIG-02")
+@pytest.mark.req("DF-C18", "DF-C19", "AS-TRIG-02", "DF-QUEUE")
 async def test_what_is_asked_for_at_once_does_not_wait_and_what_comes_meanwhile_is_one_more_run(
     tmp_path: Path,
 ) -> None:
@@ -506,7 +506,7 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     await inbox.close()
 
 
-@pytest.mark.req("AS-FLUSH-06", "AS-BUG-watermark-shared")
+@pytest.mark.req("AS-FLUSH-06", "AS-BUG-watermark-shared", "DF-C16", "DF-C22")
 async def test_slots_and_watermarks_of_one_user_hold_up_and_hide_nothing_of_another(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     gap: dict[str, Any] = {"flush": FlushConfig(flush_trigger="throttled(600)")}

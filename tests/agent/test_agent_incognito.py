@@ -17,7 +17,7 @@ from ricordo.messages import Message
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import Approval
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-IGNORE")]
 
 KNOWN = "We deploy only from the heron branch."
 SECRETLY = "My cat Zanzibar is ill, and we always paint the fence yellow."

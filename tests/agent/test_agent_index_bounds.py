@@ -23,7 +23,7 @@ from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import render_entry
 
-pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index")]
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index", "CC-INDEXCAP")]
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 NEWEST = "- [2026-11-22] The harbour froze over last night."
@@ -243,6 +243,7 @@ async def test_a_memory_folder_of_another_tool_is_shown_within_the_same_bounds(t
     assert "We sail at dawn." in said
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_context_and_doctor_name_the_bound_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RICORDO_DATA", str(tmp_path / "data"))

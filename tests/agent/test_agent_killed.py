@@ -20,6 +20,7 @@ _ALL_PHASES = {
 }  # fmt: skip
 
 
+@pytest.mark.req("DF-B24")
 def test_a_session_goes_on_when_its_agent_was_killed_in_a_phase(tmp_path: Path) -> None:
     assert _killed_in(driven(_DRIVER, tmp_path, *_PHASES)) == set(_PHASES)
 

@@ -308,7 +308,7 @@ async def seen(root: Path, **options: object) -> tuple[Effects, AbstractSet[str]
     return Effects(compact=summing, evict=evicted, truncate=clipped), changed
 
 
-@pytest.mark.req("AS-COMPACT-15", "AS-EVICT-07", "AS-TRUNC-01", "AS-COMPACT-14", "HE-C3-kinds")
+@pytest.mark.req("AS-COMPACT-15", "AS-EVICT-07", "AS-TRUNC-01", "AS-COMPACT-14", "HE-C3-kinds", "CC-CLEAR")
 @pytest.mark.parametrize("truncate", [False, True], ids=["whole", "truncating"])
 @pytest.mark.parametrize("evict", [False, True], ids=["wide", "evicting"])
 @pytest.mark.parametrize("compact", [False, True], ids=["long", "compacting"])

@@ -70,7 +70,7 @@ def own_threads() -> set[str]:
     return {thread.name for thread in threading.enumerate() if not thread.name.startswith(pools)}
 
 
-@pytest.mark.req("AS-MAINT-01", "AS-TRIG-03", "AS-MAINT-02", "AS-MAINT-05", "AS-CONS-06", "HE-C3-eight")
+@pytest.mark.req("AS-MAINT-01", "AS-TRIG-03", "AS-MAINT-02", "AS-MAINT-05", "AS-CONS-06", "HE-C3-eight", "CC-GATES")
 async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leaves_nothing_running(
     tmp_path: Path,
 ) -> None:

@@ -218,7 +218,7 @@ def _quoted(text: str, name: str) -> str:
     return found
 
 
-@pytest.mark.req("AS-LEDGER-03")
+@pytest.mark.req("AS-LEDGER-03", "FC-JUNK")
 async def test_what_was_said_and_remembered_is_shown_once(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Call("remember", {"content": FACT, "kind": "decision"}), Say("Kept.")])
@@ -295,7 +295,7 @@ async def test_nothing_is_learned_without_the_hooks(tmp_path: Path) -> None:
         assert await memory.entries() == []
 
 
-@pytest.mark.req("GO-AT2")
+@pytest.mark.req("GO-AT2", "FC-NOKEY")
 async def test_a_question_is_answered_without_a_model_however_often_it_was_asked(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     question = "Where do our test fixtures live?"
@@ -309,6 +309,7 @@ async def test_a_question_is_answered_without_a_model_however_often_it_was_asked
         assert "main" in str(await one.send("Which branch do we deploy only from?"))
 
 
+@pytest.mark.req("FC-JUNK")
 async def test_what_is_said_is_not_quoted_back_because_it_was_learned_before_the_reply(tmp_path: Path) -> None:
     root, text = tmp_path / ".ricordo", "The staging database runs on port 5434."
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:

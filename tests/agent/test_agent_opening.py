@@ -106,6 +106,7 @@ def _below_the_name(prompt: str) -> str:
     return prompt.rpartition("\n")[0]
 
 
+@pytest.mark.req("CC-RECALLFAST", "DF-C69")
 async def test_what_the_preamble_shows_already_is_not_loaded_again(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:

@@ -15,7 +15,7 @@ from ricordo.profile.injection import InjectionConfig
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from ricordo.tokens import estimate_text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-INJ")]
 USUAL = InjectionConfig()
 PATH = "users/me/workspace/profile.json"
 
@@ -102,7 +102,7 @@ async def test_the_profile_is_in_the_prompt_and_a_change_reaches_the_next_turn(t
     assert "Likes tea" not in system(turns(model)[0])
 
 
-@pytest.mark.req("DF-INJ")
+@pytest.mark.req("DF-INJ", "DF-B9")
 async def test_by_default_a_prompt_shows_two_thousand_tokens_of_a_profile_the_surest_first(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", talking()
     facts = [
@@ -119,7 +119,7 @@ async def test_by_default_a_prompt_shows_two_thousand_tokens_of_a_profile_the_su
     assert "History:" not in block
 
 
-@pytest.mark.req("DF-INJ", "DF-C69")
+@pytest.mark.req("DF-INJ", "DF-C69", "DF-C6")
 async def test_the_profile_can_stand_in_a_message_of_its_own(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await _known(root)
@@ -161,7 +161,7 @@ async def test_off_is_off(tmp_path: Path) -> None:
         assert all("ships" not in system(request) and told(request) == [] for request in turns(model))
 
 
-@pytest.mark.req("AS-MEM-01")
+@pytest.mark.req("AS-MEM-01", "DF-C52")
 async def test_nobody_sees_the_profile_of_another_user_or_agent(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await _known(root)
@@ -172,6 +172,7 @@ async def test_nobody_sees_the_profile_of_another_user_or_agent(tmp_path: Path) 
         assert "Builds ships" not in system(turns(model)[0])
 
 
+@pytest.mark.req("DF-B14")
 async def test_a_profile_that_cannot_be_read_ends_no_turn_and_is_not_shown_as_empty(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await _known(root)
@@ -187,7 +188,7 @@ async def test_a_profile_that_cannot_be_read_ends_no_turn_and_is_not_shown_as_em
     assert (root / PATH).read_text() == whole
 
 
-@pytest.mark.req("AS-BUG-24")
+@pytest.mark.req("AS-BUG-24", "DF-C38")
 async def test_what_a_profile_says_is_data_and_not_what_the_user_says(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:

@@ -76,7 +76,7 @@ async def profile_of(root: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-@pytest.mark.req("DF-UPD", "DF-B10")
+@pytest.mark.req("DF-UPD", "DF-B10", "DF-B25")
 async def test_one_request_learns_lessons_and_the_profile(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     fact = {"content": "Works as a nurse in Oslo", "category": "context", "confidence": 0.9, **LABELS}
@@ -157,7 +157,7 @@ def noted(content: str, **further: Any) -> dict[str, Any]:
     return {"content": content, "quote": content, "confidence": 0.9, **LABELS, **further}
 
 
-@pytest.mark.req("DF-FACTS", "DF-FACT", "DF-C33", "DF-C39", "DF-B22")
+@pytest.mark.req("DF-FACTS", "DF-FACT", "DF-C33", "DF-C39", "DF-B22", "DF-C40")
 async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_years_remove_none(
     tmp_path: Path,
 ) -> None:
@@ -330,6 +330,7 @@ async def test_ten_turns_within_the_window_are_one_request_with_the_newest_messa
     assert InboxConfig().debounce_seconds == 30
 
 
+@pytest.mark.req("DF-C39")
 async def test_without_a_model_the_profile_learns_what_is_about_the_user_and_nothing_about_the_project(
     tmp_path: Path,
 ) -> None:
@@ -347,6 +348,7 @@ async def test_without_a_model_the_profile_learns_what_is_about_the_user_and_not
     assert "deploy" not in json.dumps(known)
 
 
+@pytest.mark.req("DF-INJ", "DF-C69")
 async def test_what_a_session_taught_the_profile_is_told_to_the_others_only(tmp_path: Path) -> None:
     root, first, second = (
         tmp_path / ".ricordo",
@@ -367,7 +369,7 @@ async def test_what_a_session_taught_the_profile_is_told_to_the_others_only(tmp_
     assert not any("Work:" in text for text in told(second)), "a summary that only repeats facts is told as facts"
 
 
-@pytest.mark.req("HE-O-audit-forget")
+@pytest.mark.req("HE-O-audit-forget", "DF-C69")
 async def test_what_is_forgotten_or_taken_back_leaves_the_profile_too(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     rules = {"flush": FlushConfig(model="offline")}

@@ -71,7 +71,7 @@ def told(messages: Sequence[Message]) -> list[str]:
     return [line for text in updates(messages) for each in unfence(text) or () for line in each.split("\n")]
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "DF-C69", "DF-INJ")
 @pytest.mark.parametrize("opening", ["session", "compaction", "a compaction that is due"])
 async def test_what_changes_in_a_session_is_told_after_it_and_is_in_the_prompt_of_the_next(
     tmp_path: Path, opening: str
@@ -164,7 +164,7 @@ async def test_what_the_agent_remembers_is_not_told_back_to_it_and_what_another_
     assert [told(request.messages) for request in model.requests] == [[], [], [], [LATER]]
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "DF-C69")
 async def test_what_another_process_lets_be_forgotten_leaves_the_prompt_and_its_updates(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", talking()
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as other, agent(model, root) as one:

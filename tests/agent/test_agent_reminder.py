@@ -43,7 +43,7 @@ def holds_plan(request: RecordedRequest) -> bool:
     return written or PLAN in (unfence(reminder(request.messages)) or ())
 
 
-@pytest.mark.req("AS-STATE-03")
+@pytest.mark.req("AS-STATE-03", "CC-PIN")
 async def test_the_very_request_whose_window_lost_the_plan_is_reminded_of_it(tmp_path: Path) -> None:
     def answer(request: RecordedRequest) -> ScriptItem:
         begins: list[ScriptItem] = [Call("plan_enter", {"title": "Release"}), Call("plan_write", {"content": PLAN})]
@@ -88,6 +88,7 @@ async def test_a_result_is_told_once_with_the_next_request_and_is_no_message(tmp
     assert [told_by(each) for each in recorded] == [(), (started.id,), (), ()]
 
 
+@pytest.mark.req("CC-MANUAL")
 async def test_what_fills_the_window_counts_the_reminder_as_it_is_sent(tmp_path: Path) -> None:
     model = talking()
     async with agent(model, tmp_path / ".ricordo") as one:

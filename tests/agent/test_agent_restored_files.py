@@ -66,6 +66,7 @@ async def test_files_that_were_read_last_are_read_anew_after_a_summary_and_go_wi
         assert is_valid(one.window)
 
 
+@pytest.mark.req("CC-ENFORCE")
 async def test_what_a_rule_forbids_what_is_gone_and_what_lies_in_the_workspace_is_not_read_again(root: Path) -> None:
     async with agent(root, reading("a.py", "b.py", "c.py", "/MEMORY.md")) as one:
         await work(one)

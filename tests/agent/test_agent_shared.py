@@ -30,7 +30,7 @@ def _chat(root: Path, sessions: dict[str, str]) -> None:
         assert out.count("acked") == _TURNS
 
 
-@pytest.mark.req("AS-TRANS-03")
+@pytest.mark.req("AS-TRANS-03", "FC-LOCKED")
 @pytest.mark.parametrize("sessions", [{"Ana": "one", "Ben": "two"}, {"Ana": "one", "Ben": "one"}], ids=["two", "one"])
 async def test_processes_that_chat_on_one_root_lose_nothing(tmp_path: Path, sessions: dict[str, str]) -> None:
     root = tmp_path / ".ricordo"

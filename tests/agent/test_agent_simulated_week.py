@@ -80,6 +80,7 @@ async def test_a_week_of_five_people_keeps_what_it_must_every_evening(tmp_path: 
     assert max(each.temporary for each in evenings) == 0
 
 
+@pytest.mark.req("FC-CAP")
 async def test_with_a_model_a_day_costs_no_more_than_it_may_and_on_the_others_the_rules_learn_the_rest(
     tmp_path: Path,
 ) -> None:

@@ -112,7 +112,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / ".ricordo")
 
 
-@pytest.mark.req("AS-STATE-03")
+@pytest.mark.req("AS-STATE-03", "CC-PIN")
 async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_banner_is_in_the_next_request(
     bench: Bench,
 ) -> None:
@@ -152,7 +152,7 @@ async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_ba
     assert file.read_text() == longer
 
 
-@pytest.mark.req("AS-STATE-06")
+@pytest.mark.req("AS-STATE-06", "CC-PIN")
 async def test_the_todo_list_is_the_same_after_a_compaction_and_a_reload(bench: Bench) -> None:
     async with bench.agent() as agent:
         await agent.send(wanted("todo_write", todos=TODOS))
@@ -182,7 +182,7 @@ async def test_the_todo_list_is_the_same_after_a_compaction_and_a_reload(bench: 
     assert "[x] Build it\n[>] Say so" in "\n".join(bench.reminded)
 
 
-@pytest.mark.req("AS-STATE-07")
+@pytest.mark.req("AS-STATE-07", "CC-ENFORCE")
 async def test_a_rule_decides_the_same_call_before_and_after_a_compaction_and_a_reload(bench: Bench) -> None:
     person = Person(True)
     branches = ("wild", "main", "release/1", "other")

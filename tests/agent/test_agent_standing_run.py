@@ -21,7 +21,7 @@ def _script() -> ModuleType:
     return module
 
 
-@pytest.mark.req("AS-STATE-03", "AS-STATE-06", "AS-STATE-07", "AS-STATE-08")
+@pytest.mark.req("AS-STATE-03", "AS-STATE-06", "AS-STATE-07", "AS-STATE-08", "CC-PIN")
 def test_five_compactions_an_overflow_and_two_kills_change_nothing_that_stands(tmp_path: Path) -> None:
     script = _script()
     run = script.ran(tmp_path)

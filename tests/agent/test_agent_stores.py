@@ -285,7 +285,7 @@ async def test_by_refresh_a_store_that_changed_writes_the_prompt_anew(tmp_path: 
     assert FACT in system(model.requests[1])
 
 
-@pytest.mark.req("GO-G2")
+@pytest.mark.req("GO-G2", "FC-NOKEY")
 async def test_an_agent_without_a_model_quotes_its_store(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with HarnessAgent("offline", workspace=root, store="ring:", scope=SCOPE, settings=settings(root)) as agent:

@@ -13,7 +13,7 @@ from ricordo.runtime.stores import open_store
 from ricordo.stores import Forgets
 from ricordo.testing import Call, Calls, Say, ScriptedModel
 
-pytestmark = pytest.mark.req("GO-G26-cache")
+pytestmark = pytest.mark.req("GO-G26-cache", "DF-C69")
 
 FACT = "Test fixtures live in tests/data."
 OTHER = "Nadia owns the staging database."

@@ -328,7 +328,7 @@ async def released(worker: ScriptedModel) -> None:
     await worker.until_waiting()
 
 
-@pytest.mark.req("AS-PLAN-01")
+@pytest.mark.req("AS-PLAN-01", "CC-ENFORCE")
 async def test_rules_and_plan_mode_of_a_parent_hold_in_its_sub_agents_as_they_stand_at_each_call(
     tmp_path: Path,
 ) -> None:

@@ -48,7 +48,7 @@ ASTRAY: dict[str, Callable[[RecordedRequest], ScriptItem]] = {
 }
 
 
-@pytest.mark.req("AS-BUG-01", "AS-BUG-05", "AS-COMPACT-10")
+@pytest.mark.req("AS-BUG-01", "AS-BUG-05", "AS-COMPACT-10", "CC-PIN", "CC-QUOTE")
 @pytest.mark.parametrize(
     ("summariser", "combined"),
     [*((name, True) for name in ASTRAY), *((name, False) for name in ("hangs", "a lie", "an order obeyed"))],

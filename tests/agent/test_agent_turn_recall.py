@@ -21,7 +21,7 @@ from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, Scr
 from ricordo.tokens import estimate_text
 from ricordo.tools import tool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-RECALLFAST", "DF-C69")]
 
 HARVEST = "We rent the walnut harvester from Okonkwo for the orchard."
 FERRY = "The ferry to the island leaves from pier seven at noon."

@@ -127,6 +127,7 @@ async def test_a_compaction_that_a_person_asked_for_is_taken_back_exactly(tmp_pa
         assert one.window[: len(before)] == before
 
 
+@pytest.mark.req("CC-UNDO")
 async def test_an_undone_compaction_does_not_happen_again_at_once(tmp_path: Path) -> None:
     async with agent(talking(), tmp_path / ".ricordo") as one:
         while not await one.compactions.all():
@@ -137,7 +138,7 @@ async def test_an_undone_compaction_does_not_happen_again_at_once(tmp_path: Path
         assert one.window[: len(before)] == before
 
 
-@pytest.mark.req("AS-COMPACT-10")
+@pytest.mark.req("AS-COMPACT-10", "CC-PIN")
 async def test_what_was_pinned_goes_through_a_compaction_word_for_word(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root) as one:
@@ -157,6 +158,7 @@ async def test_what_was_pinned_goes_through_a_compaction_word_for_word(tmp_path:
         assert not any(map(is_pinned, again.window))
 
 
+@pytest.mark.req("CC-PIN", "CC-UNDO")
 @pytest.mark.parametrize("durable", [True, False], ids=["with a root", "without a root"])
 async def test_what_a_summary_carries_is_let_go_when_it_is_unpinned(tmp_path: Path, durable: bool) -> None:
     root = tmp_path / ".ricordo" if durable else None
@@ -193,6 +195,7 @@ async def test_what_a_summary_carries_is_let_go_when_it_is_unpinned(tmp_path: Pa
         assert len({message.id for message in one.window}) == len(one.window)
 
 
+@pytest.mark.req("CC-MANUAL")
 async def test_a_dry_run_tells_what_it_would_come_to_and_leaves_no_trace(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     events: list[Event] = []
@@ -252,7 +255,7 @@ async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path
     assert before.summary == 0 < after.summary
 
 
-@pytest.mark.req("AS-BUG-21")
+@pytest.mark.req("AS-BUG-21", "CC-MANUAL")
 @pytest.mark.parametrize("density", [0.6, 1.7])
 async def test_one_reply_corrects_the_estimate_of_a_request_and_of_all_that_it_holds(
     tmp_path: Path, density: float
@@ -283,7 +286,7 @@ async def test_one_reply_corrects_the_estimate_of_a_request_and_of_all_that_it_h
     assert abs(after.tokens - before.tokens) > 0.1 * after.tokens
 
 
-@pytest.mark.req("AS-BUG-21")
+@pytest.mark.req("AS-BUG-21", "CC-MANUAL")
 async def test_the_report_knows_what_was_said_by_whom(tmp_path: Path) -> None:
     async with agent(talking(), tmp_path / ".ricordo", memory_tools=False, memory_hooks=False) as one:
         empty = await one.get_context_usage()
@@ -296,7 +299,7 @@ async def test_the_report_knows_what_was_said_by_whom(tmp_path: Path) -> None:
     assert adds_up(full)
 
 
-@pytest.mark.req("AS-BUG-21")
+@pytest.mark.req("AS-BUG-21", "CC-MANUAL")
 async def test_a_request_larger_than_the_window_is_said_to_be(tmp_path: Path) -> None:
     async with agent(talking(window=400), tmp_path / ".ricordo", compaction=None, memory_tools=False) as one:
         await one.record([said(LONG * 40)])
@@ -305,7 +308,7 @@ async def test_a_request_larger_than_the_window_is_said_to_be(tmp_path: Path) ->
     assert report.over == report.tokens - 400 > 0
 
 
-@pytest.mark.req("AS-BUG-21")
+@pytest.mark.req("AS-BUG-21", "CC-MANUAL")
 @pytest.mark.parametrize("total", [0, 1, 7, 100, 12_345])
 @pytest.mark.parametrize("parts", [(1, 1, 1), (0, 5, 3), (10, 0, 0), (333, 333, 334)])
 def test_parts_of_a_whole_add_up_to_it(parts: Sequence[int], total: int) -> None:
@@ -325,7 +328,7 @@ async def test_a_prompt_is_made_anew_when_that_is_asked_for(tmp_path: Path) -> N
         assert "deploy only from main" in await one.system_prompt(anew=True)
 
 
-@pytest.mark.req("AS-COMPACT-06", "AS-STATE-01", "AS-BUG-11")
+@pytest.mark.req("AS-COMPACT-06", "AS-STATE-01", "AS-BUG-11", "CC-UNDO")
 @pytest.mark.parametrize("offload", [None, False])
 async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
     tmp_path: Path, offload: bool | None
@@ -361,7 +364,7 @@ async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
     assert not any(mark_of(message) for message in recorded), "a summary is no part of what was said"
 
 
-@pytest.mark.req("AS-COMPACT-06")
+@pytest.mark.req("AS-COMPACT-06", "CC-UNDO")
 async def test_where_nothing_is_recorded_the_report_says_that_it_can_not_be_undone(tmp_path: Path) -> None:
     (tmp_path / ".ricordo").write_text("a file where the root should be")
     async with agent(talking(), tmp_path / ".ricordo") as one:

@@ -14,7 +14,7 @@ from ricordo.messages import mark_of
 from ricordo.testing import Say, ScriptedModel
 from ricordo.workspace.layout import DEFAULT_AGENT, state_path, transcript_path
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 
 LONG = "some more words to fill a line, " * 5
 

@@ -162,7 +162,7 @@ async def test_compaction_keeps_the_numbers_it_was_given_whatever_the_window(tmp
     assert spoken(await transcript(root))[30 + 0][1].startswith("Again 0.")
 
 
-@pytest.mark.req("AS-BUG-32", "AS-COMPACT-10", "HE-C3-kinds")
+@pytest.mark.req("AS-BUG-32", "AS-COMPACT-10", "HE-C3-kinds", "CC-PROGRESS", "CC-UNDO")
 async def test_every_compaction_is_told_with_its_numbers(tmp_path: Path) -> None:
     events: list[Event] = []
     model = ScriptedModel([*[Say(LONG * 9)] * 12, Fail(400, overflow=True), Say("Fits.")])
@@ -272,7 +272,7 @@ async def test_the_transcript_holds_all_that_every_reduction_takes_out(tmp_path:
     assert len(logged) == 2 + 20 * 2 + 4 * 2
 
 
-@pytest.mark.req("AS-BUG-11")
+@pytest.mark.req("AS-BUG-11", "CC-CLEAR")
 async def test_a_thought_that_was_cleared_from_the_window_is_opened_again_word_for_word(tmp_path: Path) -> None:
     ponder = f"I weigh the harbour against the station. {LONG * 99}"
     model = ScriptedModel([Say("The harbour.", thinking=ponder), Say("Yes.")])
@@ -308,6 +308,7 @@ async def test_results_of_tools_that_fail_or_return_too_much_do_not_stay_in_the_
     assert sizes == [len(PNG), 5_000_000]
 
 
+@pytest.mark.req("CC-MANUAL")
 async def test_a_window_is_made_smaller_on_demand_where_compaction_is_off(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(ScriptedModel([*[Say(LONG * 9)] * 20, *[Say("no summary")] * 2]), root) as one:

@@ -157,6 +157,7 @@ async def test_more_messages_than_fit_are_refused_with_a_sentence_where_nothing_
             assert str(await one.send("And now?")) == "Yes."
 
 
+@pytest.mark.req("CC-PIN")
 async def test_a_sliding_window_with_a_pinned_reply_begins_with_the_user(tmp_path: Path) -> None:
     with strict(lambda _: Say("Yes.")) as server:
         async with agent(reach(server, CLAUDE), tmp_path, strategies=[SlidingWindow(keep_messages=4)]) as one:
@@ -188,7 +189,7 @@ async def test_a_refused_request_of_hand_written_strategies_is_made_again_smalle
                 assert len(one.window) > len(shorter)
 
 
-@pytest.mark.req("GO-DEDUPE")
+@pytest.mark.req("GO-DEDUPE", "CC-UNDO")
 async def test_a_strategy_of_one_s_own_can_be_undone(tmp_path: Path) -> None:
     class Newest:
         act: Act = "slide"
@@ -294,6 +295,7 @@ async def test_forty_results_at_once_fit_into_a_small_window(tmp_path: Path) -> 
         assert len(server.refusals) <= 1
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_a_thought_that_held_a_secret_is_left_out_and_the_session_goes_on(tmp_path: Path) -> None:
     secret = "AKIAQ7ZP4MX2WT6RB3KD"
     with strict([Calls(Call("look", {}), thinking=f"The key is {secret}."), Say("Done."), Say("Yes.")]) as server:
@@ -341,7 +343,7 @@ async def test_thoughts_of_earlier_turns_are_cleared_and_those_of_the_tools_at_w
     assert "Thought of request 3." not in last
 
 
-@pytest.mark.req("AS-BUG-11")
+@pytest.mark.req("AS-BUG-11", "CC-CLEAR")
 async def test_what_was_cleared_can_be_opened_without_the_session_tools(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         found = [result.text for message in request.messages for result in message.tool_results]

@@ -72,6 +72,7 @@ def _direct() -> list[Requirement]:
     return [Requirement(line) for line in project["dependencies"]]
 
 
+@pytest.mark.req("FC-NOKEY")
 def test_the_base_install_has_few_direct_dependencies() -> None:
     assert len(_direct()) <= DIRECT_DEPENDENCIES_CAP
 

@@ -17,6 +17,8 @@ from ricordo.runtime.stores import open_store
 from ricordo.stores import Forgets
 from ricordo.workspace.entry import Entry
 
+pytestmark = pytest.mark.req("FC-DOCTOR")
+
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SHOWN = fence([Quoted(text="We use uv.", source="MEMORY.md", trust=Trust.USER)])
 

@@ -43,6 +43,7 @@ async def state(files: FileStore) -> dict[str, bytes]:
     return {info.path: (await files.read(info.path)).data for info in await files.list("workspace")}
 
 
+@pytest.mark.req("FC-UNDO")
 async def test_forgetting_takes_every_copy_in_one_change_set_and_undoing_brings_all_back() -> None:
     files = InMemoryFiles()
     changes = change_sets(files)

@@ -12,7 +12,7 @@ from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import ChangeNotFound, DocumentInvalid, UndoRefused
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-B14")]
 SCOPE = Scope(user="me", project="shop")
 
 

@@ -11,7 +11,7 @@ from ricordo.audit.doctor import Check
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-DOCTOR")]
 
 SHOP = Scope(user="me", project="shop")
 LONG = "We decided to keep every word of the minutes. " + "And more was said. " * 400
@@ -81,6 +81,7 @@ async def test_a_long_memory_that_lost_its_file_counts_once_though_two_lines_poi
     assert (checks["dangling"].ok, checks["dangling"].count) == (False, 1)
 
 
+@pytest.mark.req("CC-INDEXCAP")
 async def test_memory_that_a_person_wrote_over_its_bounds_is_told_and_is_no_failure(root: Path) -> None:
     put(root, "MEMORY.md", "".join(f"- Thing number {number}.\n" for number in range(201)))
     checks = await checked(root)

@@ -12,7 +12,7 @@ from ricordo.files import ABSENT, version_of
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 PATH = "workspace/MEMORY.md"

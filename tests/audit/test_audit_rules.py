@@ -7,6 +7,8 @@ import pytest
 from ricordo import Memory, Scope
 from ricordo.audit.rules import idle_rules
 
+pytestmark = pytest.mark.req("CC-ENFORCE")
+
 SHOP = Scope(user="me", project="shop")
 
 
@@ -57,6 +59,7 @@ def test_each_line_of_a_bullet_is_told() -> None:
     assert idle_rules("workspace/MEMORY.md", document) == [2]
 
 
+@pytest.mark.req("FC-DOCTOR")
 @pytest.mark.anyio
 async def test_doctor_names_file_and_line_of_a_rule_that_is_not_in_force(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, scope=SHOP) as memory:

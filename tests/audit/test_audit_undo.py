@@ -21,7 +21,7 @@ from ricordo.workspace.layout import MEMORY
 from ricordo.workspace.ledger import append_entries, read_memory
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]
 
 DAY = date(2026, 11, 21)
 LEDGER = "workspace/memory/2026-11-21.md"

@@ -24,7 +24,7 @@ from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.layout import USAGE
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-HALFLIFE")]
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 HARVEST = "We rent the walnut harvester from Okonkwo for the orchard."
@@ -43,7 +43,7 @@ def shown(count: int, *, days: int = 0) -> bytes:
     return b"".join(json.dumps({"at": each.isoformat(), "act": "shown", "ids": ["a"]}).encode() + b"\n" for each in at)
 
 
-@pytest.mark.req("CC-HALFLIFE", "HE-C7")
+@pytest.mark.req("CC-HALFLIFE", "HE-C7", "CC-AGE")
 @pytest.mark.parametrize(
     ("kind", "days"), [("user", 365), ("feedback", 180), ("reference", 120), ("project", 45)]
 )  # fmt: skip
@@ -93,6 +93,7 @@ async def test_what_is_shown_used_and_confirmed_is_told_apart_with_how_and_in_wh
     ]
 
 
+@pytest.mark.req("FC-WHY")
 async def test_an_agents_prompt_its_reminders_and_its_tools_are_noted(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:

@@ -47,6 +47,7 @@ def _said() -> list[tuple[str, str]]:
     return [(message["role"], message["text"]) for message in messages]
 
 
+@pytest.mark.req("FC-NOKEY")
 def test_without_a_model_it_says_so_once_and_quotes_memory_with_the_source() -> None:
     ricordo("remember", "We deploy only from main.")
     done = _chat("From which branch do we deploy?", "Who won the chess tournament in Zagreb?")

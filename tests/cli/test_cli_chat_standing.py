@@ -111,6 +111,7 @@ def test_what_a_command_does_not_take_is_told_with_what_it_takes(line: str, told
     assert told in done.err
 
 
+@pytest.mark.req("CC-ENFORCE")
 def test_rules_are_listed_with_where_they_come_from_and_taken_back() -> None:
     ricordo("remember", "Never push by force.", "--deny", "shell(git push --force*)")
     done = _chat(

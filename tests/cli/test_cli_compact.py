@@ -45,6 +45,7 @@ def adds_up(usage: dict[str, object]) -> bool:
     return sum(sections.values()) == (usage["limit"] or usage["tokens"])
 
 
+@pytest.mark.req("CC-MANUAL", "CC-UNDO")
 def test_the_window_is_shown_made_smaller_opened_and_brought_back(session: str) -> None:
     before = ricordo("context", "--json").document["usage"]
     assert (before["session"], before["messages"], before["limit"]) == (session, 40, None)
@@ -77,6 +78,7 @@ def test_the_window_is_shown_made_smaller_opened_and_brought_back(session: str) 
     assert "no compaction" in again.err
 
 
+@pytest.mark.req("CC-MANUAL")
 @pytest.mark.usefixtures("session")
 def test_a_person_sees_one_window_before_and_after() -> None:
     out = ricordo("compact", "--dry-run").out
@@ -105,6 +107,7 @@ def test_options_that_contradict_each_other_are_refused(session: str) -> None:
     assert "together" not in ricordo("context", "--budget", "300").out
 
 
+@pytest.mark.req("CC-PIN", "CC-UNDO")
 @pytest.mark.usefixtures("session")
 def test_a_chat_opens_undoes_and_pins() -> None:
     done = _chat(
@@ -186,6 +189,7 @@ def test_the_picture_is_as_wide_as_the_terminal(columns: int, cells: int, monkey
     assert all("1,100" in line or "before" in line or "after" in line for line in change[3:-2])
 
 
+@pytest.mark.req("CC-MANUAL")
 @given(st.lists(st.integers(0, 10**6), min_size=11, max_size=11), st.integers(10, 100))
 @settings(max_examples=50)
 def test_the_cells_fill_the_bar_and_every_section_has_one(sizes: list[int], count: int) -> None:
@@ -230,6 +234,7 @@ def test_settings_that_cannot_be_used_are_told_once_and_nothing_is_made_smaller_
     assert ricordo("compact", "--list").out == "No compaction is on record.\n"
 
 
+@pytest.mark.req("CC-MANUAL")
 def test_a_compaction_that_does_nothing_says_why() -> None:
     ricordo("chat", "--session", "short", "Who owns staging?")
     done = ricordo("compact", "--focus", "ports")
@@ -242,6 +247,7 @@ def test_a_compaction_that_does_nothing_says_why() -> None:
     assert "Nothing would be made smaller: " in ricordo("compact", "--dry-run").out
 
 
+@pytest.mark.req("CC-MANUAL")
 def test_a_model_is_asked_to_dwell_on_the_focus_and_rules_are_not() -> None:
     plain = Settings.load(None, {})
     by_rules, by_model = (
@@ -298,6 +304,7 @@ def test_slash_commands_refuse_what_they_do_not_take() -> None:
     assert done.out.count("together") == 1
 
 
+@pytest.mark.req("CC-PIN")
 def test_a_message_is_pinned_by_its_line_or_its_id(session: str) -> None:
     listed = ricordo("session", "show", session, "--json").document["conversation"]
     third = listed[2]
@@ -308,6 +315,7 @@ def test_a_message_is_pinned_by_its_line_or_its_id(session: str) -> None:
     assert done.err.count(f"`/session show {session}` shows the line of each message") == 2
 
 
+@pytest.mark.req("CC-MANUAL")
 def test_a_context_without_a_session_names_none() -> None:
     ricordo("remember", "We deploy only from main.")
     assert "\na new session, model offline\n" in ricordo("context").out

@@ -70,6 +70,7 @@ def test_what_is_off_says_so(config: Path) -> None:
     assert "(off: 200)" in shown
 
 
+@pytest.mark.req("FC-SECRET")
 def test_a_secret_is_masked_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RICORDO_MODEL", SECRET)
     monkeypatch.setenv("RICORDO_BASE_URL", "https://me:hunter2x@host.example/v1")
@@ -136,6 +137,7 @@ def test_an_agent_does_not_begin_with_settings_that_can_not_be_used(command: lis
     assert ricordo("session", "list", "--json").document["sessions"] == []
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_doctor_counts_the_settings_that_are_given_and_fails_on_one_that_can_not_be_used(config: Path) -> None:
     def check() -> dict[str, Any]:
         return next(row for row in ricordo("doctor", "--json").document["checks"] if row["name"] == "config")

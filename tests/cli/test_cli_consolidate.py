@@ -44,7 +44,7 @@ def test_a_dry_run_shows_the_lines_that_would_change_and_changes_none() -> None:
     assert contents() == before
 
 
-@pytest.mark.req("CC-DREAMCOPY")
+@pytest.mark.req("CC-DREAMCOPY", "FC-UNDO")
 def test_a_run_is_taken_back_by_one_command() -> None:
     before = contents()
     done = ricordo("consolidate", "--deep", "--json").document
@@ -69,6 +69,7 @@ def test_what_the_background_proposed_waits_for_approval() -> None:
     assert all(text in MEMORY.read_text(encoding="utf-8") for text in SAVED)
 
 
+@pytest.mark.req("FC-CAP")
 def test_a_model_of_the_settings_is_asked_and_its_cost_told(monkeypatch: pytest.MonkeyPatch) -> None:
     said = json.dumps({"merged": [], "superseded": [], "retired": [], "topics": []})
     with loopback_model(lambda request: Say(said), monkeypatch):
@@ -77,6 +78,7 @@ def test_a_model_of_the_settings_is_asked_and_its_cost_told(monkeypatch: pytest.
     assert all(text in MEMORY.read_text(encoding="utf-8") for text in SAVED)
 
 
+@pytest.mark.req("CC-DREAMCOPY", "CC-GATES")
 def test_an_answer_of_no_use_changes_nothing_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     with loopback_model(lambda request: Say("I have deleted everything."), monkeypatch):
         done = ricordo("consolidate")
@@ -84,5 +86,6 @@ def test_an_answer_of_no_use_changes_nothing_and_fails(monkeypatch: pytest.Monke
     assert "rejected" in done.out
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 def test_approval_goes_with_no_other_wish() -> None:
     assert ricordo("consolidate", "--approve", "--dry-run").code != 0

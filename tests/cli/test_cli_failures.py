@@ -94,6 +94,7 @@ def test_a_failure_is_told_on_stderr_and_one_of_memory_in_one_line(command: list
         assert done.err.count("\n") == 1
 
 
+@pytest.mark.req("FC-SECRET")
 @pytest.mark.parametrize(
     "command",
     [
@@ -109,6 +110,7 @@ def test_a_wrong_use_of_a_command_repeats_no_secret_that_was_typed(command: list
         assert TOKEN not in done.out + done.err
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_doctor_is_content_with_a_healthy_root() -> None:
     ricordo("ingest", chat(Path("chat.jsonl")))
     done = ricordo("doctor", "--json")
@@ -117,6 +119,7 @@ def test_doctor_is_content_with_a_healthy_root() -> None:
     assert "FAIL" not in ricordo("doctor").out
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_doctor_finds_a_torn_line_and_fails() -> None:
     ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
     log = next(Path(".ricordo").rglob("monday.log.jsonl"))
@@ -126,6 +129,7 @@ def test_doctor_finds_a_torn_line_and_fails() -> None:
     assert [line.split()[1] for line in done.out.splitlines() if "FAIL" in line] == ["lines"]
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_doctor_looks_at_the_rest_of_a_root_whose_marker_is_damaged() -> None:
     ricordo("remember", "We deploy only from main.")
     Path(".ricordo/project.json").write_text("{torn", encoding="utf-8")
@@ -141,6 +145,7 @@ def test_doctor_looks_at_the_rest_of_a_root_whose_marker_is_damaged() -> None:
     assert shown.err.startswith("ricordo: project.json can't be read")
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_doctor_says_what_to_do_only_where_there_is_something_to_do() -> None:
     ricordo("remember", "We deploy only from main.")
     healthy = ricordo("doctor").out

@@ -131,6 +131,7 @@ def test_no_command_that_shows_memory_prints_one(root: Path) -> None:
     assert found == {}
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_doctor_names_a_secret_that_history_keeps_and_erasing_takes_it_out_there(tmp_path: Path) -> None:
     of_it = ("--root", tmp_path / "root", "--user", "me")
     assert ricordo("remember", "We push the gondola on Mondays.", *of_it).code == 0

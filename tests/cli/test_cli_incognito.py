@@ -7,6 +7,8 @@ import pytest
 from command_line import loopback_model, ricordo
 from ricordo.testing import Say
 
+pytestmark = pytest.mark.req("CC-IGNORE")
+
 
 def files() -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in Path(".ricordo").rglob("*") if path.is_file()}

@@ -208,6 +208,7 @@ def test_a_project_without_transcripts_of_claude_code_fails_in_one_line() -> Non
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.req("FC-SECRET")
 def test_a_secret_reaches_neither_a_file_nor_the_screen() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     said = [("user", f"The token for the releases is {secret}, keep it."), ("assistant", "Noted.")]

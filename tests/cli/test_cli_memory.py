@@ -149,7 +149,7 @@ def test_a_learned_memory_shows_the_line_of_the_conversation_that_it_rests_on() 
     assert (learned["source"]["quote"] or learned["content"]) in shown
 
 
-@pytest.mark.req("HE-O-audit-forget", "GO-I10")
+@pytest.mark.req("HE-O-audit-forget", "GO-I10", "FC-UNDO")
 def test_what_is_forgotten_is_gone_and_an_undo_brings_it_back() -> None:
     saved, kept = _remember("We use uv."), "Tests live in tests."
     _remember(kept)
@@ -183,6 +183,7 @@ def test_forgetting_shows_what_still_says_it_with_the_command_that_takes_each_ou
     assert not [text for text in (ricordo("ask", "blue whale plan").out, ricordo("context").out) if "Monday" in text]
 
 
+@pytest.mark.req("FC-UNDO")
 def test_the_newest_write_is_undone_and_the_history_tells() -> None:
     _remember("First.")
     second = _remember("Second.")
@@ -294,6 +295,7 @@ def test_a_day_in_words_begins_at_midnight() -> None:
     assert begins.date() == datetime.now().astimezone().date() - timedelta(days=1)
 
 
+@pytest.mark.req("FC-UNDO")
 def test_the_history_tells_what_each_write_was_about_and_what_an_undo_undid() -> None:
     saved = _remember("We use uv for environments.")
     ricordo("forget", saved["entry"]["id"])

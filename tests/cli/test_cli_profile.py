@@ -41,6 +41,7 @@ def _editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str,
     monkeypatch.setenv("EDITOR", f"{sys.executable} -S -E {script}")
 
 
+@pytest.mark.req("DF-FACTS-find", "FC-UNDO")
 def test_a_fact_is_added_shown_removed_and_brought_back(root: Path) -> None:
     assert "Added fact_" in profile(root, "add", "Likes tea", "--category", "preference", "--pin").out
     added = profile(root, "add", "Deploys from main", "-c", "correction", "--avoid", "from dev", "--json").document
@@ -112,6 +113,7 @@ def test_an_editor_that_fails_changes_nothing(root: Path, tmp_path: Path, monkey
     assert (root / PATH).read_bytes() == before
 
 
+@pytest.mark.req("DF-B5")
 def test_an_export_is_taken_in_again_and_told_before(root: Path, tmp_path: Path) -> None:
     profile(root, "add", "Likes tea")
     file = tmp_path / "out.json"
@@ -133,6 +135,7 @@ def test_an_export_is_taken_in_again_and_told_before(root: Path, tmp_path: Path)
     assert profile(root, "import", tmp_path / "no.json").code == 1
 
 
+@pytest.mark.req("DF-B14")
 def test_a_broken_profile_is_told_and_cleared_only_when_asked_for(root: Path) -> None:
     profile(root, "add", "Likes tea")
     document = json.loads((root / PATH).read_text())
@@ -171,6 +174,7 @@ def test_an_export_is_for_its_owner_alone_and_carries_no_control_characters(root
     assert profile(root, "export", tmp_path / "missing" / "profile.json").code == 1
 
 
+@pytest.mark.req("DF-B5")
 @pytest.mark.parametrize("document", ['{"name": "a package", "version": "1"}', "{}", '{"facts": "none"}', "[1]"])
 def test_json_that_is_no_profile_is_refused_and_changes_nothing(root: Path, tmp_path: Path, document: str) -> None:
     profile(root, "add", "Likes tea")

@@ -227,6 +227,7 @@ def test_the_marker_that_the_error_shows_makes_a_lost_root_whole_again() -> None
     assert "only from main" in ricordo("recall", "deploy").out
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_doctor_looks_at_the_rest_of_a_root_without_its_marker() -> None:
     ricordo("remember", "We deploy only from main.")
     Path(".ricordo/project.json").unlink()

@@ -4,6 +4,8 @@ import pytest
 
 from command_line import ricordo
 
+pytestmark = pytest.mark.req("CC-ENFORCE")
+
 PUSH = "shell(git push --force*)"
 
 

@@ -6,7 +6,10 @@ import pytest
 
 from command_line import chat, ricordo
 
+pytestmark = pytest.mark.req("FC-UNDO")
 
+
+@pytest.mark.req("CC-DREAMCOPY", "FC-UNDO")
 @pytest.mark.parametrize("command", ["consolidate", "maintain"])
 def test_a_consolidation_that_a_person_ran_is_what_the_next_undo_takes_back(command: str) -> None:
     ricordo("remember", "We use uv for environments.")

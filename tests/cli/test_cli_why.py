@@ -6,6 +6,8 @@ import pytest
 
 from command_line import chat, ricordo
 
+pytestmark = pytest.mark.req("FC-WHY")
+
 MAIN = "We decided to deploy only from main, never from a branch."
 
 
@@ -75,6 +77,7 @@ def test_why_of_an_id_tells_what_it_rests_on_what_changed_it_and_whether_it_is_i
     assert "said in" in shown
 
 
+@pytest.mark.req("CC-HALFLIFE", "FC-WHY")
 def test_why_of_an_id_tells_how_often_it_was_shown_used_and_confirmed(root: Path) -> None:
     saved = _id(root, "called harbour")
     assert "never shown; never used; never confirmed" in ricordo("why", saved, "--root", root).out

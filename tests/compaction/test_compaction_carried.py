@@ -24,6 +24,8 @@ from ricordo.compaction.summary_message import (
 from ricordo.guard import unfence
 from ricordo.messages import Message, Text, decode, encode, mark_of, pinned, with_ids
 
+pytestmark = pytest.mark.req("CC-PIN")
+
 BODY = "## SESSION INTENT\nPort the shop.\n## SUMMARY\nDone.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
 
 nasty = st.one_of(

@@ -25,7 +25,7 @@ from ricordo.messages import (
     with_ids,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-CLEAR")]
 
 NOW = ClearResultsConfig(trigger_messages=1, trigger_tokens=0, min_tokens=0)
 

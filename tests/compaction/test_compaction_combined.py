@@ -129,7 +129,7 @@ _answers = st.one_of(
 )
 
 
-@pytest.mark.req("AS-BUG-01", "AS-COMPACT-07", "AS-COMPACT-10")
+@pytest.mark.req("AS-BUG-01", "AS-COMPACT-07", "AS-COMPACT-10", "CC-QUOTE")
 @given(messages=conversations(5), first=_answers, second=_answers, lessons=st.booleans(), at=st.integers(0, 9))
 def test_whatever_a_model_answers_a_summary_comes_back_with_four_sections_or_the_digest(
     messages: tuple[Message, ...], first: str | Exception, second: str | Exception, lessons: bool, at: int
@@ -165,7 +165,7 @@ class Moving:
         return self.time.date()
 
 
-@pytest.mark.req("AS-BUG-01")
+@pytest.mark.req("AS-BUG-01", "CC-PROGRESS")
 async def test_after_three_failures_the_model_is_left_alone_until_it_is_time_for_one_trial() -> None:
     clock, told = Moving(), list[str]()
     model = Scripted("Here you go!", "no", ModelUnavailable("down"), "Error: 500", "", "", "", SUMMARY)
@@ -209,7 +209,7 @@ class Telling(Hiding):
     hides = ReplyInvalid("The reply broke off.", said=SUMMARY)
 
 
-@pytest.mark.req("AS-CHAIN-03")
+@pytest.mark.req("AS-CHAIN-03", "CC-PROGRESS")
 @pytest.mark.parametrize("kind", [FakeModel, Hiding, Telling])
 async def test_a_cancellation_is_no_failure_of_the_model(kind: type[FakeModel]) -> None:
     hanging = [Hanging() for _ in range(3)]

@@ -84,7 +84,7 @@ def turns(count: int) -> tuple[Message, ...]:
     return tuple(with_ids(spoken, session="s1"))
 
 
-@pytest.mark.req("AS-TRUNC-02", "AS-CFG-01", "AS-COMPACT-07")
+@pytest.mark.req("AS-TRUNC-02", "AS-CFG-01", "AS-COMPACT-07", "CC-CLEAR")
 @pytest.mark.parametrize(("kind", "values", "named"), INVALID)
 def test_an_invalid_value_is_refused_by_the_name_of_its_field(kind: type, values: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidSetting, match=f"^{named} "):

@@ -10,6 +10,8 @@ from ricordo.compaction.truncate import clipped_arguments
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(32))
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 

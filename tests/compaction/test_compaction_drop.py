@@ -84,7 +84,7 @@ async def test_a_later_drop_takes_the_earlier_notice_into_its_own() -> None:
         messages = found.messages
 
 
-@pytest.mark.req("CC-PIN")
+@pytest.mark.req("CC-PIN", "DF-C70")
 async def test_summaries_system_messages_what_is_pinned_and_the_newest_request_stay() -> None:
     steps = work(8)
     summary = marked(said("What was said before.", id="summary"), "summary")

@@ -12,7 +12,7 @@ from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.flush.types import Finding
 from ricordo.messages import Message, Text, mark_of, marked, pinned, with_ids
 
-pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4", "DF-C70")]
 
 BODY = "## SESSION INTENT\nPort the shop.\n## SUMMARY\nDone.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
 LESSON = Finding(content="The shop runs on PostgreSQL.", kind="fact", confidence=0.9, message_ids=("m1",), quote="own")
@@ -114,7 +114,7 @@ async def test_lessons_are_accepted_whatever_the_summary_and_what_brings_none_is
     assert note in done.report.note
 
 
-@pytest.mark.req("AS-BUG-01")
+@pytest.mark.req("AS-BUG-01", "CC-PIN")
 async def test_what_the_summary_has_to_say_of_itself_is_told_and_its_bound_is_what_it_stands_for() -> None:
     writes = Writes(Summary(text=BODY, notes=("one part was left out",)))
     done = await reduced(Learns(), writes)
@@ -302,7 +302,7 @@ async def test_a_time_that_ran_out_is_an_error_and_no_cancellation() -> None:
     assert "ModelUnavailable" in found.report.note
 
 
-@pytest.mark.req("AS-COMPACT-05")
+@pytest.mark.req("AS-COMPACT-05", "CC-PIN")
 async def test_what_a_person_pinned_is_told_only_to_be_learned_from_and_instructions_never_are() -> None:
     rule = Message(role="system", parts=(Text(text="Answer in English."),), id="rule")
     pins = (pinned(said("Never touch production.", id="p1")), pinned(said("Ask before deleting.", id="p2")))

@@ -27,7 +27,7 @@ from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.messages import Message, mark_of, with_ids
 from scripted_summaries import SUMMARY
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-PROGRESS")]
 
 
 @dataclass

@@ -30,6 +30,7 @@ def note(content: str = "The team deploys only from main.", **others: JsonValue)
     return {"content": content, **given, **others}
 
 
+@pytest.mark.req("DF-B22")
 def test_a_note_becomes_a_finding_with_the_words_as_they_stand_in_the_message() -> None:
     assert lessons_in([note()], TALK) == (
         Finding(
@@ -43,6 +44,7 @@ def test_a_note_becomes_a_finding_with_the_words_as_they_stand_in_the_message() 
     )
 
 
+@pytest.mark.req("DF-B22")
 def test_the_quote_decides_which_message_it_is_and_the_cited_one_is_a_hint() -> None:
     found = lessons_in(
         [
@@ -63,6 +65,7 @@ def test_the_quote_decides_which_message_it_is_and_the_cited_one_is_a_hint() -> 
     assert found[3].confidence < found[0].confidence
 
 
+@pytest.mark.req("DF-B22")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -98,7 +101,7 @@ def test_an_unknown_kind_is_a_fact_a_repeated_note_one_and_many_are_too_many() -
     assert len(lessons_in([note("Too much" + "!" * at) for at in range(40)], TALK) or ()) == MOST_LESSONS
 
 
-@pytest.mark.req("AS-CHAIN-01")
+@pytest.mark.req("AS-CHAIN-01", "DF-C6", "FC-JUNK")
 def test_tools_summaries_memory_and_notices_are_nothing_to_learn_from() -> None:
     assert [learnable(each) for each in TALK] == [True, True]
     assert learnable(marked(TALK[1], "cut"))
@@ -114,6 +117,7 @@ _values = st.recursive(
 )
 
 
+@pytest.mark.req("DF-B22")
 @given(messages=conversations(4), value=_values, at=st.integers(0, 20), size=st.integers(3, 30))
 def test_whatever_a_model_notes_a_finding_quotes_its_message(
     messages: tuple[Message, ...], value: JsonValue, at: int, size: int
@@ -130,7 +134,7 @@ def test_whatever_a_model_notes_a_finding_quotes_its_message(
         assert 0 < found.confidence <= 1
 
 
-@pytest.mark.req("AS-COMPACT-13")
+@pytest.mark.req("AS-COMPACT-13", "DF-C23")
 @given(
     summary=any_text(), lessons=_values, around=st.sampled_from(["{}", "```json\n{}\n```", "Sure!\n{}\nThat is all."])
 )
@@ -164,6 +168,7 @@ class Standing:
         return self.time.date()
 
 
+@pytest.mark.req("CC-PROGRESS")
 def test_a_breaker_opens_after_so_many_failures_in_a_row_and_lets_one_trial_through_in_time() -> None:
     clock = Standing()
     breaker = Breaker(3, 300.0, clock)
@@ -187,6 +192,7 @@ def test_a_breaker_opens_after_so_many_failures_in_a_row_and_lets_one_trial_thro
     assert breaker.why_open() == ""
 
 
+@pytest.mark.req("CC-PROGRESS")
 def test_a_breaker_of_no_failures_never_opens() -> None:
     breaker = Breaker(0, 300.0, Standing())
     for _ in range(9):

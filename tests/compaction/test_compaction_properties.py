@@ -117,7 +117,7 @@ def assert_sound(window: Window, found: Reduction) -> None:
         assert found.report.tokens_after < found.report.tokens_before
 
 
-@pytest.mark.req("AS-COMPACT-08", "AS-COMPACT-03", "AS-COMPACT-10", "AS-BUG-11")
+@pytest.mark.req("AS-COMPACT-08", "AS-COMPACT-03", "AS-COMPACT-10", "AS-BUG-11", "DF-C70")
 @given(windows, compactions)
 def test_compaction_of_any_conversation_is_valid_ordered_smaller_and_told(
     window: Window, config: CompactionConfig

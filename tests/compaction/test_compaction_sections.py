@@ -99,6 +99,7 @@ def test_old_artifacts_go_first_then_old_lines_of_the_summary(
         assert found.lines[0] == new.lines[0]
 
 
+@pytest.mark.req("CC-QUOTE")
 @pytest.mark.parametrize(
     ("text", "right"),
     [
@@ -127,6 +128,7 @@ def test_a_quote_is_right_when_its_words_were_said(text: str, right: bool) -> No
     assert is_quoted_right(text, said) is right
 
 
+@pytest.mark.req("CC-QUOTE")
 def test_a_step_must_cite_what_a_person_said_and_cites_of_nothing_go() -> None:
     cites = Cites(asked=frozenset({"5as9rkq9k5e3", "m1"}), others=frozenset({"7v4jhyjqvjaf"}))
     steps = (

@@ -10,6 +10,8 @@ from ricordo.consolidation.conflicts import replaces, says_the_same
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 
+pytestmark = pytest.mark.req("FC-CONFLICT")
+
 REPLACED = [
     (
         "We'll use MySQL 8 for the orders database.",

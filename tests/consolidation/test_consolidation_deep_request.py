@@ -40,6 +40,7 @@ def told(requests: Sequence[AdviceRequest]) -> list[str]:
     return [line for request in requests for line in request.text.splitlines() if "harbour" in line]
 
 
+@pytest.mark.req("CC-GATES")
 @pytest.mark.parametrize("window", [SMALL, 4_000, 8_000])
 def test_every_memory_is_asked_about_in_whole_lines_however_small_the_window(window: int) -> None:
     given = entries(80)

@@ -113,7 +113,7 @@ async def curated(root: Root, *entries: Entry, topic: tuple[Entry, ...] = ()) ->
     root.heard.clear()
 
 
-@pytest.mark.req("HE-C3", "AS-CONS-02")
+@pytest.mark.req("HE-C3", "AS-CONS-02", "CC-GATES")
 async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradiction() -> None:
     root = Root()
     old, new = (
@@ -240,7 +240,7 @@ async def test_what_is_approved_is_what_was_proposed_and_nothing_else() -> None:
 MERGED = "Marta is allergic to peanuts, an allergy that makes Marta itch."
 
 
-@pytest.mark.req("HE-C3-guard", "HE-C3")
+@pytest.mark.req("HE-C3-guard", "HE-C3", "CC-DREAMCOPY")
 async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_thirty_days_it_comes_back() -> None:
     root = Root()
     entries = [root.entry(f"Locker {number} is for the boots of team {number * 7}.") for number in range(60)]
@@ -344,7 +344,7 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
         assert await root.files.info(LEASE)
 
 
-@pytest.mark.req("HE-C3-idle")
+@pytest.mark.req("HE-C3-idle", "CC-GATES")
 async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
     root = Root()
     async with lease(root.files, root.clock, heartbeat=0.01) as is_ours:
@@ -357,7 +357,7 @@ async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
     assert await root.files.info(LEASE) is None
 
 
-@pytest.mark.req("HE-C3-idle", "HE-A5", "HE-T6")
+@pytest.mark.req("HE-C3-idle", "HE-A5", "HE-T6", "CC-GATES")
 async def test_no_step_of_a_dream_begins_while_a_turn_runs_and_a_turn_waits_for_none() -> None:
     root = Root()
     await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
@@ -438,7 +438,7 @@ async def test_within_a_turn_nobody_waits_for_it() -> None:
     assert turns_in("/other/root") is not mine
 
 
-@pytest.mark.req("AS-BUG-16", "HE-C3-guard", "HE-C3-phases")
+@pytest.mark.req("AS-BUG-16", "HE-C3-guard", "HE-C3-phases", "CC-DREAMCOPY", "CC-GATES")
 async def test_a_run_is_cut_off_in_each_phase_and_the_next_one_does_all_of_it() -> None:
     for phase in ALL:
         root = Root()

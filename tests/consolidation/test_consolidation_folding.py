@@ -21,7 +21,7 @@ from ricordo.workspace.index_bounds import IndexBounds
 from ricordo.workspace.layout import MEMORY, TOPICS
 from ricordo.workspace.ledger import append_entries, is_curated, read_memory
 
-pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index", "HE-C1b")]
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index", "HE-C1b", "CC-INDEXCAP")]
 
 KEY = b"k" * 32
 DAY = date(2026, 11, 21)

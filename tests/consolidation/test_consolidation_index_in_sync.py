@@ -113,7 +113,7 @@ class Root:
         return sorted(listed) == sorted(await self.topics())
 
 
-@pytest.mark.req("HE-C1b")
+@pytest.mark.req("HE-C1b", "FC-UNDO")
 @pytest.mark.parametrize("seed", range(4))
 async def test_the_list_of_topics_is_that_of_the_files_after_every_change(seed: int) -> None:
     root = Root(seed)

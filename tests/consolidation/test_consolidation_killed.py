@@ -8,7 +8,10 @@ import pytest
 
 from forking import Case, driven
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks"),
+    pytest.mark.req("CC-DREAMCOPY", "CC-GATES"),
+]
 
 _DRIVER = Path(__file__).with_name("dream_kill_driver.py")
 _BEFORE = (

@@ -113,7 +113,7 @@ def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand
     assert all(line in after for line in hand.split(b"\n") if line.strip())
 
 
-@pytest.mark.req("AS-CONS-03", "HE-C1-index", "HE-C1b", "HE-C2")
+@pytest.mark.req("AS-CONS-03", "HE-C1-index", "HE-C1b", "HE-C2", "CC-INDEXCAP")
 @given(entries=ENTRIES)
 def test_no_bound_of_curated_memory_is_exceeded_and_no_entry_gets_lost(entries: list[Entry]) -> None:
     made = propose(material(*entries), SMALL)
@@ -159,7 +159,7 @@ def test_curated_entries_read_back_as_they_were_said(entries: list[Entry]) -> No
             )
 
 
-@pytest.mark.req("AS-CONS-03", "HE-C1-topic", "HE-C2")
+@pytest.mark.req("AS-CONS-03", "HE-C1-topic", "HE-C2", "CC-INDEXCAP")
 def test_the_most_useful_stand_first_and_the_rest_goes_to_topics() -> None:
     saved = [entry(number, f"Rule {number} of the house is kept.", "convention", "user") for number in range(5)]
     facts = [entry(10 + number, f"Ana told story number {number} about Porto.", confidence=0.9) for number in range(40)]
@@ -272,7 +272,7 @@ def test_what_is_said_twice_stands_once_and_cites_the_other() -> None:
     assert found.entry.extra == (("merged", first.id),)
 
 
-@pytest.mark.req("HE-C3", "HE-O-conflict")
+@pytest.mark.req("HE-C3", "HE-O-conflict", "FC-CONFLICT")
 @pytest.mark.parametrize("in_two_runs", [False, True])
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -303,7 +303,7 @@ def test_the_newer_of_two_that_cannot_both_hold_wins_and_the_older_is_kept_as_su
     assert ("successor", newer.id) in kept[0].extra
 
 
-@pytest.mark.req("HE-O-conflict", "HE-C3")
+@pytest.mark.req("HE-O-conflict", "HE-C3", "FC-CONFLICT")
 def test_what_was_said_earlier_and_comes_later_replaces_nothing() -> None:
     newer = entry(1, "Ana lives in Lisbon.", confidence=0.9, since=NOW)
     before = documents(propose(material(newer), CONFIG))
@@ -313,7 +313,7 @@ def test_what_was_said_earlier_and_comes_later_replaces_nothing() -> None:
     assert [line for line in shown(made) if line.startswith("- ")] == ["- Ana lives in Lisbon."]
 
 
-@pytest.mark.req("HE-C3-guard", "HE-O-conflict")
+@pytest.mark.req("HE-C3-guard", "HE-O-conflict", "FC-CONFLICT")
 def test_what_a_person_pinned_or_wrote_by_hand_is_never_replaced() -> None:
     pinned = entry(1, "Ana lives in Porto.", pinned=True)
     memory = b"# Memory\n\n## Facts\n\n- Our database is MySQL.\n" + render_entry(pinned).encode()
@@ -363,7 +363,7 @@ def test_a_proposal_that_loses_something_is_found_faulty() -> None:
     ]
 
 
-@pytest.mark.req("AS-TRIG-04", "AS-CONS-04", "AS-CONS-06")
+@pytest.mark.req("AS-TRIG-04", "AS-CONS-04", "AS-CONS-06", "CC-GATES")
 def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_ago() -> None:
     config = ConsolidationConfig(signal_entries=3, min_gap=1800.0)
     assert not due(NOW, None, 2, config)

@@ -71,6 +71,7 @@ def ids(documents: Mapping[str, bytes], path: str = MEMORY) -> list[str]:
     return [found.entry.id for found in parse_entries(documents[path], path)]
 
 
+@pytest.mark.req("CC-INDEXCAP")
 def test_of_three_thousand_the_most_used_are_in_the_index_on_top_of_their_sections_also_when_use_came_later() -> None:
     config = ConsolidationConfig()
     kinds = ("fact", "decision", "preference", "lesson")
@@ -149,6 +150,7 @@ def test_where_there_is_room_what_was_of_use_comes_up_and_a_topic_that_is_emptie
     assert b"## Topics" not in gone[MEMORY]
 
 
+@pytest.mark.req("CC-HALFLIFE")
 def test_what_was_confirmed_once_counts_as_what_was_saved() -> None:
     saved = [entry(number, kind="preference", by="user") for number in range(10)]
     told = [entry(number) for number in range(10, 20)]

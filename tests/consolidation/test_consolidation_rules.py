@@ -13,6 +13,8 @@ from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY
 
+pytestmark = pytest.mark.req("CC-ENFORCE")
+
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"
 CONFIG = ConsolidationConfig()
@@ -99,7 +101,7 @@ def test_two_rules_in_the_same_words_both_stand() -> None:
     assert rules(made) == {f"{1:026}": RULE, f"{2:026}": "ask shell(git*)"}
 
 
-@pytest.mark.req("HE-O-conflict")
+@pytest.mark.req("HE-O-conflict", "FC-CONFLICT")
 @pytest.mark.parametrize("by", ["user", "agent", "flush"])
 def test_no_correction_takes_the_place_of_a_rule(by: Author) -> None:
     fresh = entry(2, "We switched the orders from MySQL to PostgreSQL.", by=by, tags=("correction",))

@@ -87,7 +87,7 @@ class Root:
         await undo(self.files, self.changes, item, who="user")
 
 
-@pytest.mark.req("AS-CONS-04", "AS-CONS-01", "AS-CONS-05")
+@pytest.mark.req("AS-CONS-04", "AS-CONS-01", "AS-CONS-05", "CC-GATES")
 async def test_a_run_curates_what_is_new_and_the_next_one_does_nothing() -> None:
     root = Root()
     saved = await root.save(OLD, kind="decision")
@@ -119,7 +119,7 @@ async def test_curated_memory_is_replaced_as_a_whole_and_only_by_a_run() -> None
     assert await root.memory() == [f"- {NEW}"]
 
 
-@pytest.mark.req("AS-TRIG-04")
+@pytest.mark.req("AS-TRIG-04", "CC-GATES")
 async def test_signals_within_half_an_hour_make_one_run() -> None:
     root = Root()
     for number in range(10):
@@ -131,7 +131,7 @@ async def test_signals_within_half_an_hour_make_one_run() -> None:
     assert (await root.consolidator.consolidate()).kept == 9
 
 
-@pytest.mark.req("AS-CURATED-01")
+@pytest.mark.req("AS-CURATED-01", "CC-DREAMCOPY")
 async def test_a_preview_tells_what_a_run_would_do_and_writes_nothing() -> None:
     root = Root()
     await root.save(OLD, kind="decision")
@@ -142,7 +142,7 @@ async def test_a_preview_tells_what_a_run_would_do_and_writes_nothing() -> None:
     assert (await root.contents())[MEMORY] == preview.documents[MEMORY]
 
 
-@pytest.mark.req("AS-CONS-04", "AS-CONS-05", "HE-C3-guard", "HE-O-conflict")
+@pytest.mark.req("AS-CONS-04", "AS-CONS-05", "HE-C3-guard", "HE-O-conflict", "CC-DREAMCOPY", "FC-UNDO")
 async def test_undo_restores_every_byte_and_the_run_is_not_repeated_until_it_is_asked_for() -> None:
     root = Root()
     await root.save(OLD, kind="decision")
@@ -211,7 +211,7 @@ async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(
     assert (await root.run()).skipped == NOTHING_NEW
 
 
-@pytest.mark.req("AS-CONS-01")
+@pytest.mark.req("AS-CONS-01", "CC-AGE")
 async def test_an_edited_line_is_new_and_no_other_and_a_copied_file_is_not() -> None:
     root = Root()
     await root.save("The limit is 10 items.")
@@ -354,7 +354,7 @@ async def _disturbed(moment: tuple[str, str, int], act: Callable[[Root], Awaitab
     return root
 
 
-@pytest.mark.req("AS-CONS-04", "AS-BUG-19")
+@pytest.mark.req("AS-CONS-04", "AS-BUG-19", "CC-GATES")
 async def test_of_two_runs_at_once_one_does_it_and_nothing_is_doubled(tmp_path: Path) -> None:
     roots = [Root(LocalFiles(tmp_path, disk=Disk())) for _ in range(2)]
     await roots[0].save("We deploy only from main.")
@@ -395,7 +395,7 @@ class MortalDisk(StepDisk):
         super().__init__(reached)
 
 
-@pytest.mark.req("AS-BUG-16", "AS-CURATED-01")
+@pytest.mark.req("AS-BUG-16", "AS-CURATED-01", "CC-DREAMCOPY", "CC-GATES")
 async def test_a_run_that_dies_at_any_step_leaves_all_or_nothing_and_the_next_one_completes_it(tmp_path: Path) -> None:
     whole = await _prepared(tmp_path / "whole", Disk())
     before = await whole.contents()
@@ -431,7 +431,7 @@ async def _prepared(folder: Path, disk: Disk) -> Root:
     return root
 
 
-@pytest.mark.req("AS-BUG-16")
+@pytest.mark.req("AS-BUG-16", "CC-GATES")
 async def test_a_write_that_fails_leaves_the_cursor_where_it_was() -> None:
     async def full(verb: str, path: str) -> None:
         if failing and verb == "replace" and path == MEMORY:
@@ -476,6 +476,7 @@ async def test_a_memory_over_four_kilobytes_is_curated_by_its_beginning_and_stan
     assert b"long story" not in b"".join((await root.contents()).values())
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_a_secret_that_a_person_wrote_into_a_ledger_is_not_copied() -> None:
     root = Root()
     secret = "ghp_" + "a1B2" * 9

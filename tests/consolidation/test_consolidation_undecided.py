@@ -21,6 +21,8 @@ from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
 from ricordo.workspace.layout import MEMORY
 
+pytestmark = pytest.mark.req("FC-CONFLICT")
+
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"
 CONFIG = ConsolidationConfig()

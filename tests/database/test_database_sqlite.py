@@ -297,6 +297,7 @@ async def test_a_new_database_does_not_play_back_the_log_of_one_that_was_removed
     await fresh.close()
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_a_lock_held_for_too_long_is_named(tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "notes.db", schema=NOTES, busy_seconds=0.1)
     other = sqlite3.connect(tmp_path / "notes.db", isolation_level=None)
@@ -366,6 +367,7 @@ anyio.run(main, sys.argv[1], sys.argv[2], int(sys.argv[3]))
 """
 
 
+@pytest.mark.req("FC-LOCKED")
 def test_eight_processes_that_open_one_new_file_at_once_lose_no_write_and_see_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "new" / "notes.db"
     with ThreadPoolExecutor(8) as pool:

@@ -126,6 +126,7 @@ async def test_the_agents_model_is_asked_for_all_of_it_and_what_is_offline_sends
     assert purposes == {"asked": {"flush", "summary", "consolidation"}, "offline": set()}
 
 
+@pytest.mark.req("FC-NOKEY")
 async def test_without_a_model_nothing_is_sent_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[object] = []
     monkeypatch.setattr(socket.socket, "connect", lambda _, address: reached.append(address))

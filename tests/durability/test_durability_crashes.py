@@ -54,7 +54,7 @@ async def _create(root: Path) -> None:
     await LocalFiles(root).create("workspace/MEMORY.md", b"")
 
 
-@pytest.mark.req("GO-D9")
+@pytest.mark.req("GO-D9", "DF-UPD-atomic")
 def test_a_file_is_replaced_whole_or_not_at_all_and_no_replacement_is_lost(crashes: Crashes, tmp_path: Path) -> None:
     told = crashes("replace")
     assert [case["step"] for case in told if not case["half"]] == [
@@ -95,6 +95,7 @@ def _check_ingest(told: list[dict[str, Any]]) -> None:
         assert again["unwell"] == (["lines"] if torn else []), where
 
 
+@pytest.mark.req("DF-B24")
 def test_an_ingest_killed_at_any_twentieth_step_is_completed_by_the_next_and_doubles_nothing(crashes: Crashes) -> None:
     told = crashes("ingest", every=20)
     assert len(told) > 3
@@ -162,7 +163,7 @@ def test_a_change_killed_at_any_sixth_step_is_whole_or_put_back(
     _check_all_or_nothing(crashes(scenario, every=6), ack=ack, act=act)
 
 
-@pytest.mark.req("GO-D9", "GO-I7")
+@pytest.mark.req("GO-D9", "GO-I7", "DF-B14")
 @pytest.mark.soak
 @pytest.mark.parametrize(("scenario", "ack", "act"), _CHANGES)
 def test_a_change_killed_at_any_step_is_whole_or_put_back(scenario: str, ack: str, act: str, crashes: Crashes) -> None:

@@ -20,7 +20,7 @@ from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.testing import Say, ScriptedModel
 
-pytestmark = pytest.mark.may_block("it breaks and copies files")
+pytestmark = [pytest.mark.may_block("it breaks and copies files"), pytest.mark.req("FC-STALE")]
 
 INDEX, INBOX = "memory_index.db", "queue.db"
 SESSIONS = 5

@@ -7,7 +7,7 @@ import pytest
 
 from forking import Case, driven
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
+pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks"), pytest.mark.req("FC-STALE")]
 
 DRIVER = Path(__file__).with_name("index_crash_driver.py")
 CHOSEN = {

@@ -20,7 +20,7 @@ from ricordo.workspace.entry import Entry
 WRITER = Path(__file__).parent / "writer.py"
 SCOPE = Scope(user="me", project="shop")
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-LOCKED")]
 
 
 def start(root: Path, name: str, what: str, amount: float) -> PipedProcess:

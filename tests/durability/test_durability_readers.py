@@ -59,6 +59,7 @@ async def check(root: Path, seconds: float) -> None:
         assert [hit.entry.content for hit in await memory.recall("number of one", limit=50)] == before
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_what_two_processes_write_is_found_by_four_that_read_meanwhile(tmp_path: Path) -> None:
     await check(tmp_path / "root", 1.0)
 

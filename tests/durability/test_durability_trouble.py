@@ -152,6 +152,7 @@ def overwrite_index(root: Path) -> None:
         path.write_bytes(b"this is no database\n" * 500)
 
 
+@pytest.mark.req("FC-STALE")
 @pytest.mark.parametrize("damage", [remove_index, overwrite_index])
 async def test_an_index_that_is_lost_or_damaged_while_open_costs_no_memory(
     damage: Callable[[Path], None], opened: Opened, root: Path
@@ -169,7 +170,7 @@ async def test_an_index_that_is_lost_or_damaged_while_open_costs_no_memory(
         assert [check.name for check in await memory.doctor() if not check.ok] == []
 
 
-@pytest.mark.req("AS-TRANS-02", "FC-LOCKED")
+@pytest.mark.req("AS-TRANS-02", "FC-LOCKED", "DF-B14")
 async def test_torn_lines_and_bytes_that_are_no_text_hide_nothing_else(opened: Opened, root: Path) -> None:
     await prepared(opened)
     log = place_of(root) / "workspace/agents/main/sessions/s1.log.jsonl"

@@ -12,7 +12,7 @@ from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C52")]
 Made = Callable[[Path], FileStore]
 
 

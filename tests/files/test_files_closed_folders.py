@@ -100,6 +100,7 @@ async def test_a_database_of_another_program_is_put_aside_as_it_was(tmp_path: Pa
     assert aside.stat().st_mode & 0o777 == 0o644
 
 
+@pytest.mark.req("FC-DOCTOR")
 async def test_doctor_names_a_folder_that_can_not_be_read(closed: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with Memory.open(root, scope=SHOP) as memory:

@@ -202,12 +202,14 @@ async def test_a_lock_is_held_by_one_at_a_time(files: FileStore) -> None:
     assert most == 1
 
 
+@pytest.mark.req("DF-C52")
 async def test_two_locks_with_different_names_do_not_wait_for_each_other(files: FileStore) -> None:
     with anyio.fail_after(5):
         async with files.lock("one"), files.lock("two"):
             await files.create("a", b"written under two locks")
 
 
+@pytest.mark.req("DF-C52")
 async def test_a_lock_is_free_again_after_an_error_and_after_a_cancellation(files: FileStore) -> None:
     with pytest.raises(ValueError, match="inside"):
         async with files.lock("name"):

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from ricordo.files import path_lock
 from ricordo.files.path_lock import locked
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="there filelock is what is used")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="there filelock is what is used"), pytest.mark.req("DF-C52")]
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ def _contents(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
+@pytest.mark.req("DF-UPD-atomic")
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS.keys())
 @pytest.mark.parametrize("halves", [False, True], ids=["whole", "half-written"])
 @pytest.mark.parametrize(

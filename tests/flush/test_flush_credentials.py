@@ -6,6 +6,8 @@ from ricordo.flush.credentials import asks_for_credential, bears_credential
 from ricordo.flush.extract import extract
 from ricordo.messages import Message, Text
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 MARK = "[secret:github-token:875cbd75]"
 CARD = "4111 1111 " + "1111 1111"
 

@@ -24,7 +24,7 @@ from ricordo.workspace.ledger import read_memory
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-B24", "DF-C22")]
 
 CURSOR = cursor_path("main", "s")
 REDACTOR = Redactor(bytes(32))

@@ -62,6 +62,7 @@ def test_a_request_to_remember_is_kept_without_the_asking_and_is_the_surest() ->
     assert asked.confidence > said.confidence
 
 
+@pytest.mark.req("DF-B22")
 def test_an_elliptic_answer_carries_its_question_and_rests_on_both_messages() -> None:
     utterances = [
         Utterance(message_id="q", role="assistant", text="Good. Do you want tabs or spaces?"),
@@ -100,6 +101,7 @@ def test_a_correction_is_marked_and_carries_the_new_value(text: str) -> None:
     assert " ".join(text.split()[-2:]) in found[-1].content
 
 
+@pytest.mark.req("DF-B11")
 def test_a_no_that_answers_a_question_corrects_nothing() -> None:
     utterances = [
         Utterance(message_id="q", role="assistant", text="Do you use tabs?"),
@@ -180,6 +182,7 @@ def test_a_picture_adds_what_it_shows() -> None:
     assert finding.content == "User planted this cherry tree yesterday. [shows: a small tree]"
 
 
+@pytest.mark.req("DF-PROC")
 def test_tools_thoughts_and_other_roles_are_not_read() -> None:
     rule = "We deploy only from main."
     messages = [
@@ -191,6 +194,7 @@ def test_tools_thoughts_and_other_roles_are_not_read() -> None:
     assert extract(messages) == ()
 
 
+@pytest.mark.req("DF-C6", "FC-JUNK")
 def test_recalled_memory_is_never_learned_again() -> None:
     block = fence([Quoted(text="We deploy only from main.", source="MEMORY.md", trust=Trust.USER)])
     assert extract([Message(role="user", id="m", parts=(Text(text=block),))]) == ()
@@ -241,6 +245,7 @@ _UTTERANCES = st.lists(
 )
 
 
+@pytest.mark.req("DF-B22")
 @settings(max_examples=300)
 @given(_UTTERANCES)
 def test_any_conversation_gives_well_formed_findings(utterances: list[Utterance]) -> None:

@@ -72,7 +72,7 @@ async def remembered(files: FileStore) -> list[str]:
     return sorted(located.entry.content for located in await read_memory(files))
 
 
-@pytest.mark.req("AS-FLUSH-03", "AS-BUG-13", "AS-COMPACT-05")
+@pytest.mark.req("AS-FLUSH-03", "AS-BUG-13", "AS-COMPACT-05", "DF-B22")
 async def test_lessons_are_entries_with_their_source_and_the_rest_of_the_log_is_left_to_the_next_flush() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)
@@ -88,7 +88,7 @@ async def test_lessons_are_entries_with_their_source_and_the_rest_of_the_log_is_
     assert await flusher(files).pending("main", "s", ids) == ()
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "DF-C22")
 async def test_no_lessons_at_all_move_the_cursor_too() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)
@@ -97,7 +97,7 @@ async def test_no_lessons_at_all_move_the_cursor_too() -> None:
     assert await remembered(files) == []
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "DF-C22")
 async def test_what_was_extracted_meanwhile_is_left_out_and_the_cursor_never_goes_back() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS[:2])
@@ -132,6 +132,7 @@ async def test_whoever_moves_the_cursor_first_learns_alone() -> None:
     assert await flusher(files).pending("main", "s", [*ids, *more]) == tuple(more)
 
 
+@pytest.mark.req("DF-C22")
 async def test_what_stands_between_and_nobody_learned_from_is_extracted_by_the_rules_and_nothing_twice() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)
@@ -150,6 +151,7 @@ async def test_the_rules_read_nothing_where_all_was_learned_from_but_what_nobody
     assert await remembered(files) == ["Lesson number 1."]
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_what_was_forgotten_or_saved_in_the_same_breath_is_no_lesson_and_secrets_are_replaced() -> None:
     files = InMemoryFiles()
     stones = Tombstones().with_entries([Tombstone(id="x", digest=content_digest("lesson number 1", KEY))])
@@ -172,6 +174,7 @@ async def test_lessons_that_are_no_entries_write_nothing_and_leave_the_messages_
     assert await remembered(files) == RULES
 
 
+@pytest.mark.req("DF-C22")
 async def test_a_cursor_that_was_made_anew_trusts_the_rules_alone() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)
@@ -185,6 +188,7 @@ async def test_a_cursor_that_was_made_anew_trusts_the_rules_alone() -> None:
     assert await remembered(files) == RULES
 
 
+@pytest.mark.req("DF-B24")
 async def test_a_kill_at_any_call_leaves_the_lessons_or_the_rules_finding_never_both() -> None:
     outcomes = []
     for at in count(1):

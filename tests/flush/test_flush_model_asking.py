@@ -41,6 +41,7 @@ def asked(request: RecordedRequest) -> str:
     return "\n".join(message.text for message in request.messages)
 
 
+@pytest.mark.req("DF-B22")
 async def test_what_a_model_noted_is_written_with_where_it_comes_from() -> None:
     model = ScriptedModel([Say(lessons(DEPLOY, ANA | {"until": "2027-01-31", "since": "2026-11-01"}))])
     desk = NotingDesk(model)
@@ -108,7 +109,7 @@ async def test_the_request_carries_memory_and_the_ledgers_and_asks_for_what_is_n
     assert [ledgers[days] in asked(request) for days in (1, 2)] == [reference == "all"] * 2
 
 
-@pytest.mark.req("AS-FLUSH-01")
+@pytest.mark.req("AS-FLUSH-01", "DF-B13")
 async def test_older_ledgers_never_take_a_request_over_its_limit() -> None:
     model = ScriptedModel([Say(lessons())])
     desk = NotingDesk(model, FlushConfig(reference="all", max_input_tokens=3_000))
@@ -141,7 +142,7 @@ async def test_an_answer_that_there_is_nothing_writes_nothing_and_creates_no_fil
     assert (await desk.flush()).messages == 0, "and all of it counts as extracted"
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "DF-C22")
 async def test_only_what_is_after_the_cursor_is_extracted_and_nothing_new_makes_no_second_request() -> None:
     model = ScriptedModel([Say(lessons(DEPLOY)), Say(lessons(ANA))])
     await (desk := NotingDesk(model)).say(*TALK[:2])
@@ -160,7 +161,7 @@ async def test_only_what_is_after_the_cursor_is_extracted_and_nothing_new_makes_
     assert len(await desk.contents()) == 2
 
 
-@pytest.mark.req("AS-BUG-13", "AS-FLUSH-02")
+@pytest.mark.req("AS-BUG-13", "AS-FLUSH-02", "DF-C22")
 async def test_what_taught_nothing_is_not_asked_about_again() -> None:
     model = ScriptedModel([Say(lessons())])
     await (desk := NotingDesk(model)).say(*TALK)
@@ -193,6 +194,7 @@ async def test_memory_md_keeps_every_byte_whatever_the_model_answers(answer: str
     assert (await desk.files.read(MEMORY)).data == data
 
 
+@pytest.mark.req("DF-B22")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -239,7 +241,7 @@ AROUND = (
 )
 
 
-@pytest.mark.req("AS-FLUSH-02")
+@pytest.mark.req("AS-FLUSH-02", "DF-C23")
 @pytest.mark.parametrize("around", AROUND)
 async def test_prose_thoughts_and_fences_around_the_answer_do_no_harm(around: str) -> None:
     desk = NotingDesk(ScriptedModel([Say(around.replace("{}", lessons(DEPLOY, ANA)))]))
@@ -248,7 +250,7 @@ async def test_prose_thoughts_and_fences_around_the_answer_do_no_harm(around: st
     assert await desk.contents() == [DEPLOY["content"], ANA["content"]]
 
 
-@pytest.mark.req("AS-CURATED-02")
+@pytest.mark.req("AS-CURATED-02", "DF-C25")
 async def test_half_an_answer_is_asked_for_again_and_a_second_half_leaves_it_to_the_rules() -> None:
     whole = lessons(DEPLOY, ANA)
     model = ScriptedModel([Say(whole[:-30]), Say(whole)])
@@ -272,6 +274,7 @@ async def test_a_model_that_will_not_answer_leaves_it_to_the_rules_at_once(item:
     assert flushed.notes[0].startswith("the rules extracted: ")
 
 
+@pytest.mark.req("DF-B1")
 @pytest.mark.parametrize(
     ("item", "error"), [(Fail(429), ModelRateLimited), (Fail(503), ModelUnavailable), (Fail(408), ModelTimeout)]
 )
@@ -318,7 +321,7 @@ async def test_a_request_that_overflows_is_made_smaller() -> None:
     assert await desk.contents() == BY_RULES
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "DF-B13")
 async def test_three_hundred_long_messages_are_read_in_parts_each_settled_by_itself() -> None:
     def script(request: RecordedRequest) -> ScriptItem:
         text = asked(request)
@@ -337,7 +340,7 @@ async def test_three_hundred_long_messages_are_read_in_parts_each_settled_by_its
     assert [entry.content for entry in flushed.entries] == await desk.contents()
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "DF-C22")
 async def test_a_part_that_fails_leaves_the_parts_before_it_done() -> None:
     model = ScriptedModel([Say(lessons()), Fail(503), Say(lessons())])
     desk = NotingDesk(model, FlushConfig(max_input_tokens=2_500))
@@ -348,7 +351,7 @@ async def test_a_part_that_fails_leaves_the_parts_before_it_done() -> None:
     assert 0 < left < 4
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "DF-B24")
 @pytest.mark.parametrize("at", range(4))
 @pytest.mark.parametrize("torn", [False, True])
 async def test_a_kill_at_any_write_extracts_each_message_once_in_effect(at: int, torn: bool) -> None:
@@ -429,7 +432,7 @@ async def test_what_was_remembered_by_a_tool_or_stands_in_memory_is_not_learned_
     assert len(await desk.entries()) == 2
 
 
-@pytest.mark.req("AS-BUG-13", "AS-CURATED-02")
+@pytest.mark.req("AS-BUG-13", "AS-CURATED-02", "DF-C6", "FC-JUNK")
 async def test_tools_and_recalled_memory_are_not_shown_and_nothing_else_makes_no_request() -> None:
     block = fence([Quoted(text="Port 9 is recalled.", source="ledger", trust=Trust.USER)])
     quiet = [
@@ -499,7 +502,7 @@ class Profile:
             raise self.error
 
 
-@pytest.mark.req("AS-CURATED-02")
+@pytest.mark.req("AS-CURATED-02", "DF-C23")
 async def test_one_request_serves_every_section_and_each_gets_its_part() -> None:
     profile = Profile()
     model = ScriptedModel([Say(lessons(DEPLOY, profile={"work": "deploys"}))])
@@ -546,6 +549,7 @@ async def test_what_was_forgotten_is_not_learned_again_from_a_model() -> None:
     assert await desk.contents() == [ANA["content"]]
 
 
+@pytest.mark.req("DF-C22")
 async def test_a_cursor_that_was_damaged_is_made_anew_by_the_rules() -> None:
     desk = NotingDesk(ScriptedModel([]))
     await desk.say(*TALK)

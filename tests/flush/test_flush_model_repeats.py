@@ -4,6 +4,8 @@ import pytest
 
 from ricordo.flush.repeats import Recalled
 
+pytestmark = pytest.mark.req("FC-JUNK")
+
 SAID = ("The team deploys only from main.", "User's sister Ana lives in Porto.", "We never use tabs in Python files.")
 
 

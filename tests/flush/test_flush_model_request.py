@@ -66,7 +66,7 @@ def test_older_ledgers_come_along_as_far_as_there_is_room_and_those_of_the_promp
     assert "`lessons`" in text, "the form holds for every prompt"
 
 
-@pytest.mark.req("AS-FLUSH-01")
+@pytest.mark.req("AS-FLUSH-01", "DF-B13")
 def test_three_hundred_long_messages_are_split_and_every_request_keeps_within_the_limit() -> None:
     messages = talk(300, words=200)
     config = FlushConfig(max_input_tokens=8_000)
@@ -77,6 +77,7 @@ def test_three_hundred_long_messages_are_split_and_every_request_keeps_within_th
     assert all(f"number {at} in" in "".join(request.text for request in found) for at in range(300))
 
 
+@pytest.mark.req("DF-B13")
 def test_one_message_larger_than_the_whole_request_is_shown_by_its_ends() -> None:
     long = said("First of all. " + "much in between " * 20_000 + " And last of all.", id="m1")
     config = FlushConfig(max_input_tokens=2_500, head_tail=0)
@@ -91,6 +92,7 @@ def test_one_message_larger_than_the_whole_request_is_shown_by_its_ends() -> Non
     assert "And last of all." in shown
 
 
+@pytest.mark.req("DF-C6", "FC-JUNK", "DF-PROC")
 def test_nothing_of_tools_and_of_memory_is_shown_and_with_nothing_else_there_is_nothing_to_ask() -> None:
     quiet = with_ids(
         [call("a"), result("a", "the tool found port 9"), marked(said("recalled words"), "memory")], session="s"
@@ -107,7 +109,7 @@ async def ignored(answer: JsonValue, studied: Studied) -> None:
     del answer, studied
 
 
-@pytest.mark.req("AS-BUG-24")
+@pytest.mark.req("AS-BUG-24", "DF-B13")
 def test_a_section_adds_what_it_asks_what_it_knows_and_its_form() -> None:
     section = Section(
         name="profile",
@@ -129,7 +131,7 @@ def test_a_section_adds_what_it_asks_what_it_knows_and_its_form() -> None:
     assert request.form["properties"]["profile"] == {"type": "object"}
 
 
-@pytest.mark.req("AS-FLUSH-01")
+@pytest.mark.req("AS-FLUSH-01", "DF-B13")
 @given(
     texts=st.lists(any_text(80), min_size=1, max_size=8),
     memory=any_text(60),
@@ -151,6 +153,7 @@ def test_whatever_is_said_and_known_a_request_covers_it_in_order_within_its_limi
         assert request.text.count("\n</conversation>") == bool(request.learn)
 
 
+@pytest.mark.req("DF-B13")
 @pytest.mark.parametrize("window", [2_000, 4_000, 8_000])
 def test_a_small_window_leaves_room_for_the_answer(window: int) -> None:
     request = first_request(Material(new=talk(200, words=100)), FlushConfig(), window=window)

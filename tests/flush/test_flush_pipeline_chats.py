@@ -25,6 +25,7 @@ def _holds(chat: Chat, *marks: str) -> bool:
     return any(mark in texts for mark in marks)
 
 
+@pytest.mark.req("DF-C2", "DF-C6", "DF-PROC")
 @pytest.mark.parametrize(
     "chat",
     [

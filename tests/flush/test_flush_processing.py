@@ -46,6 +46,7 @@ def said(found: Processed) -> list[str]:
 ASKED, REPLIED = user("Where do the fixtures live?"), assistant("Under testdata/golden.")
 
 
+@pytest.mark.req("DF-PROC")
 def test_tool_messages_and_steps_that_call_tools_are_dropped_and_counted() -> None:
     call = Message(role="assistant", parts=(Text(text="Let me look."), ToolCall(id="1", name="list_files")))
     result = Message(role="tool", parts=(ToolResult(call_id="1", parts=(Text(text="golden/"),)),))
@@ -54,6 +55,7 @@ def test_tool_messages_and_steps_that_call_tools_are_dropped_and_counted() -> No
     assert found.dropped == {"tool": 1, "tool call": 1}
 
 
+@pytest.mark.req("DF-C2", "DF-PROC")
 @pytest.mark.parametrize("tag", [*TAGS, "UPLOADED_FILES"])
 def test_a_turn_that_only_uploads_goes_with_the_reply_to_it(tag: str) -> None:
     found = processed([ASKED, REPLIED, user(upload(tag)), assistant("I received report.pdf."), ASKED, REPLIED])
@@ -69,6 +71,7 @@ def test_an_upload_only_turn_takes_the_tool_steps_of_its_reply_along() -> None:
     assert found.messages == (ASKED, REPLIED)
 
 
+@pytest.mark.req("DF-C2", "DF-PROC")
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_question_beside_an_upload_is_all_that_stays_and_the_original_is_not_changed(tag: str, parts: int) -> None:
@@ -81,6 +84,7 @@ def test_a_question_beside_an_upload_is_all_that_stays_and_the_original_is_not_c
     assert original == before
 
 
+@pytest.mark.req("DF-B10", "DF-PROC")
 def test_what_is_only_about_uploads_survives() -> None:
     texts = [
         "I build a file upload microservice at /mnt/user-data/uploads.",
@@ -92,6 +96,7 @@ def test_what_is_only_about_uploads_survives() -> None:
     assert said(processed([*map(user, texts), REPLIED]))[:-1] == texts
 
 
+@pytest.mark.req("DF-B10", "DF-PROC", "DF-C2")
 def test_metadata_decides_before_the_text_does() -> None:
     block = upload("uploaded_files")
     none_listed = user(f"{block}\nThat is what our format looks like.", files=[])
@@ -101,11 +106,13 @@ def test_metadata_decides_before_the_text_does() -> None:
     assert said(found)[:3] == [none_listed.text, "Read this.", "What is in it?"]
 
 
+@pytest.mark.req("DF-B10", "DF-PROC")
 def test_a_picture_without_a_word_is_an_upload() -> None:
     picture = Message(role="user", parts=(Media(media_type="image/png", uri="file:///tmp/a.png"),))
     assert processed([picture, assistant("A cat."), ASKED, REPLIED]).messages == (ASKED, REPLIED)
 
 
+@pytest.mark.req("DF-C6")
 @pytest.mark.parametrize("mark", ["memory", "summary", "notice", "reminder"])
 def test_marked_messages_are_never_read(mark: Mark) -> None:
     found = processed([marked(user("We deploy only from main."), mark), ASKED, REPLIED])
@@ -128,6 +135,7 @@ ANSWER: Mapping[str, JsonValue] = {
 }
 
 
+@pytest.mark.req("DF-C6")
 def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays() -> None:
     hidden = user("Today is Friday.", hide_from_ui=True)
     shown = user("Today we ship.", hide_from_ui=False)
@@ -157,18 +165,21 @@ def test_a_malformed_clarification_answer_stays_hidden(change: Mapping[str, Json
     assert processed([hidden, ASKED, REPLIED]).messages == (ASKED, REPLIED)
 
 
+@pytest.mark.req("DF-C6", "FC-JUNK")
 def test_a_block_of_recalled_memory_goes_and_what_a_person_said_around_it_stays() -> None:
     found = processed([user(f"Hi.\n{recalled('We deploy only from main.')}\nHow do we deploy?"), REPLIED])
     assert said(found)[0] == "Hi.\n\n[…]\n\nHow do we deploy?"
     assert found.recalled == ("We deploy only from main.",)
 
 
+@pytest.mark.req("DF-C6", "FC-JUNK")
 def test_a_block_that_was_cut_off_goes_to_its_end_and_a_talk_about_one_stays() -> None:
     block = recalled("We deploy only from main.", "Priya owns the gateway.")
     found = processed([user(f"See:\n{block[:-40]}"), user("What does <memory> mean?"), REPLIED])
     assert said(found)[:2] == ["See:", "What does <memory> mean?"]
 
 
+@pytest.mark.req("FC-JUNK")
 @pytest.mark.parametrize(
     "echo",
     [
@@ -185,6 +196,7 @@ def test_an_assistant_that_repeats_what_was_recalled_teaches_nothing(echo: str) 
     assert found.dropped == {"echo": 1, "memory": 1}
 
 
+@pytest.mark.req("FC-JUNK")
 def test_what_an_assistant_adds_to_a_recalled_fact_stays() -> None:
     memory = marked(user(recalled("We deploy only from main.")), "memory")
     reply = assistant("You deploy only from main. The build failed because the runner had no disk space left.")
@@ -192,6 +204,7 @@ def test_what_an_assistant_adds_to_a_recalled_fact_stays() -> None:
     assert said(found)[1] == "The build failed because the runner had no disk space left."
 
 
+@pytest.mark.req("FC-JUNK")
 def test_memory_that_a_tool_found_counts_as_recalled() -> None:
     result = ToolResult(call_id="1", parts=(Text(text=recalled("Tables are named in the plural.")),))
     found = processed([ASKED, Message(role="tool", parts=(result,)), assistant("Tables are named in the plural.")])
@@ -199,6 +212,7 @@ def test_memory_that_a_tool_found_counts_as_recalled() -> None:
     assert found.dropped == {"echo": 1, "one-sided": 1, "tool": 1}
 
 
+@pytest.mark.req("FC-JUNK")
 def test_a_person_may_say_again_what_was_recalled() -> None:
     memory = marked(user(recalled("We deploy only from main.")), "memory")
     assert len(processed([memory, user("We deploy only from main."), REPLIED]).messages) == 2
@@ -244,6 +258,7 @@ def test_two_people_talking_are_two_sides_and_one_side_can_be_asked_for() -> Non
     assert len(processed([ASKED], config=ProcessingConfig(both_sides=False)).messages) == 1
 
 
+@pytest.mark.req("DF-FMT")
 def test_a_long_message_keeps_its_head_and_its_tail() -> None:
     text = "Begin here. " + "middle " * 3_000 + "End there."
     found = processed([user(text), REPLIED], config=ProcessingConfig(max_message_chars=1_000))
@@ -275,6 +290,7 @@ MESSAGES = st.lists(
 )
 
 
+@pytest.mark.req("DF-PROC")
 @settings(max_examples=40)
 @given(MESSAGES)
 def test_every_message_is_kept_in_order_or_counted_once_and_a_second_reading_changes_nothing(
@@ -287,6 +303,7 @@ def test_every_message_is_kept_in_order_or_counted_once_and_a_second_reading_cha
     assert "<memory" not in "".join(said(found))
 
 
+@pytest.mark.req("DF-B22")
 @pytest.mark.parametrize("between", [upload("uploaded_files"), recalled("Priya owns the gateway.")])
 def test_no_quote_reaches_across_what_was_taken_out(between: str) -> None:
     original = user(f"My laptop is an M2.\n{between}\nMy phone is a Pixel.")

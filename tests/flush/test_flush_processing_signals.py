@@ -10,6 +10,8 @@ from ricordo.flush.signal_patterns import detector_from
 from ricordo.language.signals import SIGNALS
 from ricordo.messages import Media, Message, Text
 
+pytestmark = pytest.mark.req("DF-SIGNAL")
+
 CORRECTION = "No, that's wrong. We deploy from main."
 PATTERNS: dict[str, str | None] = {signal: f'- "{signal} here"\n' for signal in SIGNALS}
 
@@ -35,12 +37,14 @@ def test_signals_come_from_people_in_the_last_six_filtered_messages_with_list_co
     assert processed([*recent, Message(role="user", parts=parts)]).signals == {"preference", "decision"}
 
 
+@pytest.mark.req("DF-C11")
 def test_the_window_counts_what_is_left_after_filtering() -> None:
     talk = [user(CORRECTION), *[user("ok"), assistant()] * 6, assistant()]
     assert processed([user("Hm."), assistant(), *talk]).signals == {"correction"}
     assert signals_in([user(CORRECTION), assistant()], config=ProcessingConfig(signal_window=1)) == frozenset()
 
 
+@pytest.mark.req("DF-B11", "DF-C11")
 @pytest.mark.parametrize("no", ["No, use tabs.", "Nein, nimm Tabs.", "Нет, используй табы."])
 def test_a_no_that_answers_a_question_corrects_nothing(no: str) -> None:
     assert signals_in([assistant("Shall I keep the spaces?"), user(no)]) == frozenset()
@@ -56,6 +60,7 @@ def patterns(folder: Path, **files: str | None) -> Path:
     return folder
 
 
+@pytest.mark.req("DF-C14")
 def test_a_directory_of_patterns_takes_the_place_of_all_that_come_along(tmp_path: Path) -> None:
     flags = '- pattern: "^Stop$"\n  flags: [multiline]\n- "(?P<x>no) (?P=x)"\n- "^(?P<x>nope)"\n'
     detector = detector_from(patterns(tmp_path, correction=flags, goal="[]"))
@@ -103,6 +108,7 @@ def test_a_missing_file_or_an_invalid_pattern_is_refused_at_construction_by_name
         ProcessingConfig(detector=detector_from(tmp_path))
 
 
+@pytest.mark.req("DF-C14")
 @pytest.mark.parametrize("pattern", [r"(?:a|b){0,5}", r"[+*(]+x", r"(a{1,3})+", r"\(a+\)+", "(?=a+)b"])
 def test_bounded_repetition_is_no_trouble(tmp_path: Path, pattern: str) -> None:
     assert detector_from(patterns(tmp_path, goal=f"- '{pattern}'")) is not None

@@ -8,7 +8,7 @@ from ricordo import HarnessAgent, Memory, Scope
 from ricordo.flush.saved import saved_words
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-JUNK")]
 SCOPE = Scope(user="me", project="shop")
 
 

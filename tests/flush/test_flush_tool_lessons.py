@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from ricordo.flush.tool_lessons import tool_lessons
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolResult
 
+pytestmark = pytest.mark.req("DF-B25")
+
 SAID = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 MISSING = "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'yaml'"
 
@@ -149,6 +151,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.req("DF-B22")
 @settings(max_examples=40)
 @given(STEPS, st.booleans())
 def test_every_lesson_rests_on_messages_that_hold_its_quote(

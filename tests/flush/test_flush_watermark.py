@@ -7,7 +7,7 @@ from ricordo.errors import ModelUnavailable
 from ricordo.testing import Fail, Say, ScriptedModel
 from ricordo.workspace.layout import cursor_path, transcript_path
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C22")]
 
 DEPLOY = note("The team deploys only from main.", "deploy only from main")
 TEA = note("The user prefers tea.", "prefer tea")

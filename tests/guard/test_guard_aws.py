@@ -4,6 +4,8 @@ import pytest
 
 from ricordo.guard import Redactor, has_secret
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(range(32)))
 KEY_ID = "AKIA" + "Q7ZK3MFJ2XWPRT5L"
 SECRET = "wJalrXUtnFEMIqK7MDENG" + "zbPxRfiCYh3kd9aLq0Z"

@@ -8,6 +8,8 @@ import pytest
 
 from ricordo.guard import Redactor, has_secret
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(range(32)))
 CASES = Path(__file__).parent / "cases"
 

@@ -11,6 +11,8 @@ from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.redaction import redacted_entry
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 SECRET = "The password is hunter2-and-more."
 REDACTOR = Redactor(b"k" * 32)
 

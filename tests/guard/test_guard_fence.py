@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from ricordo.guard import Quoted, Trust, contains_fence, cut, fence, unfence
 
+pytestmark = pytest.mark.req("DF-C38")
+
 OPEN = '<memory>\n<memory-item source="s" trust="user">\n'
 CLOSE = "\n</memory-item>\n</memory>"
 
@@ -248,7 +250,7 @@ def test_a_large_hostile_item_comes_back_whole(piece: str) -> None:
     assert unfence(fence([one(text)])) == (text,)
 
 
-@pytest.mark.req("AS-BUG-24")
+@pytest.mark.req("AS-BUG-24", "DF-C68")
 @given(text=ADVERSARIAL | st.text(max_size=30), limit=st.integers(0, 60))
 def test_a_cut_is_a_beginning_and_splits_no_escape(text: str, limit: int) -> None:
     inner = fence([one(text)]).removeprefix(OPEN).removesuffix(CLOSE)
@@ -259,6 +261,7 @@ def test_a_cut_is_a_beginning_and_splits_no_escape(text: str, limit: int) -> Non
         assert not match.start() < len(short) < match.end()
 
 
+@pytest.mark.req("DF-C68")
 def test_a_cut_splits_no_mark_and_takes_all_it_can_otherwise() -> None:
     text = "key [secret:openai-key:3f9a2c71] end"
     for limit in range(len(text) + 2):

@@ -14,6 +14,8 @@ import pytest
 from line_prefixes import PREFIXES
 from ricordo.guard import Redactor, has_secret
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(range(32)))
 B64 = string.ascii_letters + string.digits + "+/"
 _SOURCE = random.Random(29)

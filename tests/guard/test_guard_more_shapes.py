@@ -7,6 +7,8 @@ import pytest
 
 from ricordo.guard import Redactor, has_secret
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(range(32)))
 ALNUM = string.ascii_letters + string.digits
 URLSAFE = ALNUM + "_-"

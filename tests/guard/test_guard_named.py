@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from ricordo.guard import Redactor, has_secret
 from ricordo.messages.types import JsonValue
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(range(32)))
 SWORD, HUNTER, MIXED = "sword" + "fish", "hunter" + "2", "9f8e7d6c" + "5b4a3f2e"
 JUMBLE = "xKqRt" + "VbnM"

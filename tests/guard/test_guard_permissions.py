@@ -21,6 +21,8 @@ from ricordo.guard.permissions import (
     texts_of,
 )
 
+pytestmark = pytest.mark.req("CC-ENFORCE")
+
 DECISIONS: tuple[Decision, ...] = ("allow", "deny", "ask")
 tricky = st.text(st.sampled_from("ab*()\\uU05c \n\t#[]?."), max_size=12)
 patterns = st.builds(

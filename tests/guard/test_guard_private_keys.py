@@ -9,6 +9,8 @@ import pytest
 from line_prefixes import PREFIXES
 from ricordo.guard import Redactor, cut, cut_start, has_secret
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(range(32)))
 B64 = string.ascii_letters + string.digits + "+/"
 KIND = "RSA PRIVATE " + "KEY"

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from ricordo.guard import Redactor, has_secret
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 REDACTOR = Redactor(bytes(range(32)))
 ALNUM = string.ascii_letters + string.digits
 URLSAFE = ALNUM + "_-"

@@ -270,6 +270,7 @@ def test_a_long_error_is_cut() -> None:
     assert raised(call("read"), ToolFailed("word " * 1_000)).text == "word " * 399 + "word [cut]"
 
 
+@pytest.mark.req("FC-SECRET")
 @given(st.integers(-50, 50), st.sampled_from([" ", "\n", '"', ","]))
 def test_a_secret_at_the_cut_of_an_error_leaves_nothing_where_it_is_recorded(around: int, border: str) -> None:
     text = "word " * ((2_000 + around) // 5) + "x" * (around % 5) + border + SECRET + border + "more " * 9

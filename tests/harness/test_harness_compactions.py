@@ -22,7 +22,7 @@ from ricordo.state.files import FileStates
 from ricordo.workspace.layout import state_path
 from ricordo.workspace.transcript import read_log
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def test_a_compaction_is_on_record_and_opens_what_it_took_away(kept: Kept)
     assert (opened.messages, opened.missing) == ((await read_log(kept.files, TRANSCRIPT)).messages[:3], 0)
 
 
-@pytest.mark.req("AS-BUG-11")
+@pytest.mark.req("AS-BUG-11", "CC-CLEAR")
 async def test_what_was_shortened_before_it_went_is_opened_whole(kept: Kept) -> None:
     await kept.say("a very long text", "two", "three")
     shortened = replace(kept.window[0], parts=(Text(text="a very [...]"),))
@@ -239,7 +239,7 @@ async def test_without_files_a_compaction_is_undone_within_the_process() -> None
     assert await kept.files.list() == []
 
 
-@pytest.mark.req("CC-UNDO")
+@pytest.mark.req("CC-UNDO", "CC-PIN")
 async def test_what_was_pinned_stays_pinned_over_an_undo_and_a_process(kept: Kept) -> None:
     await kept.say(*"abcd")
     await kept.compact(2)

@@ -26,7 +26,7 @@ from ricordo.scopes import Scope
 from ricordo.state import Plan, Standing
 from ricordo.tools import Approval, Effect, Tool, ToolContext, ToolOutput, tool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-ENFORCE")]
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
 CONTEXT = ToolContext(call_id="c1", scope=Scope(user="me"), agent="main", session="s1")
@@ -310,6 +310,7 @@ async def test_a_reason_that_is_no_text_changes_nothing(why: str) -> None:
     assert kept.kept == 0
 
 
+@pytest.mark.req("FC-SECRET")
 @pytest.mark.parametrize("text", [f"shell(echo {TOKEN}*)", TOKEN, f"shell(echo \\u0067{TOKEN[1:]})"])
 async def test_a_rule_with_a_secret_is_refused_for_it_would_be_another_one_on_disk(text: str) -> None:
     kept = HeldStanding()

@@ -16,7 +16,7 @@ from ricordo.harness.undoing import is_back, restored
 from ricordo.messages import Message, Text, mark_of, marked
 from ricordo.state.files import FileStates
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 
 
 @pytest.fixture

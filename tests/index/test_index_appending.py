@@ -215,6 +215,7 @@ async def test_what_the_index_could_not_take_in_is_on_the_disk_once_and_found(
     await index.close()
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_an_index_that_somebody_locks_refuses_no_append_and_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +233,7 @@ async def test_an_index_that_somebody_locks_refuses_no_append_and_is_waited_for_
     assert (tmp_path / LEDGER).read_bytes() == HEADER + bullet("wombat") + bullet("quokka")
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_a_file_that_somebody_locks_keeps_nobody_from_searching(tmp_path: Path) -> None:
     index = await begun(tmp_path, LocalFiles(tmp_path, busy_seconds=4))
     lock = FileLock(next((tmp_path / "locks").glob("files-*.lock")), thread_local=False)

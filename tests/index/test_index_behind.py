@@ -35,6 +35,7 @@ def ledger(root: Path, day: int, *minutes: int) -> None:
         os.utime(path, (NOON.timestamp() - 9_999, NOON.timestamp() - 9_999))
 
 
+@pytest.mark.req("FC-STALE")
 async def test_the_newest_come_in_one_order_whatever_was_taken_in_already(tmp_path: Path) -> None:
     ledger(tmp_path, 20, 1, 40, 5)
     files = LocalFiles(tmp_path)

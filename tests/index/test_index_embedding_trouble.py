@@ -87,6 +87,7 @@ async def test_a_failing_embedder_leaves_the_search_by_words_and_is_told_of(tmp_
         assert len(embedder.asked) == 3
 
 
+@pytest.mark.req("CC-RECALLFAST")
 async def test_an_embedder_that_fails_for_a_query_leaves_the_search_by_words(tmp_path: Path) -> None:
     home(tmp_path)
     embedder = Concepts()
@@ -98,6 +99,7 @@ async def test_an_embedder_that_fails_for_a_query_leaves_the_search_by_words(tmp
         assert index.freshness().embedder == "gone"
 
 
+@pytest.mark.req("CC-RECALLFAST")
 async def test_a_hanging_embedder_is_waited_for_a_moment_and_not_again(tmp_path: Path) -> None:
     home(tmp_path)
     embedder = Concepts()

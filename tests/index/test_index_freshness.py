@@ -20,7 +20,11 @@ from ricordo.index.contract import Freshness
 from ricordo.index.keyword import KeywordIndex
 from ricordo.workspace.layout import INDEX
 
-pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the test writes the files and runs commands itself")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.may_block("the test writes the files and runs commands itself"),
+    pytest.mark.req("FC-STALE"),
+]
 
 SHOP = Scope(user="me", project="shop")
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -153,6 +157,7 @@ def test_a_person_sees_why_the_index_is_broken_and_what_to_run(opened_once: Path
     assert "animal4" in ricordo("recall", "animal4", "--root", opened_once).out
 
 
+@pytest.mark.req("CC-RECALLFAST")
 async def test_a_hanging_embedder_is_told_of_and_found_by_meaning_again_when_it_answers(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

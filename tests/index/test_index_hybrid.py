@@ -75,6 +75,7 @@ async def test_what_shares_no_word_with_the_query_is_found_by_its_meaning(tmp_pa
         assert [match.rank for match in both] == [1, 2]
 
 
+@pytest.mark.req("FC-NOKEY")
 async def test_without_an_embedder_there_is_no_signal_and_no_file(tmp_path: Path) -> None:
     home(tmp_path)
     async with opened(tmp_path) as index:

@@ -287,7 +287,7 @@ class SometimesBroken(LocalFiles):
         return await super().read(path)
 
 
-@pytest.mark.req("AS-BUG-26")
+@pytest.mark.req("AS-BUG-26", "FC-STALE")
 async def test_a_file_that_fails_to_be_read_keeps_its_rows_and_takes_no_other_down(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The wombat sleeps.\n")
     place(tmp_path, LEDGER, bullet("A quokka."))
@@ -379,6 +379,7 @@ async def test_whichever_commit_fails_a_file_has_all_of_its_previous_rows_or_all
     await index.close()
 
 
+@pytest.mark.req("FC-STALE")
 async def test_an_edit_by_hand_is_found_by_the_very_next_search(tmp_path: Path) -> None:
     index = await opened(tmp_path)
     for number, animal in enumerate(("wombat", "quokka", "numbat")):

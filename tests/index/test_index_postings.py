@@ -134,7 +134,7 @@ def expected(found: dict[str, bytes], query: Query) -> list[tuple[str, int, int]
     return kept
 
 
-@pytest.mark.req("AS-INDEX-04")
+@pytest.mark.req("AS-INDEX-04", "FC-STALE")
 @settings(max_examples=25, deadline=None)
 @given(corpora, st.lists(queries, min_size=1, max_size=4))
 def test_index_scan_and_the_plain_formulas_agree(

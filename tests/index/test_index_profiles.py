@@ -45,6 +45,7 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyt
     return opened
 
 
+@pytest.mark.req("DF-C52", "DF-FACTS-find")
 async def test_only_the_profile_that_a_query_names_is_found(index: KeywordIndex) -> None:
     for text in ("quokka", "", "feeds quokka wombat", "2"):
         for who in (MINE, THEIRS, ""):
@@ -74,6 +75,7 @@ async def test_words_of_another_profile_are_as_rare_as_if_it_were_not_there(inde
     await index.close()
 
 
+@pytest.mark.req("DF-FACTS-find")
 @settings(max_examples=20)
 @given(st.lists(st.text(min_size=1, max_size=60), max_size=5), st.sampled_from([None, 1]), st.booleans())
 def test_each_fact_is_a_chunk_on_the_line_that_says_it(

@@ -101,6 +101,7 @@ async def searched(files: InMemoryFiles) -> list[tuple[str, float]]:
     return [(match.content, match.score) for match in matches]
 
 
+@pytest.mark.req("FC-STALE")
 async def test_the_index_and_the_files_count_places_alike(tmp_path: Path) -> None:
     files = await filled()
     for path, data in JUNK.values():

@@ -21,7 +21,7 @@ from ricordo.index.tables import SCHEMA
 from ricordo.workspace.layout import INDEX
 from warm_processes import run_warm
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-STALE")]
 
 MEMORY = "workspace/MEMORY.md"
 
@@ -122,7 +122,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-@pytest.mark.req("AS-BUG-26")
+@pytest.mark.req("AS-BUG-26", "FC-LOCKED")
 async def test_a_locked_index_answers_from_the_files_and_says_so(tmp_path: Path) -> None:
     zoo(tmp_path, 3)
     index = await opened(tmp_path)
@@ -199,6 +199,7 @@ async def test_what_a_search_has_no_time_to_take_in_is_read_from_the_files(tmp_p
     await index.close()
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_searches_and_a_refresh_of_one_process_do_not_hinder_each_other(tmp_path: Path) -> None:
     zoo(tmp_path)
     index = await opened(tmp_path)
@@ -313,11 +314,13 @@ def crowd(root: Path, seconds: float) -> None:
     anyio.run(look)
 
 
+@pytest.mark.req("FC-LOCKED")
 @pytest.mark.may_block("the check reads the database itself")
 def test_eight_processes_on_one_root_find_what_they_write_and_see_no_lock(tmp_path: Path) -> None:
     crowd(tmp_path, 1.0)
 
 
+@pytest.mark.req("FC-LOCKED")
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 @pytest.mark.may_block("the check reads the database itself")

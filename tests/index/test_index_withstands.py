@@ -85,6 +85,7 @@ LENGTHS: dict[str, Callable[[int], int]] = {
 }
 
 
+@pytest.mark.req("FC-STALE")
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("open_meanwhile", [False, True])
 async def test_a_truncated_index_costs_no_answer(length: str, tmp_path: Path, *, open_meanwhile: bool) -> None:
@@ -126,7 +127,7 @@ async def test_a_truncated_file_of_vectors_costs_no_word_and_is_filled_again(len
     await index.close()
 
 
-@pytest.mark.req("AS-BUG-26")
+@pytest.mark.req("AS-BUG-26", "FC-STALE")
 @pytest.mark.parametrize("open_meanwhile", [False, True])
 async def test_what_is_edited_renamed_deleted_and_restored_is_found_as_it_stands(
     tmp_path: Path, *, open_meanwhile: bool

@@ -50,6 +50,7 @@ def test_a_sentence_gives_its_act_away(sentence: str, act: Act) -> None:
     assert act in acts(sentence)
 
 
+@pytest.mark.req("DF-B11")
 @pytest.mark.parametrize(
     "text",
     [
@@ -74,6 +75,7 @@ def test_a_correction_is_heard_in_many_languages(text: str) -> None:
     assert is_correction(text)
 
 
+@pytest.mark.req("DF-B11")
 @pytest.mark.parametrize(
     "text",
     [
@@ -91,6 +93,7 @@ def test_look_alikes_are_no_corrections(text: str) -> None:
     assert not is_correction(text)
 
 
+@pytest.mark.req("DF-B11")
 def test_quoted_text_is_blanked_in_place() -> None:
     assert blank_quoted('say "never" now') == "say         now"
     assert "convention" not in acts('He typed "never push" twice.')

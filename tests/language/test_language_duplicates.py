@@ -54,6 +54,7 @@ def test_the_sets_share_no_pair() -> None:
     assert not tuned & held_out
 
 
+@pytest.mark.req("DF-C31")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -69,6 +70,7 @@ def test_case_space_and_punctuation_do_not_count(one: str, other: str) -> None:
     assert same_statement(one, other, threshold=1.0)
 
 
+@pytest.mark.req("DF-C31")
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from ricordo.language.signals import SIGNALS, Signal, bundled, is_acknowledgement
 from signals import HALVES, labelled, score
 
+pytestmark = pytest.mark.req("DF-B11")
+
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "zh", "ja", "ko", "ru", "ar", "hi")
 
 
@@ -31,6 +33,7 @@ def test_the_labelled_set_is_large_in_many_languages_and_half_of_it_gives_no_sig
     assert len({message.text for message in messages}) == len(messages)
 
 
+@pytest.mark.req("DF-SIGNAL")
 @pytest.mark.parametrize("half", FLOORS)
 def test_signals_are_told_with_high_precision_and_recall(half: str) -> None:
     precision, recall, of_class, of_language = FLOORS[half]
@@ -81,6 +84,7 @@ def test_look_alikes_quotes_and_denials_give_no_signal_and_corrections_are_known
     assert [language for language, text in quoted.items() if signals_of(text)] == []
 
 
+@pytest.mark.req("DF-SIGNAL")
 @pytest.mark.parametrize(
     ("signal", "english", "chinese"),
     [
@@ -97,11 +101,13 @@ def test_each_class_is_known_in_english_and_chinese(signal: Signal, english: str
     assert signal in signals_of(chinese)
 
 
+@pytest.mark.req("DF-C11")
 def test_one_message_can_give_several_signals() -> None:
     text = "Perfect, that's what I wanted. But no, use tabs: I prefer them. I'm a data engineer."
     assert signals_of(text) >= {"reinforcement", "preference", "identity"}
 
 
+@pytest.mark.req("DF-SIGNAL")
 def test_a_bare_yes_reinforces_nothing() -> None:
     assert [signals_of(text) for text in ("对", "没错", "yes", "right")] == [frozenset()] * 4
 

@@ -16,7 +16,7 @@ from ricordo.tasks import Task
 from ricordo.tasks.keeping import TaskPace, tracked
 from ricordo.tasks.listing import list_tasks
 
-pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-task", "HE-C3-phases")]
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-task", "HE-C3-phases", "CC-DREAMCOPY", "CC-GATES")]
 
 
 @pytest.fixture

@@ -213,6 +213,7 @@ async def test_where_all_was_learned_nobody_is_asked(bench: Bench) -> None:
     assert await bench.jobs() == []
 
 
+@pytest.mark.req("DF-B1")
 async def test_while_another_works_on_the_session_the_messages_wait_for_the_workers(bench: Bench) -> None:
     messages = await bench.say(*FACTS)
     other = await bench.inbox.begin(Job(kind="flush", agent="main", session="s", user="me"), seconds=60)
@@ -224,7 +225,7 @@ async def test_while_another_works_on_the_session_the_messages_wait_for_the_work
     assert await bench.remembered() == RULES
 
 
-@pytest.mark.req("AS-COMPACT-05")
+@pytest.mark.req("AS-COMPACT-05", "DF-B1")
 async def test_an_inbox_that_is_full_stops_no_compaction_and_is_told(bench: Bench) -> None:
     messages = await bench.say(*FACTS)
     bench.inbox.full = True
@@ -245,6 +246,7 @@ async def test_an_inbox_that_fills_up_meanwhile_costs_nothing_but_a_second_look(
     assert await bench.remembered() == ([LESSON] if act == "accept" else RULES)
 
 
+@pytest.mark.req("DF-B1")
 async def test_a_job_for_more_that_was_taken_along_is_asked_for_again(bench: Bench) -> None:
     await bench.say("ok")
     await bench.inbox.put(Job(kind="flush", agent="main", session="s", user="me"))
@@ -341,11 +343,13 @@ def check_killed(told: list[dict[str, Any]]) -> None:
     assert [case["entries"] for case in told].count(lessons) > 1
 
 
+@pytest.mark.req("DF-B24")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
 def test_a_kill_between_ledger_and_inbox_adds_nothing_twice(tmp_path: Path) -> None:
     check_killed(driven(HERE / "handover_driver.py", tmp_path, 11))
 
 
+@pytest.mark.req("DF-B24")
 @pytest.mark.soak
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
 def test_a_kill_at_any_step_of_accepting_adds_nothing_twice(tmp_path: Path) -> None:

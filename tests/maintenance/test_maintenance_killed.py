@@ -10,7 +10,7 @@ from agents_at_work import SCOPE, settings
 from ricordo import Memory
 from warm_processes import run_warm
 
-pytestmark = pytest.mark.may_block("it runs processes")
+pytestmark = [pytest.mark.may_block("it runs processes"), pytest.mark.req("DF-B24")]
 
 TALK = """
 import os, signal, sys

@@ -112,7 +112,7 @@ async def ask(root: Path, *sessions: str) -> None:
     await inbox.close()
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "DF-B24")
 def test_a_kill_between_recording_and_extracting_is_healed_by_who_merely_opens_and_closes(
     root: Path, opened: Opened
 ) -> None:
@@ -166,7 +166,7 @@ def test_after_a_kill_all_that_waited_is_extracted_once_from_where_each_session_
     assert (root.parent / "log").read_text() == log
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "DF-B24")
 def test_processes_that_find_the_same_work_extract_each_session_once(root: Path, opened: Opened) -> None:
     sessions = [f"s{number}" for number in range(12)]
     anyio.run(remembered, opened)
@@ -193,6 +193,7 @@ async def test_opening_looking_and_closing_make_no_inbox(root: Path, opened: Ope
     assert not [name for name in os.listdir(root) if name.startswith("queue.db")]
 
 
+@pytest.mark.req("DF-C18")
 async def test_an_ingest_is_settled_when_it_returns(root: Path, opened: Opened) -> None:
     async with opened() as memory:
         ingested = await memory.ingest([said("We deploy only from main.")], session="s1")
@@ -222,7 +223,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     blocked.go.set()
 
 
-@pytest.mark.req("AS-BUG-14", "HE-C8-async")
+@pytest.mark.req("AS-BUG-14", "HE-C8-async", "DF-B24", "DF-C21")
 async def test_closing_waits_for_no_extraction_beyond_its_limit(root: Path, opened: Opened, blocked: Blocked) -> None:
     async with opened():
         pass
@@ -235,7 +236,7 @@ async def test_closing_waits_for_no_extraction_beyond_its_limit(root: Path, open
     assert (job.state, job.outcome) == ("waiting", None)
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "DF-B24")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_ingest_that_is_cancelled_leaves_its_work_to_be_done(
     root: Path, opened: Opened, blocked: Blocked, monkeypatch: pytest.MonkeyPatch
@@ -287,7 +288,7 @@ async def test_a_root_that_cannot_be_written_to_still_opens_recalls_and_keeps_it
     assert len(await remembered(opened)) == 2
 
 
-@pytest.mark.req("AS-BUG-14", "AS-BUG-13")
+@pytest.mark.req("AS-BUG-14", "AS-BUG-13", "DF-B24")
 async def test_a_damaged_inbox_is_told_anew_what_was_not_extracted(root: Path, opened: Opened) -> None:
     async with opened() as memory:
         await memory.ingest([said("I prefer tea over coffee.")], session="done")
@@ -304,6 +305,7 @@ async def test_a_damaged_inbox_is_told_anew_what_was_not_extracted(root: Path, o
     assert await backlog(LocalFiles(place_of(root))) == []
 
 
+@pytest.mark.req("DF-C16")
 async def test_a_session_that_was_told_from_the_files_is_named_by_its_agent(root: Path) -> None:
     for agent, session in (("main", "a"), ("code reviewer", "b"), ("Großer", "c")):
         path = transcript_path(agent, session)
@@ -314,6 +316,7 @@ async def test_a_session_that_was_told_from_the_files_is_named_by_its_agent(root
     assert await backlog(LocalFiles(place_of(root))) == [("code reviewer", "b"), ("main", "a")]
 
 
+@pytest.mark.req("DF-B1")
 async def test_doctor_shows_what_waits_and_what_failed_until_it_was_done(root: Path, opened: Opened) -> None:
     class Later:
         def now(self) -> datetime:
@@ -354,6 +357,7 @@ async def test_the_work_of_the_inbox_is_reported_without_content(root: Path, ope
     assert drained.scope == SCOPE
 
 
+@pytest.mark.req("DF-C6")
 @pytest.mark.parametrize("mark", ["summary", "memory", "notice"])
 def test_what_nobody_said_is_not_learned(mark: str) -> None:
     message = said("We deploy only from main.", "m1")

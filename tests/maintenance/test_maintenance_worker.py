@@ -142,7 +142,7 @@ async def forever() -> None:
     await anyio.sleep(math.inf)
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "DF-C21")
 async def test_draining_does_what_is_due_and_tells_how_many(bench: Bench) -> None:
     await bench.put("a", "b")
     await bench.inbox.put(Job(kind="flush", session="later", after=NOW + timedelta(seconds=30)))
@@ -155,6 +155,7 @@ async def test_draining_does_what_is_due_and_tells_how_many(bench: Bench) -> Non
     assert await bench.worker().drain(seconds=30) == Drained(left=1)
 
 
+@pytest.mark.req("DF-B1")
 async def test_a_job_that_fails_waits_with_its_error_and_holds_up_no_other(bench: Bench) -> None:
     bench.acts = {"a": unavailable, "b": broken}
     await bench.put("a", "b", "c")
@@ -169,6 +170,7 @@ async def test_a_job_that_fails_waits_with_its_error_and_holds_up_no_other(bench
     assert (await bench.worker().drain(seconds=30)).done == 2
 
 
+@pytest.mark.req("DF-B1")
 async def test_a_job_that_goes_on_failing_ends_as_failed(bench: Bench) -> None:
     bench.acts = {"a": unavailable}
     await bench.put("a")
@@ -179,7 +181,7 @@ async def test_a_job_that_goes_on_failing_ends_as_failed(bench: Bench) -> None:
     assert await bench.worker().drain(seconds=30) == Drained()
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "DF-C21")
 async def test_what_does_not_end_in_time_goes_back_at_once(bench: Bench) -> None:
     bench.acts = {"a": forever}
     await bench.put("a", "b")
@@ -209,7 +211,7 @@ async def test_as_many_jobs_are_done_at_a_time_as_there_are_workers(bench: Bench
     assert sorted(bench.flushed) == names
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "DF-C18")
 async def test_a_job_that_hangs_holds_up_no_other_worker_that_is_woken_for_new_work(bench: Bench) -> None:
     bench.acts["hangs"] = forever
     await bench.put("hangs")
@@ -226,7 +228,7 @@ async def test_a_job_that_hangs_holds_up_no_other_worker_that_is_woken_for_new_w
     assert await bench.states() == {"hangs": "waiting", "new": "done"}
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "DF-C18", "DF-C21")
 async def test_what_was_asked_for_here_does_not_wait_for_a_pause_when_the_worker_ends(bench: Bench) -> None:
     later = bench.clock.now() + timedelta(seconds=30)
     worker = bench.worker()
@@ -236,7 +238,7 @@ async def test_what_was_asked_for_here_does_not_wait_for_a_pause_when_the_worker
     assert await bench.states() == {"ours": "done", "theirs": "waiting"}
 
 
-@pytest.mark.req("AS-BUG-14")
+@pytest.mark.req("AS-BUG-14", "DF-C21")
 async def test_a_cancelled_drain_gives_its_job_back(bench: Bench) -> None:
     began = anyio.Event()
 
@@ -292,6 +294,7 @@ async def test_a_lease_is_renewed_as_long_as_the_work_goes_on(bench: Bench) -> N
     assert (await bench.worker(pace=Pace(lease=0.03)).drain(seconds=60)).done == 1
 
 
+@pytest.mark.req("DF-B1")
 async def test_jobs_of_a_kind_that_nobody_here_can_do_are_left(bench: Bench) -> None:
     await bench.put("a")
     await bench.inbox.put(Job(kind="consolidate"))
@@ -309,7 +312,7 @@ async def test_trouble_of_the_inbox_is_reported_and_not_raised(bench: Bench) -> 
     assert bench.outcomes() == [("failed", "StorageFull")]
 
 
-@pytest.mark.req("AS-TRIG-04")
+@pytest.mark.req("AS-TRIG-04", "CC-GATES")
 async def test_ten_flushes_within_half_an_hour_ask_for_no_consolidation_and_the_one_after_it_for_one(
     bench: Bench,
 ) -> None:
@@ -356,7 +359,7 @@ async def test_tidying_comes_last_and_neither_its_failure_nor_its_hanging_holds_
         pass
 
 
-@pytest.mark.req("AS-MAINT-01", "AS-CONS-06", "AS-BUG-14")
+@pytest.mark.req("AS-MAINT-01", "AS-CONS-06", "AS-BUG-14", "DF-C18")
 async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench: Bench) -> None:
     pace = Pace(shortest_pause=0.01, longest_pause=math.inf)
     worker = bench.worker(pace=pace)
@@ -390,7 +393,7 @@ async def serve_for(worker: Worker, bench: Bench, hours: int) -> None:
         group.cancel_scope.cancel()
 
 
-@pytest.mark.req("AS-TRIG-03", "AS-MAINT-01", "AS-CONS-06")
+@pytest.mark.req("AS-TRIG-03", "AS-MAINT-01", "AS-CONS-06", "CC-GATES")
 async def test_a_full_cycle_runs_every_six_hours_whoever_is_alive(bench: Bench) -> None:
     await bench.put("first")
     begun = bench.clock.now()
@@ -399,7 +402,7 @@ async def test_a_full_cycle_runs_every_six_hours_whoever_is_alive(bench: Bench) 
     assert [(when - begun).total_seconds() / 3600 for when in bench.maintained] == [6, 12, 18, 24]
 
 
-@pytest.mark.req("AS-TRIG-03", "AS-CONS-06")
+@pytest.mark.req("AS-TRIG-03", "AS-CONS-06", "CC-GATES")
 async def test_an_interval_of_ones_own_counts_from_the_last_cycle_and_a_clock_set_back_does_not_stop_it(
     bench: Bench,
 ) -> None:
@@ -448,6 +451,7 @@ async def test_work_done_at_once_is_in_the_inbox_while_it_is_done_and_asks_for_a
     assert bench.consolidated == 1
 
 
+@pytest.mark.req("DF-C18")
 async def test_work_done_at_once_that_fails_is_raised_and_waits(bench: Bench) -> None:
     bench.acts = {"a": unavailable}
     with pytest.raises(ModelUnavailable):
@@ -508,6 +512,7 @@ async def test_a_cancelled_block_is_not_followed_by_work(bench: Bench) -> None:
     assert await bench.states() == {"a": "waiting"}
 
 
+@pytest.mark.req("DF-B1")
 @given(st.integers(1, 10_000))
 def test_the_pause_after_a_failure_grows_to_an_hour(attempts: int) -> None:
     assert timedelta(seconds=30) <= backoff(attempts) <= backoff(attempts + 1) <= timedelta(hours=1)
@@ -515,7 +520,7 @@ def test_the_pause_after_a_failure_grows_to_an_hour(attempts: int) -> None:
     assert backoff(100) == timedelta(hours=1)
 
 
-@pytest.mark.req("AS-TRIG-04", "AS-CONS-06")
+@pytest.mark.req("AS-TRIG-04", "AS-CONS-06", "CC-GATES")
 @given(st.integers(0, 3), st.one_of(st.none(), st.integers(0, 3600)))
 def test_a_signal_counts_when_something_was_written_and_the_last_is_long_enough_ago(
     entries: int, since: int | None

@@ -17,7 +17,7 @@ from ricordo.testing import Say, ScriptedModel
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]
 
 
 def documents(root: Path) -> dict[str, bytes]:

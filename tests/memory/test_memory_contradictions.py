@@ -22,6 +22,8 @@ from ricordo.workspace.contradictions import BEFORE, NEXT, naming
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
+pytestmark = pytest.mark.req("FC-CONFLICT")
+
 NEVER, ALWAYS = "We never deploy on Fridays.", "We always deploy on Fridays."
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
 ROOT = Path(".ricordo")

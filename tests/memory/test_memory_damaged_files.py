@@ -113,6 +113,7 @@ async def found_in(whole: Path, folder: Path, paths: Sequence[Path], damage: byt
     return [told async for told in trouble(root)]
 
 
+@pytest.mark.req("DF-B14")
 @pytest.mark.parametrize("damage", DAMAGE)
 async def test_damage_to_all_machine_written_files_ends_in_answers_or_errors_of_ricordo(
     whole: Path, tmp_path: Path, damage: str
@@ -124,6 +125,7 @@ async def test_damage_to_all_machine_written_files_ends_in_answers_or_errors_of_
     assert await found_in(whole, tmp_path, paths, DAMAGE[damage]) == []
 
 
+@pytest.mark.req("DF-B14")
 @pytest.mark.soak
 async def test_damage_to_any_one_file_ends_in_answers_or_errors_of_ricordo(whole: Path, tmp_path: Path) -> None:
     found = {}

@@ -72,6 +72,7 @@ async def test_one_search_finds_what_every_kind_of_document_says(opened: Opened)
         assert sorts["transcript"].endswith("s1.log.jsonl")
 
 
+@pytest.mark.req("DF-B4", "DF-FACTS-find")
 async def test_a_fact_of_the_profile_is_a_hit_like_a_memory(opened: Opened) -> None:
     async with opened() as memory:
         said = fact('Keeps "three" héns\tin the yard.', pinned=True, source="s7", sourceMessages=["m1"])
@@ -100,6 +101,7 @@ async def test_what_a_ledger_says_too_is_shown_once(opened: Opened) -> None:
         assert [each.reason for each in told.rejected] == ["duplicate"]
 
 
+@pytest.mark.req("DF-C52")
 @pytest.mark.parametrize("others", ["user", "agent", "nobody", "user and agent"])
 async def test_no_profile_is_found_but_that_of_the_very_user_and_agent(tmp_path: Path, others: str) -> None:
     scopes = {
@@ -128,6 +130,7 @@ async def test_no_profile_is_found_but_that_of_the_very_user_and_agent(tmp_path:
             assert [hit.entry.content for hit in hits] == mine
 
 
+@pytest.mark.req("DF-C52")
 async def test_what_another_profile_says_changes_nothing_of_a_search(tmp_path: Path) -> None:
     async def scores() -> list[tuple[str, float, tuple[str, ...]]]:
         async with Memory.open(tmp_path / "root", scope=Scope(project="shop", user="ada")) as memory:
@@ -162,6 +165,7 @@ async def test_a_forgotten_fact_is_gone_from_the_next_search(tmp_path: Path) -> 
         assert await workspace.store.recall("owns", 5) == []
 
 
+@pytest.mark.req("DF-B14")
 async def test_a_profile_that_is_off_or_broken_is_not_found_and_hides_nothing(tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with Memory.open(root, scope=SHOP) as memory:

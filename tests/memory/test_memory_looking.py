@@ -58,7 +58,7 @@ async def test_looking_for_less_than_one_is_refused_everywhere(opened: Opened) -
                 await memory.history(limit=limit)
 
 
-@pytest.mark.req("HE-O-audit-list")
+@pytest.mark.req("HE-O-audit-list", "CC-AGE")
 async def test_ages_are_counted_from_the_clock_that_was_given(opened: Opened) -> None:
     async with opened() as memory:
         await memory.remember("The wombat sleeps.")

@@ -88,6 +88,7 @@ async def test_a_change_of_a_file_in_utf_16_is_refused_and_doctor_says_why(tmp_p
         assert [entry.content for entry in await memory.entries()] == [SECOND]
 
 
+@pytest.mark.req("DF-C52")
 async def test_a_user_whose_id_is_in_lower_case_has_a_profile_of_their_own(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     for user, work in (("mira", "I work as a nurse in Oslo."), ("Mira", "I work as a baker in Rome.")):

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
 
+@pytest.mark.req("CC-HALFLIFE")
 async def test_a_pinned_memory_stays_in_a_preamble_that_has_no_room_for_the_rest(opened: Opened) -> None:
     async with opened() as memory:
         # longer than the rest, so that it does not slip into a gap that is too small for the newer ones
@@ -35,6 +36,7 @@ async def test_a_pinned_memory_stays_in_a_preamble_that_has_no_room_for_the_rest
         assert "Friday" not in await memory.preamble(tight)
 
 
+@pytest.mark.req("CC-INDEXCAP")
 async def test_a_pinned_line_of_curated_memory_outlives_the_cut_of_its_tail(opened: Opened, root: Path) -> None:
     lines = [f"- Fact number {number} about the shop and its shelves.\n" for number in range(60)]
     async with opened():
@@ -73,6 +75,7 @@ async def test_pinning_changes_one_line_and_undo_brings_back_every_byte(opened: 
         assert not (await memory.entry(kept.id)).pinned
 
 
+@pytest.mark.req("CC-AGE", "CC-HALFLIFE")
 async def test_a_confirmed_memory_is_sure_and_as_fresh_as_today(opened: Opened) -> None:
     clock = HandClock()
     async with opened(clock=clock) as memory:

@@ -10,6 +10,8 @@ from ricordo import Memory, Scope
 from ricordo.errors import InvalidEntry
 from ricordo.sync import Memory as SyncMemory
 
+pytestmark = pytest.mark.req("CC-ENFORCE")
+
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 RULE = "deny shell(git push --force*)"
 SECRET = "AKIA" + "Q7ZP4MX2WT6RB3KD"

@@ -386,6 +386,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.req("FC-NOKEY")
 @pytest.mark.parametrize("runs", [1, 2])
 def test_the_first_five_minutes_work_as_written(
     runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -20,7 +20,7 @@ from ricordo.events import Event
 from ricordo.messages import Media, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.workspace.entry import LONGEST_CONTENT
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
 _chance = random.Random(11)

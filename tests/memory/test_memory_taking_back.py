@@ -15,7 +15,7 @@ from ricordo.flush.config import FlushConfig
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 
-pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget", "FC-UNDO")]
 
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 

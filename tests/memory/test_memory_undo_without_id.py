@@ -13,7 +13,7 @@ from ricordo import HarnessAgent, Memory, Message, Scope
 from ricordo.errors import ChangeNotFound
 from ricordo.messages import Text
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]
 
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 ANN, BOB = Scope(user="ann", project="shop"), Scope(user="bob", project="shop")

@@ -81,7 +81,7 @@ async def test_no_verb_that_reads_tells_one_user_what_another_saved(tmp_path: Pa
             await ben.session("monday")
 
 
-@pytest.mark.req("HE-C5-user")
+@pytest.mark.req("HE-C5-user", "DF-C52")
 @pytest.mark.parametrize("other", ["Ann", "ANN", "ann%", "..", "ann/../ann", "a\u0308nn"])
 async def test_names_that_look_alike_are_different_users(tmp_path: Path, other: str) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=of(other)) as ben:
@@ -164,6 +164,7 @@ async def test_users_of_a_team_are_apart_too(tmp_path: Path) -> None:
         assert await ben.entries() == []
 
 
+@pytest.mark.req("DF-C52")
 @pytest.mark.parametrize("user", ["ann-17239b6e", "con", "aux.txt", "ann."])
 async def test_a_place_from_before_is_found_by_its_marker_and_a_new_one_has_a_name_that_is_safe(
     user: str, tmp_path: Path

@@ -26,7 +26,7 @@ from ricordo.scopes import Scope
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-MW")]
 
 SCOPE = Scope(user="me", project="shop")
 TURN = Turn(scope=SCOPE, agent="main", session="s1", messages=(say("hello"),))
@@ -74,14 +74,14 @@ async def fail(_turn: Turn) -> TurnResult:
     raise ModelUnavailable("gone")
 
 
-@pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-COMPACT-16")
+@pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-COMPACT-16", "DF-C16")
 async def test_at_the_end_of_a_turn_a_job_names_its_session_and_user_and_no_content() -> None:
     inbox = Inbox()
     assert await flushing(inbox)(TURN, answer) is RESULT
     assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me")]
 
 
-@pytest.mark.req("DF-B2")
+@pytest.mark.req("DF-B2", "DF-QUEUE")
 @pytest.mark.req("AS-TRIG-02")
 async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_what_waits() -> None:
     inbox, told = Inbox(), list[Job]()
@@ -152,7 +152,7 @@ async def test_an_inbox_that_can_not_be_written_to_ends_no_turn_and_is_reported(
         await flush(TURN, fail)
 
 
-@pytest.mark.req("AS-COMPACT-09", "AS-COMPACT-05", "AS-CHAIN-01")
+@pytest.mark.req("AS-COMPACT-09", "AS-COMPACT-05", "AS-CHAIN-01", "DF-B1", "DF-C70")
 async def test_what_a_compaction_drops_is_named_from_the_first_to_the_last_that_somebody_said() -> None:
     inbox = Inbox()
     hook = partial(flushing(inbox).before_drop, SCOPE, "main", "s1")
@@ -181,7 +181,7 @@ async def test_after_each_turn_whoever_works_in_the_background_is_woken(handler:
     assert order == (["turn", "woken"] if handler is answer else ["turn", "woken", "raised"])
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "FC-SECRET")
 async def test_a_loop_over_a_transcript_leaves_every_message_there_with_its_time_and_sends_no_secret() -> None:
     files, heard = InMemoryFiles(), list[Event]()
     path = transcript_path("main", "s1")

@@ -12,6 +12,8 @@ from ricordo.messages.types import JsonValue
 from ricordo.profile.answer import parse_update
 from ricordo.profile.types import Labels, ProfileUpdate, Removal, SummaryEdit
 
+pytestmark = pytest.mark.req("DF-C23", "DF-C25")
+
 LABELS: dict[str, JsonValue] = {"scope": "user", "durability": "durable", "authority": "descriptive"}
 FACT: dict[str, JsonValue] = {"content": "Plays chess", "category": "preference", "confidence": 0.9, **LABELS}
 
@@ -72,7 +74,7 @@ def test_history_is_needed_and_removals_are_not() -> None:
         parse_update(json.dumps({"user": {}, "newFacts": []}))
 
 
-@pytest.mark.req("DF-C25", "DF-C26", "DF-C27", "DF-C35")
+@pytest.mark.req("DF-C25", "DF-C26", "DF-C27", "DF-C35", "DF-B7", "DF-C40")
 def test_wrong_types_are_put_right_or_dropped_item_by_item() -> None:
     facts: list[JsonValue] = [
         "Plays chess",
@@ -102,7 +104,7 @@ def test_wrong_types_are_put_right_or_dropped_item_by_item() -> None:
     assert (update.summaries, update.removals, update.confirmations) == ((), (), ())
 
 
-@pytest.mark.req("DF-C25", "DF-C28")
+@pytest.mark.req("DF-C25", "DF-C28", "DF-C40")
 @pytest.mark.parametrize("broken", [[None], [FACT, {"content": ""}], [{**FACT, "confidence": None}], "Plays chess"])
 def test_a_broken_replacement_beside_a_removal_rejects_all(broken: JsonValue) -> None:
     removals: list[JsonValue] = [{"id": "fact_1", "reason": "wrong", "scope": "user", "replacementFactIndex": 0}]
@@ -111,6 +113,7 @@ def test_a_broken_replacement_beside_a_removal_rejects_all(broken: JsonValue) ->
     assert parse_update(answer(factsToRemove=removals)).removals[0].replacement == 0
 
 
+@pytest.mark.req("DF-USER")
 def test_summaries_are_read_with_their_labels() -> None:
     update = parse_update(
         answer(
@@ -150,6 +153,7 @@ def test_removals_of_the_old_form_have_no_reason_and_a_wrong_number_has_no_repla
     assert (removals[-1].stale, removals[-1].reason) == (True, "old")
 
 
+@pytest.mark.req("DF-C43", "DF-C49")
 def test_reviews_confirmations_and_mergings_are_read() -> None:
     update = parse_update(
         answer(

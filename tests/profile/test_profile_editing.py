@@ -27,6 +27,7 @@ def _after(old: str, new: str) -> Profile:
     return edited(PROFILE, text.replace(old, new), now="now")
 
 
+@pytest.mark.req("DF-B4")
 def test_the_text_has_a_line_for_each_summary_and_fact() -> None:
     lines = [line for line in editable(PROFILE).splitlines() if not line.startswith("#")]
     assert lines == [
@@ -41,6 +42,7 @@ def test_the_text_has_a_line_for_each_summary_and_fact() -> None:
     assert not is_text_of(replace(PROFILE, last_updated="2026-11-21T08:00:00.000Z"), editable(PROFILE))
 
 
+@pytest.mark.req("DF-B5")
 @given(profiles())
 def test_the_unchanged_text_is_the_unchanged_profile(profile: Profile) -> None:
     assert edited(profile, editable(profile)) == profile
@@ -54,6 +56,7 @@ AWKWARD = (
 )  # fmt: skip
 
 
+@pytest.mark.req("DF-C56")
 @pytest.mark.parametrize("text", AWKWARD)
 def test_a_changed_confidence_leaves_all_else_of_any_fact(text: str) -> None:
     fact = Fact(id=f"id {text}" if "\ud800" not in text else "id", content=text, category=text, source_error=text)
@@ -62,7 +65,7 @@ def test_a_changed_confidence_leaves_all_else_of_any_fact(text: str) -> None:
     assert changed.facts == (replace(fact, confidence=0.25), BIKE)
 
 
-@pytest.mark.req("DF-B4")
+@pytest.mark.req("DF-B4", "DF-C56")
 def test_each_change_of_a_line_is_a_change_of_its_record_alone() -> None:
     assert _after("Likes tea", "Likes green tea").facts == (replace(TEA, content="Likes green tea"), BIKE)
     assert _after("preference | 0.81", "my own | 0.9").facts[0] == replace(TEA, category="my own", confidence=0.9)
@@ -76,6 +79,7 @@ def test_each_change_of_a_line_is_a_change_of_its_record_alone() -> None:
     assert _after("- Work: Builds ships.\n", "").summaries["workContext"].summary == ""
 
 
+@pytest.mark.req("DF-B4")
 def test_lines_are_removed_added_moved_and_wrapped() -> None:
     line = "- [preference | 0.81] Likes tea (avoid: coffee) ^fact_1\n"
     assert _after(line, "").facts == (BIKE,)

@@ -49,6 +49,7 @@ def quick() -> ManagedProfile:
     return ManagedProfile(InMemoryProfileStore(HandClock()), clock=HandClock())
 
 
+@pytest.mark.req("DF-C31", "DF-FACT")
 async def test_a_fact_that_is_added_by_hand_is_there_with_all_it_needs(managed: ManagedProfile) -> None:
     fact = await managed.add_fact("  Likes tea ", category=" preference ", source_error="coffee", valid_days=30)
     assert fact == replace(
@@ -60,7 +61,7 @@ async def test_a_fact_that_is_added_by_hand_is_there_with_all_it_needs(managed: 
     assert (await managed.show()).facts == (fact,)
 
 
-@pytest.mark.req("DF-FACTS-find")
+@pytest.mark.req("DF-FACTS-find", "DF-B4")
 async def test_facts_are_found_by_category_and_words_and_changed_by_id(managed: ManagedProfile) -> None:
     tea = await managed.add_fact("Likes green tea", category="preference")
     ship = await managed.add_fact("Builds ships in Genoa", category="knowledge")
@@ -76,7 +77,7 @@ async def test_facts_are_found_by_category_and_words_and_changed_by_id(managed: 
     assert (await managed.show()).facts == (tea, changed, bike)
 
 
-@pytest.mark.req("DF-B4")
+@pytest.mark.req("DF-B4", "DF-FACTS", "DF-FACTS-find")
 async def test_a_category_is_the_same_wherever_it_is_seen(managed: ManagedProfile) -> None:
     told = MEMORY_UPDATE_PROMPT.partition("`category` is ")[2].partition(".")[0]
     assert {*re.findall(r"\w+", told)} - {"or"} == {*CATEGORIES}
@@ -98,7 +99,7 @@ async def test_a_category_is_the_same_wherever_it_is_seen(managed: ManagedProfil
     assert (await managed.facts(category="your craft")).total == 1
 
 
-@pytest.mark.req("DF-C56")
+@pytest.mark.req("DF-C56", "DF-FACTS-find")
 async def test_what_is_not_named_in_a_change_stays(quick: ManagedProfile) -> None:
     fact = await quick.add_fact("Likes tea", confidence=0.7, source_error="coffee", valid_days=9, pinned=True)
     changed = await quick.update_fact(fact.id, confidence=0.0)
@@ -108,6 +109,7 @@ async def test_what_is_not_named_in_a_change_stays(quick: ManagedProfile) -> Non
     assert not (await quick.pin(fact.id, on=False)).pinned
 
 
+@pytest.mark.req("DF-FACTS-find")
 async def test_a_page_of_facts_says_how_many_there_are(quick: ManagedProfile) -> None:
     for number in range(5):
         await quick.add_fact(f"Knows {number}")
@@ -120,6 +122,7 @@ async def test_a_page_of_facts_says_how_many_there_are(quick: ManagedProfile) ->
         await quick.facts(offset=-1)
 
 
+@pytest.mark.req("DF-C31")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -137,6 +140,7 @@ async def test_what_can_be_no_fact_is_refused_and_changes_nothing(quick: Managed
     assert (await quick.show()).facts == (fact,)
 
 
+@pytest.mark.req("DF-C54", "DF-FACTS-find")
 async def test_unknown_known_and_outdated_facts_have_errors_of_their_own(quick: ManagedProfile) -> None:
     fact = await quick.add_fact("Likes tea")
     other = await quick.add_fact("Rides")
@@ -182,6 +186,7 @@ async def test_a_fact_that_is_removed_is_not_learned_again_and_says_nothing_of_i
     assert b"tea" not in stones.data
 
 
+@pytest.mark.req("DF-C56")
 async def test_a_summary_is_written_and_its_siblings_stay(managed: ManagedProfile) -> None:
     await managed.set_summary("workContext", "Builds ships")
     section = await managed.set_summary("topOfMind", " The launch ")
@@ -192,7 +197,7 @@ async def test_a_summary_is_written_and_its_siblings_stay(managed: ManagedProfil
         await managed.set_summary("mood", "good")
 
 
-@pytest.mark.req("DF-C56", "DF-C67")
+@pytest.mark.req("DF-C56", "DF-C67", "DF-FACTS-find")
 async def test_one_change_touches_nothing_else(tmp_path: Path) -> None:
     managed = ManagedProfile(_of_files(tmp_path), clock=HandClock())
     clock = HandClock()
@@ -224,6 +229,7 @@ async def test_one_change_touches_nothing_else(tmp_path: Path) -> None:
     assert "Work" not in (await managed.rendered()).text
 
 
+@pytest.mark.req("DF-B5")
 async def test_a_change_by_hand_leaves_out_what_is_not_learned_again(tmp_path: Path) -> None:
     managed = ManagedProfile(_of_files(tmp_path), clock=HandClock())
     await managed.add_fact("Likes tea")
@@ -239,6 +245,7 @@ async def test_a_change_by_hand_leaves_out_what_is_not_learned_again(tmp_path: P
     assert len((await read_tombstones(LocalFiles(tmp_path))).ids) == 1
 
 
+@pytest.mark.req("DF-B5", "DF-C31")
 @given(profiles(), profiles())
 def test_what_is_taken_out_comes_in_again_whatever_is_there(profile: Profile, now: Profile) -> None:
     found = imported(now, render_profile(profile), mode="replace")
@@ -292,7 +299,7 @@ async def test_an_export_restores_the_profile_after_it_was_changed(managed: Mana
     assert (await managed.show()).revision == done.profile.revision
 
 
-@pytest.mark.req("DF-B5")
+@pytest.mark.req("DF-B5", "DF-C31")
 async def test_a_merge_adds_what_is_missing_and_names_what_differs(quick: ManagedProfile) -> None:
     tea = await quick.add_fact("Likes tea")
     await quick.set_summary("workContext", "Builds ships")
@@ -321,6 +328,7 @@ async def test_a_merge_adds_what_is_missing_and_names_what_differs(quick: Manage
     assert (await quick.show()).summaries["workContext"].summary == "Builds boats"
 
 
+@pytest.mark.req("DF-B5")
 async def test_a_document_of_which_something_would_be_lost_is_refused(quick: ManagedProfile) -> None:
     for bad in ("", "[]", '{"facts": [5]}', '{"user": 3}', '{"facts": [{"content": 5}]}'):
         with pytest.raises(DocumentInvalid):

@@ -75,6 +75,7 @@ async def test_two_users_of_one_project_have_profiles_of_their_own(tmp_path: Pat
         assert (await memory.profile().show()).facts == (fact,)
 
 
+@pytest.mark.req("DF-C52")
 async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_it_back(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "own", scope=Scope(user="ann"), settings=_settings(tmp_path)) as memory:
         profile = memory.profile()

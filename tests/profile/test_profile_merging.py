@@ -18,6 +18,8 @@ from ricordo.scopes import Scope
 from ricordo.workspace.ledger import read_entries, read_memory
 from ricordo.workspace.profile import Fact, FactSource, Profile, moment_of, written
 
+pytestmark = pytest.mark.req("DF-C49")
+
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ON = ProfileConfig(consolidation_enabled=True)
 GOOD = Labels(scope="user", durability="durable", authority="descriptive")
@@ -144,6 +146,7 @@ def test_the_largest_groups_come_first_and_small_ones_not_at_all() -> None:
     assert [group[0].category for group in groups_to_merge(facts, ON)] == ["context", "goal"]
 
 
+@pytest.mark.req("DF-B7")
 def test_merging_comes_after_the_trim() -> None:
     config = replace(ON, max_facts=8)
     done = update(merging(1, 2), config=config)

@@ -20,7 +20,7 @@ from ricordo.profile.storage import FileProfileStore
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import profile_path
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C59")]
 KEY = bytes(32)
 PATH = profile_path()
 V1 = {

@@ -56,6 +56,7 @@ def texts(profile: Profile, names: Sequence[str] = (*USER_LEVEL, *HISTORY_LEVEL)
     return [profile.summaries[name].summary for name in names]
 
 
+@pytest.mark.req("DF-B22", "DF-FACT", "DF-USER")
 async def test_what_rules_find_becomes_facts_and_summaries() -> None:
     ana = Person()
     await ana.says(
@@ -77,6 +78,7 @@ async def test_what_rules_find_becomes_facts_and_summaries() -> None:
     )
 
 
+@pytest.mark.req("DF-HISTORY")
 async def test_history_follows_the_age_of_facts() -> None:
     ana = Person()
     await ana.says("I keep bees", "context", content="User keeps bees")
@@ -90,6 +92,7 @@ async def test_history_follows_the_age_of_facts() -> None:
     assert background == "User owns a boat. User keeps bees."
 
 
+@pytest.mark.req("DF-C40")
 async def test_a_correction_takes_the_place_of_what_it_contradicts() -> None:
     ana = Person()
     await ana.says("I live in Berlin", "context", content="User lives in Berlin")
@@ -108,6 +111,7 @@ async def test_a_correction_takes_the_place_of_what_it_contradicts() -> None:
     ]
 
 
+@pytest.mark.req("DF-STRUCT", "DF-USER")
 async def test_a_correction_answers_the_newest_statement_and_a_summary_says_a_thing_once() -> None:
     ana = Person()
     base = await ana.profile()
@@ -123,6 +127,7 @@ async def test_a_correction_answers_the_newest_statement_and_a_summary_says_a_th
     assert (await ana.profile()).summaries["personalContext"].summary.count("User keeps bees.") == 1
 
 
+@pytest.mark.req("DF-C31")
 async def test_without_a_correction_two_statements_stand_side_by_side() -> None:
     ana = Person()
     await ana.says("I like Rome", "preference", content="User likes Rome")
@@ -130,6 +135,7 @@ async def test_without_a_correction_two_statements_stand_side_by_side() -> None:
     assert len((await ana.profile()).facts) == 2
 
 
+@pytest.mark.req("DF-C40")
 async def test_a_correction_leaves_what_a_person_wrote() -> None:
     ana = Person()
     base = await ana.profile()
@@ -139,6 +145,7 @@ async def test_a_correction_leaves_what_a_person_wrote() -> None:
     assert len((await ana.profile()).facts) == 2
 
 
+@pytest.mark.req("DF-C39")
 async def test_what_was_not_said_is_not_learned() -> None:
     ana = Person()
     done = await ana.updater.update(turn("Hello there", 1), facts=[found("User owns a yacht", at=1)])
@@ -147,6 +154,7 @@ async def test_what_was_not_said_is_not_learned() -> None:
     assert (await ana.profile()).facts == ()
 
 
+@pytest.mark.req("DF-C33", "DF-USER")
 async def test_an_unsure_finding_stands_in_no_summary() -> None:
     ana = Person()
     unsure = found("User owns a yacht", at=1, quote="I own a yacht", confidence=0.4)
@@ -191,6 +199,7 @@ async def test_the_same_words_and_times_give_the_same_profile() -> None:
     assert (await _grown(8))[0] == (await _grown(8))[0]
 
 
+@pytest.mark.req("DF-B4", "DF-FACTS")
 def test_kinds_and_categories_are_told_in_both_directions() -> None:
     assert [category_of(kind) for kind in ("fact", "preference", "convention", "goal", "lesson", "diet")] == [
         "context", "preference", "behavior", "goal", "knowledge", "diet",

@@ -16,6 +16,8 @@ from ricordo.profile.search import found_facts, relevance
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.profile import Fact, Profile, Summary
 
+pytestmark = pytest.mark.req("DF-INJ")
+
 LONG = "word " * 4_000
 
 
@@ -43,6 +45,7 @@ FULL = _profile(
 )  # fmt: skip
 
 
+@pytest.mark.req("DF-B4", "DF-INJ")
 def test_a_full_profile_has_its_three_parts_with_one_blank_line_between() -> None:
     assert _inside(rendered(FULL)) == (
         "User Context:\n- Work: Builds ships.\n- Personal: Lives in Rome.\n- Current Focus: The launch.\n\n"
@@ -90,11 +93,13 @@ def test_a_fact_that_is_too_large_is_passed_over_and_corrections_have_their_shar
     assert 0 < estimate_text(full.text) <= 2_000
 
 
+@pytest.mark.req("DF-B9")
 def test_facts_are_ordered_by_confidence_and_pinned_ones_come_first() -> None:
     facts = [_fact("a", "A", 0.7), _fact("b", "B", 0.9), _fact("c", "C", 0.9), _fact("d", "D", 0.1, pinned=True)]
     assert rendered(_profile(*facts)).shown == ("d", "b", "c", "a")
 
 
+@pytest.mark.req("DF-C25")
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None, True, "high"])
 def test_a_confidence_that_is_none_counts_as_nothing(bad: Any) -> None:
     found = rendered(_profile(_fact("bad", "B", bad), _fact("low", "L", 0.1)))
@@ -103,6 +108,7 @@ def test_a_confidence_that_is_none_counts_as_nothing(bad: Any) -> None:
     assert "[context | 1.00]" in rendered(_profile(_fact("f", "F", 7.0))).text
 
 
+@pytest.mark.req("DF-C56")
 @pytest.mark.parametrize("bad", [None, 5, ["a"], {"b": 1}])
 def test_what_is_no_text_never_breaks_it(bad: Any) -> None:
     broken = _profile(_fact("bad", bad), _fact("good", "Rides", category=bad, source_error=bad), workContext=bad)
@@ -120,6 +126,7 @@ def test_a_summary_that_is_too_long_ends_with_a_sentence() -> None:
     assert [(each.id, each.why) for each in found.skipped] == [("workContext", "cut")]
 
 
+@pytest.mark.req("DF-B9")
 def test_summaries_leave_half_of_the_room_to_facts() -> None:
     facts = [_fact(f"f{number}", f"Knows a thing of number {number} by heart") for number in range(200)]
     texts = dict.fromkeys(("workContext", "personalContext", "recentMonths"), "A long sentence stands here. " * 300)
@@ -129,7 +136,7 @@ def test_summaries_leave_half_of_the_room_to_facts() -> None:
     assert {"workContext", "personalContext", "recentMonths"} <= {*found.shown}
 
 
-@pytest.mark.req("AS-BUG-22")
+@pytest.mark.req("AS-BUG-22", "DF-B9")
 @settings(max_examples=40)
 @given(profiles(), st.integers(60, 400), st.none() | st.text(max_size=8))
 def test_the_block_is_within_any_budget(profile: Profile, most: int, query: str | None) -> None:
@@ -139,6 +146,7 @@ def test_the_block_is_within_any_budget(profile: Profile, most: int, query: str 
     assert "\n\n\n" not in found.text
 
 
+@pytest.mark.req("DF-B9")
 def test_without_room_there_is_no_block() -> None:
     assert rendered(FULL, budget=Tokens(0)).text == ""
     assert {each.id for each in rendered(FULL, budget=Tokens(10)).skipped} >= {"f1", "f2", "f3", "workContext"}
@@ -172,7 +180,7 @@ def test_text_that_tries_nothing_stays_as_it_is() -> None:
     assert said in rendered(_profile(_fact("f1", said))).text
 
 
-@pytest.mark.req("DF-C69")
+@pytest.mark.req("DF-C69", "DF-FACTS-find")
 def test_with_a_question_the_facts_that_have_to_do_with_it_come_first() -> None:
     facts = [_fact(f"f{number}", f"Knows a thing of number {number}", 0.99) for number in range(30)]
     asked = _fact("asked", "Deploys the staging database on Fridays", 0.6)
@@ -183,6 +191,7 @@ def test_with_a_question_the_facts_that_have_to_do_with_it_come_first() -> None:
     assert rendered(_profile(*facts, asked), query="zebra").shown[0] == "f0"
 
 
+@pytest.mark.req("DF-B4", "DF-FACTS-find")
 def test_facts_are_found_by_words_in_their_language_and_by_category() -> None:
     facts = [
         _fact("en", "Prefers running shoes", category="preference"),
@@ -201,6 +210,7 @@ def test_facts_are_found_by_words_in_their_language_and_by_category() -> None:
     assert found_facts((), "shoes") == ()
 
 
+@pytest.mark.req("DF-C69", "DF-FACTS-find")
 @given(st.lists(st.text(max_size=20), max_size=4), st.text(max_size=20))
 def test_relevance_is_a_share_for_any_text(contents: list[str], query: str) -> None:
     scores = relevance([_fact(str(at), content) for at, content in enumerate(contents)], query)
@@ -208,7 +218,7 @@ def test_relevance_is_a_share_for_any_text(contents: list[str], query: str) -> N
     assert all(0 <= score <= 1 for score in scores)
 
 
-@pytest.mark.req("AS-CFG-01")
+@pytest.mark.req("AS-CFG-01", "DF-B9")
 @pytest.mark.parametrize(
     "given_values",
     [

@@ -11,7 +11,7 @@ from ricordo.messages import Message, Text
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.updater import ProfileUpdater
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C11")]
 
 
 NOTHING = json.dumps({"user": {}, "history": {}, "newFacts": []})

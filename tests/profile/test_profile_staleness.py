@@ -12,6 +12,8 @@ from ricordo.profile.staleness import lifetime, to_review
 from ricordo.profile.types import Applied, Confirmation, Extension, Labels, ProfileUpdate, Removal
 from ricordo.workspace.profile import Fact, FactSource, Profile, written
 
+pytestmark = pytest.mark.req("DF-C43")
+
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 DEFAULT = ProfileConfig()
 LABELS = Labels(scope="user")
@@ -87,12 +89,13 @@ def _at_most_ten_go_the_least_sure_first() -> None:
     assert [each.reason for each in done.rejections] == ["too many"] * 4
 
 
+@pytest.mark.req("DF-B13")
 def test_a_long_list_is_asked_about_in_parts() -> None:
     facts = tuple(aged(at) for at in range(40))
     assert len(asked_about(*facts)) == 30
 
 
-@pytest.mark.req("DF-C43", "DF-C46")
+@pytest.mark.req("DF-C43", "DF-C46", "DF-FACTS")
 def test_only_what_was_shown_and_has_a_reason_goes() -> None:
     facts = (*(aged(at) for at in range(4)), aged(9, days=1))
     for wrong in ("fact_00000009", "fact_ffffffff"):
@@ -108,6 +111,7 @@ def test_only_what_was_shown_and_has_a_reason_goes() -> None:
     assert [each.reason for each in done.rejections] == ["reason"]
 
 
+@pytest.mark.req("DF-B13")
 def test_a_verdict_to_keep_is_written_down_for_all_that_were_shown() -> None:
     facts = tuple(aged(at) for at in range(4))
     done = update(facts, (facts[0].id,), (Extension(id=facts[1].id, reason="so"),))
@@ -137,7 +141,7 @@ def test_an_extension_counts_from_the_last_confirmation_and_has_an_end() -> None
     assert done.removed == (facts[3].id,), "what somebody wants removed is not extended"
 
 
-@pytest.mark.req("DF-C43", "DF-C48")
+@pytest.mark.req("DF-C43", "DF-C48", "DF-B13")
 def test_a_confirmation_starts_the_clock_anew() -> None:
     facts = tuple(aged(at) for at in range(3))
     confirmations = tuple(Confirmation(id=fact.id, reason="said so", labels=LABELS) for fact in facts)

@@ -29,7 +29,7 @@ from ricordo.workspace.profile import Fact, FactSource, Profile, Summary, new_pr
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-STORE")]
 KEY = bytes(32)
 TEA, COFFEE = Fact(id="f1", content="Likes tea"), Fact(id="f2", content="Likes coffee")
 
@@ -66,12 +66,14 @@ async def _at_once(store: ProfileStore, base: Profile, facts: list[Fact]) -> Non
             group.start_soon(save, fact)
 
 
+@pytest.mark.req("DF-EMPTY")
 async def test_what_was_never_saved_is_a_new_empty_profile_each_time(store: ProfileStore) -> None:
     assert await store.load() == new_profile(HandClock().now())
     assert await store.reload() == await store.load()
     assert (await store.load()).extra is not (await store.load()).extra
 
 
+@pytest.mark.req("DF-C54")
 async def test_what_is_saved_is_loaded_as_the_next_revision(store: ProfileStore) -> None:
     base = await store.load()
     sections = {**base.summaries, "workContext": Summary(summary="Builds ships")}
@@ -84,11 +86,13 @@ async def test_what_is_saved_is_loaded_as_the_next_revision(store: ProfileStore)
     assert [(fact.id, fact.content) for fact in saved.profile.facts] == [("f1", "Likes tea")]
 
 
+@pytest.mark.req("DF-C54", "DF-STORE")
 async def test_a_save_that_changes_nothing_is_no_new_revision(store: ProfileStore) -> None:
     first = await _saved(store, TEA)
     assert (await store.save(first, base=first, by="test")).profile == first
 
 
+@pytest.mark.req("DF-EMPTY", "DF-HOT")
 async def test_nobody_changes_what_is_kept_through_what_was_loaded(store: ProfileStore) -> None:
     await _saved(store, replace(TEA, extra={"tags": ["a"]}))
     loaded = await store.load()
@@ -128,6 +132,7 @@ async def test_ten_that_create_the_same_fact_at_once_create_one(store: ProfileSt
     assert len((await store.load()).facts) == 1
 
 
+@pytest.mark.req("DF-C54")
 async def test_changes_of_many_at_once_are_all_kept(store: ProfileStore) -> None:
     base = await store.load()
     facts = [Fact(id=f"f{number}", content=f"Knows {number}") for number in range(10)]
@@ -137,6 +142,7 @@ async def test_changes_of_many_at_once_are_all_kept(store: ProfileStore) -> None
     assert loaded.revision == 10
 
 
+@pytest.mark.req("DF-C56")
 async def test_one_change_leaves_its_siblings_as_they_were(store: ProfileStore) -> None:
     base = await _saved(store, TEA, COFFEE)
     saved = (await store.save(replace(base, facts=(replace(base.facts[0], pinned=True), base.facts[1])), base=base,
@@ -145,6 +151,7 @@ async def test_one_change_leaves_its_siblings_as_they_were(store: ProfileStore) 
     assert saved.summaries == base.summaries
 
 
+@pytest.mark.req("DF-EMPTY")
 async def test_a_cleared_profile_is_empty_and_goes_on_counting(store: ProfileStore) -> None:
     await _saved(store, TEA)
     cleared = (await store.clear(by="test")).profile
@@ -153,6 +160,7 @@ async def test_a_cleared_profile_is_empty_and_goes_on_counting(store: ProfileSto
     assert await store.load() == cleared
 
 
+@pytest.mark.req("DF-B14")
 async def test_a_profile_that_has_no_document_is_refused(store: ProfileStore) -> None:
     base = await _saved(store, TEA)
     with pytest.raises(InvalidInput):
@@ -171,7 +179,7 @@ async def test_only_what_a_person_removed_counts_as_forgotten(store: ProfileStor
     assert not forgotten("Likes green tea")
 
 
-@pytest.mark.req("DF-STORE")
+@pytest.mark.req("DF-STORE", "DF-LAYERS")
 async def test_what_learns_and_what_shows_works_on_any_store(store: ProfileStore) -> None:
     clock = HandClock()
     said = with_ids([Message(role="user", parts=(Text(text="I prefer tabs over spaces in Python."),))], session="s")

@@ -85,7 +85,7 @@ async def test_an_unchanged_profile_is_read_once_and_a_changed_one_again(tmp_pat
     assert read == [PATH]
 
 
-@pytest.mark.req("DF-HOT")
+@pytest.mark.req("DF-HOT", "DF-C54")
 async def test_what_another_store_saves_is_seen_at_the_next_load(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     one, other = _store(files), _store(files)
@@ -114,6 +114,7 @@ async def test_a_save_that_fails_leaves_the_file_and_what_is_in_memory(tmp_path:
         assert await failing.load() == saved.profile
 
 
+@pytest.mark.req("DF-UPD-atomic")
 async def test_the_disk_that_fails_does_fail(tmp_path: Path) -> None:
     base = await _saved(_store(LocalFiles(tmp_path)), TEA)
     failing = _store(LocalFiles(tmp_path, disk=FailingDisk(4, errno.ENOSPC)))
@@ -121,7 +122,7 @@ async def test_the_disk_that_fails_does_fail(tmp_path: Path) -> None:
         await failing.save(replace(base, facts=()), base=base, by="test")
 
 
-@pytest.mark.req("DF-C54", "DF-C57", "DF-C62")
+@pytest.mark.req("DF-C54", "DF-C57", "DF-C62", "DF-HOT")
 async def test_revisions_decide_and_not_sizes_and_times() -> None:
     files = InMemoryFiles()
     one, other = _store(files), _store(files)
@@ -142,6 +143,7 @@ async def test_revisions_decide_and_not_sizes_and_times() -> None:
     assert [fact.content for fact in (await one.load()).facts] == ["Likes pie", "Likes cake", "Rides"]
 
 
+@pytest.mark.req("DF-C54", "DF-HOT")
 async def test_a_hand_that_edits_between_reading_and_writing_loses_nothing() -> None:
     files = InMemoryFiles()
     base = await _saved(_store(files), TEA)
@@ -156,6 +158,7 @@ async def test_a_hand_that_edits_between_reading_and_writing_loses_nothing() -> 
     assert [fact.content for fact in saved.profile.facts] == ["Likes tea, green", "Likes coffee"]
 
 
+@pytest.mark.req("DF-HOT", "DF-STORE")
 async def test_a_hand_edit_is_picked_up_with_what_has_no_name_here(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     store = _store(files)
@@ -221,6 +224,7 @@ async def test_a_broken_record_is_kept_aside_and_the_rest_goes_on(
         assert not (tmp_path / "workspace/profile.broken-1.json").exists()
 
 
+@pytest.mark.req("DF-B14")
 async def test_a_document_that_cannot_be_read_is_kept_when_a_person_clears_it(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     store = _store(files)
@@ -232,6 +236,7 @@ async def test_a_document_that_cannot_be_read_is_kept_when_a_person_clears_it(tm
     assert await store.load() == cleared.profile
 
 
+@pytest.mark.req("FC-UNDO")
 async def test_what_a_save_did_is_in_the_history_and_is_taken_back_by_facts() -> None:
     files = InMemoryFiles()
     store, changes = _store(files), _changes(files)
@@ -306,6 +311,7 @@ async def test_profiles_of_different_agents_never_meet(tmp_path: Path) -> None:
                 pass
 
 
+@pytest.mark.req("DF-C52", "DF-C54")
 async def test_a_save_that_is_refused_lets_the_next_one_in(tmp_path: Path) -> None:
     store = _store(LocalFiles(tmp_path, busy_seconds=1))
     base = await _saved(store, TEA)
@@ -327,6 +333,7 @@ async def test_a_profile_of_many_facts_is_whole_after_each_of_many_small_changes
     assert [fact.revision for fact in profile.facts[:6]] == [3, 3, 3, 3, 2, 1]
 
 
+@pytest.mark.req("DF-B14", "DF-UPD-atomic", "DF-C54")
 async def test_a_save_that_was_cut_off_is_taken_out_of_what_others_saved_since(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     base = await _saved(_store(files), TEA)

@@ -81,7 +81,7 @@ def test_a_new_fact_is_normalised_and_appended() -> None:
         assert update(Profile(), new("Plays chess", thread=thread)).profile.facts[0].source.thread == kept
 
 
-@pytest.mark.req("DF-FACTS")
+@pytest.mark.req("DF-FACTS", "DF-B4")
 def test_five_years_remove_no_fact_and_an_own_category_is_kept() -> None:
     names = ("preference", "knowledge", "context", "behavior", "goal", "diet")
     facts = tuple(new(known(at).content, category=name) for at, name in enumerate(names))
@@ -123,6 +123,7 @@ def test_history_waits_for_its_interval(name: str, days: int) -> None:
     assert written_after(timedelta(), ProfileConfig(summary_interval_days={}))
 
 
+@pytest.mark.req("DF-HISTORY")
 def test_a_first_history_is_written_at_once_and_a_blank_one_erases_nothing() -> None:
     edit = SummaryEdit(name="recentMonths", summary="Moved.", labels=GOOD)
     profile = update(Profile(), summaries=(edit,)).profile
@@ -134,6 +135,7 @@ def test_a_first_history_is_written_at_once_and_a_blank_one_erases_nothing() -> 
     assert blank.profile == profile
 
 
+@pytest.mark.req("DF-STRUCT", "DF-USER")
 def test_a_long_summary_is_cut_after_a_sentence() -> None:
     text = "One two three. " * 10
     assert shortened(text, 60) == "One two three. One two three. One two three. One two three."
@@ -162,6 +164,7 @@ def test_a_fact_that_is_said_again_is_merged_and_keeps_where_it_was_said(again: 
     assert reasons(both) == ["blank"]
 
 
+@pytest.mark.req("DF-C31")
 def test_a_paraphrase_is_merged_and_another_number_is_not() -> None:
     profile = update(Profile(), new("The user lives in a house in Berlin")).profile
     assert len(update(profile, new("User resides in a home in Berlin", thread="t2")).profile.facts) == 1
@@ -169,6 +172,7 @@ def test_a_paraphrase_is_merged_and_another_number_is_not() -> None:
     assert len(children.profile.facts) == 2
 
 
+@pytest.mark.req("DF-C31")
 def test_the_same_messages_read_again_confirm_nothing() -> None:
     profile = update(Profile(), new("Plays chess")).profile
     again = update(profile, new("Plays chess"), now=NOW + timedelta(days=9))
@@ -202,6 +206,7 @@ def test_what_is_not_sure_enough_is_not_stored_and_the_cap_holds_in_a_fixed_orde
     assert AUDIT not in update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=0)).profile.extra
 
 
+@pytest.mark.req("DF-B7", "DF-C33")
 def test_a_new_fact_enters_a_full_store_of_old_ones_unless_confidence_alone_counts() -> None:
     crowd = tuple(known(at, confidence=0.9, days=400) for at in range(100))
     done = update(Profile(facts=crowd), new("Plays chess", confidence=0.75))
@@ -249,12 +254,14 @@ def test_what_takes_a_facts_place_stays_though_it_ranks_lowest() -> None:
     assert len(done.archived) == 1
 
 
+@pytest.mark.req("DF-B7", "DF-C33")
 def test_what_was_confirmed_often_ranks_higher() -> None:
     crowd = tuple(known(at, confidence=0.8, confirmations=8 if at == 50 else 1) for at in range(101))
     done = update(Profile(facts=crowd), config=ProfileConfig(max_facts=1))
     assert [fact.id for fact in done.profile.facts] == [crowd[50].id]
 
 
+@pytest.mark.req("DF-B7", "DF-C31")
 def test_saying_it_again_less_surely_takes_nothing_away_and_may_say_what_was_wrong() -> None:
     profile = update(Profile(), new("Plays chess", confidence=0.9)).profile
     again = replace(new("Plays chess", confidence=0.7, thread="t2"), source_error="plays go")
@@ -262,12 +269,14 @@ def test_saying_it_again_less_surely_takes_nothing_away_and_may_say_what_was_wro
     assert (fact.confidence, fact.source_error) == (0.9, "plays go")
 
 
+@pytest.mark.req("DF-B7")
 def test_a_confirmed_fact_that_goes_counts_as_gone() -> None:
     profile = Profile(facts=(known(1),))
     done = update(profile, new(known(1).content, thread="t2"), new("Plays chess"), removals=(removal(known(1).id, 1),))
     assert (done.removed, done.confirmed) == ((known(1).id,), ())
 
 
+@pytest.mark.req("DF-B7")
 def test_corrections_have_places_of_their_own_and_give_them_back() -> None:
     assert len(update(Profile(facts=tuple(known(at, category="correction") for at in range(120)))).profile.facts) == 100
     weak = tuple(known(at, confidence=0.5, category="correction") for at in range(12))
@@ -303,7 +312,7 @@ def test_only_what_is_about_the_user_lasts_and_describes_passes() -> None:
     assert len(passed) == 3, "a summary of the moment need not last"
 
 
-@pytest.mark.req("DF-C40", "DF-C41", "DF-C42")
+@pytest.mark.req("DF-C40", "DF-C41", "DF-C42", "DF-C39")
 def test_a_removal_needs_its_scope_its_reason_and_a_replacement_that_stands() -> None:
     old = known(1)
     profile = Profile(facts=(old, known(2), known(3, pinned=True)))
@@ -335,6 +344,7 @@ def test_a_removal_needs_its_scope_its_reason_and_a_replacement_that_stands() ->
     assert after(one=removal(old.id)).removed == (old.id,)
 
 
+@pytest.mark.req("DF-C40")
 def test_a_replacement_can_not_be_removed_by_the_same_update() -> None:
     profile = Profile(facts=(known(1), known(2)))
     again = new(known(2).content, thread="t2")
@@ -343,6 +353,7 @@ def test_a_replacement_can_not_be_removed_by_the_same_update() -> None:
     assert reasons(done) == ["new"]
 
 
+@pytest.mark.req("DF-B7")
 def test_a_correction_says_what_was_wrong_when_nobody_did() -> None:
     done = update(
         Profile(facts=(known(1),)), new("Plays chess", category="correction"), removals=(removal(known(1).id, 0),)
@@ -350,6 +361,7 @@ def test_a_correction_says_what_was_wrong_when_nobody_did() -> None:
     assert done.profile.facts[0].source_error == known(1).content
 
 
+@pytest.mark.req("DF-C25")
 @pytest.mark.parametrize("confidence", [nan, inf, -inf, True, None, "high", 10**400])
 def test_a_confidence_that_is_none_drops_its_fact_alone(confidence: float) -> None:
     done = update(Profile(), new("Plays chess", confidence=confidence), new("Owns a boat"))
@@ -359,6 +371,7 @@ def test_a_confidence_that_is_none_drops_its_fact_alone(confidence: float) -> No
     assert update(Profile(facts=crowd)).archived == (crowd[0].id,)
 
 
+@pytest.mark.req("DF-C39")
 def test_a_confirmation_needs_a_signal_a_scope_and_a_reason() -> None:
     profile = Profile(facts=(known(1),))
     good = Confirmation(id=known(1).id, reason="the user said exactly", labels=GOOD)
@@ -383,6 +396,7 @@ def test_what_was_forgotten_is_not_learned_again() -> None:
     assert reasons(done) == ["forgotten"]
 
 
+@pytest.mark.req("FC-SECRET")
 def test_no_secret_becomes_a_fact_or_a_summary() -> None:
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     edit = SummaryEdit(name="topOfMind", summary=f"Uses {key[:40]}.", labels=GOOD)
@@ -391,6 +405,7 @@ def test_no_secret_becomes_a_fact_or_a_summary() -> None:
     assert done.profile == Profile()
 
 
+@pytest.mark.req("DF-C33")
 def test_one_update_learns_at_most_a_hundred_facts() -> None:
     facts = tuple(new(known(at).content) for at in range(103))
     done = update(Profile(), *facts, config=ProfileConfig(max_facts=500))
@@ -398,6 +413,7 @@ def test_one_update_learns_at_most_a_hundred_facts() -> None:
     assert reasons(done) == ["too many"] * 3
 
 
+@pytest.mark.req("DF-C31")
 def test_what_was_confirmed_since_is_not_confirmed_again_by_the_same_words() -> None:
     asked = ProfileUpdate(confirmations=(Confirmation(id=known(1).id, reason="exactly", labels=GOOD),))
 
@@ -418,6 +434,7 @@ def test_an_update_that_asks_for_nothing_changes_nothing() -> None:
     assert update(profile).profile == profile
 
 
+@pytest.mark.req("DF-B7", "DF-C33", "DF-STRUCT")
 @given(
     st.lists(
         st.tuples(

@@ -28,7 +28,7 @@ from ricordo.tokens import estimate_text
 from ricordo.workspace.profile import Fact, Profile, Summary, written
 from scripted_summaries import Scripted
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-UPD")]
 LABELS: dict[str, JsonValue] = {"scope": "user", "durability": "durable", "authority": "descriptive"}
 
 
@@ -97,7 +97,7 @@ def test_a_conversation_has_one_line_for_each_message() -> None:
     assert format_conversation([]) == ""
 
 
-@pytest.mark.req("DF-UPD")
+@pytest.mark.req("DF-UPD", "DF-FMT")
 async def test_an_update_formats_asks_applies_and_saves_in_that_order() -> None:
     told: list[str] = []
     clock = HandClock()
@@ -170,6 +170,7 @@ async def test_what_is_about_uploading_stays_and_what_names_a_file_that_was_hand
     assert "The user has holiday-photos.zip" in [each.content for each in (await store.load()).facts]
 
 
+@pytest.mark.req("DF-B22", "DF-FACT")
 async def test_a_new_fact_rests_on_a_message_and_words_of_it() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -195,6 +196,7 @@ async def test_a_new_fact_rests_on_a_message_and_words_of_it() -> None:
     assert [each.reason for each in done.rejections] == ["unsupported", "threshold"]
 
 
+@pytest.mark.req("DF-C33")
 async def test_what_only_an_assistant_said_has_to_be_surer() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -204,6 +206,7 @@ async def test_what_only_an_assistant_said_has_to_be_surer() -> None:
     assert (await store.load()).facts == ()
 
 
+@pytest.mark.req("DF-C31")
 async def test_what_a_user_said_goes_before_an_assistant_who_repeats_it() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -215,6 +218,7 @@ async def test_what_a_user_said_goes_before_an_assistant_who_repeats_it() -> Non
     assert kept.confidence == 0.9
 
 
+@pytest.mark.req("DF-B13")
 async def test_the_request_shows_what_is_manual_and_what_was_wrong_and_the_best_that_fits() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -234,6 +238,7 @@ async def test_the_request_shows_what_is_manual_and_what_was_wrong_and_the_best_
     assert 5 < asked.count('"Weak ') < 90
 
 
+@pytest.mark.req("DF-B10", "DF-UPD")
 def test_a_file_is_named_only_whole() -> None:
     assert names_upload("See a.txt.", {"a.txt"})
     assert names_upload("See (A.TXT)", {"a.txt"})
@@ -242,6 +247,7 @@ def test_a_file_is_named_only_whole() -> None:
     assert not names_upload("anything", {" "})
 
 
+@pytest.mark.req("DF-C6", "FC-JUNK")
 async def test_what_memory_put_in_is_never_learned_from() -> None:
     clock = HandClock()
     model = Scripted(answer())
@@ -251,6 +257,7 @@ async def test_what_memory_put_in_is_never_learned_from() -> None:
     assert model.asked == []
 
 
+@pytest.mark.req("DF-C25")
 async def test_an_answer_that_can_not_be_used_is_asked_for_once_more() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -265,6 +272,7 @@ async def test_an_answer_that_can_not_be_used_is_asked_for_once_more() -> None:
     assert len(wrapped.asked) == 1
 
 
+@pytest.mark.req("DF-UPD-atomic")
 @pytest.mark.parametrize(
     "failure", ["nothing", answer()[:-4], ReplyInvalid("cut", said=answer(), cut_off=True), ModelUnavailable()]
 )
@@ -278,6 +286,7 @@ async def test_a_model_that_fails_changes_nothing(failure: str | Exception) -> N
     assert len(model.asked) == (1 if isinstance(failure, ModelUnavailable) else 2)
 
 
+@pytest.mark.req("DF-C54")
 async def test_when_others_save_meanwhile_the_rules_are_applied_anew() -> None:
     clock = HandClock()
     good = answer(
@@ -373,6 +382,7 @@ async def test_the_profile_and_the_conversation_can_not_leave_their_blocks() -> 
     assert "{conversation} <b>" in asked
 
 
+@pytest.mark.req("DF-SIGNAL")
 async def test_the_hints_are_those_of_the_signals() -> None:
     clock = HandClock()
     model = Scripted(answer())
@@ -383,6 +393,7 @@ async def test_the_hints_are_those_of_the_signals() -> None:
     assert "Hint: " not in model.asked[1]
 
 
+@pytest.mark.req("DF-UPD")
 async def test_a_prompt_of_ones_own_is_checked_and_used(tmp_path: Path) -> None:
     own = "Rules first.\nKnown: {profile}\nSaid: {conversation}\n"
     (tmp_path / "memory_update.md").write_text(own, encoding="utf-8")
@@ -400,6 +411,7 @@ async def test_a_prompt_of_ones_own_is_checked_and_used(tmp_path: Path) -> None:
     assert model.asked[0].startswith("Rules first.\nKnown: <profile")
 
 
+@pytest.mark.req("DF-B7", "DF-C33")
 async def test_what_leaves_for_want_of_room_is_archived_before_it_is_gone() -> None:
     clock = HandClock()
     told: list[str] = []
@@ -445,6 +457,7 @@ async def test_a_fact_that_a_person_removed_is_not_learned_again() -> None:
     assert (await store.load()).facts == ()
 
 
+@pytest.mark.req("DF-LAYERS", "DF-UPD")
 async def test_the_halves_do_what_the_whole_does() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -465,6 +478,7 @@ async def test_the_halves_do_what_the_whole_does() -> None:
         await updater.accept({"user": {}}, messages)
 
 
+@pytest.mark.req("DF-C31", "FC-JUNK")
 async def test_a_hundred_sessions_that_repeat_a_fact_leave_one() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -477,6 +491,7 @@ async def test_a_hundred_sessions_that_repeat_a_fact_leave_one() -> None:
     assert len(sources_of(kept)) == 21, "where it was said is kept, the first place and the last ones"
 
 
+@pytest.mark.req("DF-B10", "DF-UPD")
 async def test_media_names_count_as_handed_over() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -504,6 +519,7 @@ class Vectors:
         return np.asarray(rows, dtype=np.float32)
 
 
+@pytest.mark.req("DF-C31")
 @pytest.mark.parametrize(("embedder", "facts"), [(Vectors(), 1), (Vectors(fails=True), 2), (None, 2)])
 async def test_an_embedder_helps_to_tell_what_is_the_same_and_may_fail(embedder: Vectors | None, facts: int) -> None:
     clock = HandClock()
@@ -518,6 +534,7 @@ async def test_an_embedder_helps_to_tell_what_is_the_same_and_may_fail(embedder:
         assert embedder.asked == [first, second], "each text is embedded once"
 
 
+@pytest.mark.req("DF-B13")
 async def test_a_prompt_that_leaves_no_room_is_refused() -> None:
     store = InMemoryProfileStore(HandClock())
     long = "Rules. " * 3_000 + "{profile} {conversation}"
@@ -527,7 +544,7 @@ async def test_a_prompt_that_leaves_no_room_is_refused() -> None:
         ProfileConfig(max_prompt_tokens=100)
 
 
-@pytest.mark.req("AS-CFG-01")
+@pytest.mark.req("AS-CFG-01", "DF-FMT", "DF-HISTORY")
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -50,6 +50,7 @@ async def test_looking_into_an_inbox_that_is_not_there_makes_none(inbox: Inbox, 
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.req("DF-B24")
 async def test_a_job_is_there_for_the_next_process(inbox: Inbox, tmp_path: Path, clock: Clock) -> None:
     put = await inbox.put(flush(first="m1", last="m2", user="me"))
     await inbox.close()
@@ -60,6 +61,7 @@ async def test_a_job_is_there_for_the_next_process(inbox: Inbox, tmp_path: Path,
     await again.close()
 
 
+@pytest.mark.req("DF-B24")
 async def test_a_leased_job_is_given_to_nobody_else_until_the_lease_runs_out(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush())
     first = await leased(inbox)
@@ -97,7 +99,7 @@ async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
     assert await inbox.lease(seconds=60) is None
 
 
-@pytest.mark.req("DF-C18", "AS-TRIG-02")
+@pytest.mark.req("DF-C18", "AS-TRIG-02", "DF-B1", "DF-C16")
 async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Clock) -> None:
     first = await inbox.put(flush(first="b", last="c", signals=frozenset({"goal"}), trace="t1", **debounced(clock)))
     clock.turn(20)
@@ -111,7 +113,7 @@ async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Cloc
     assert (await leased(inbox)).job.trace == "t2"
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "DF-B2", "DF-QUEUE")
 async def test_what_waits_for_a_pause_waits_anew_when_it_is_asked_for_again(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush(**debounced(clock)))
     clock.turn(20)
@@ -134,6 +136,7 @@ async def test_no_traffic_postpones_a_job_past_its_deadline(inbox: Inbox, clock:
     assert waited == 120
 
 
+@pytest.mark.req("DF-B2", "DF-C18", "DF-B1")
 async def test_a_pause_after_a_failure_is_not_cut_short_by_new_work_that_waits(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush(deadline=clock.now()))
     pause = clock.now() + timedelta(seconds=300)
@@ -141,7 +144,7 @@ async def test_a_pause_after_a_failure_is_not_cut_short_by_new_work_that_waits(i
     assert (await inbox.put(flush(**debounced(clock)))).after == pause
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "DF-C18")
 async def test_what_is_hastened_does_not_wait_for_a_pause(inbox: Inbox, clock: Clock) -> None:
     one, two = [await inbox.put(flush(session, **debounced(clock))) for session in ("one", "two")]
     assert await inbox.hasten(keys=[one.key]) == 1
@@ -164,6 +167,7 @@ async def test_what_is_withdrawn_is_gone_and_what_runs_stays(inbox: Inbox) -> No
     assert (await inbox.put(flush("two"))).id != two.id
 
 
+@pytest.mark.req("DF-B2", "DF-C16")
 async def test_who_was_served_longest_ago_is_next_however_many_jobs_another_user_has(
     inbox: Inbox, clock: Clock
 ) -> None:
@@ -181,6 +185,7 @@ async def test_who_was_served_longest_ago_is_next_however_many_jobs_another_user
     assert served == ["flood", "ann", "bo", "flood", "ann", "bo", "flood"]
 
 
+@pytest.mark.req("DF-B24")
 async def test_an_inbox_of_an_older_version_is_taken_over_with_what_waits_in_it(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "queue.db"
     with closing(sqlite3.connect(path)) as old:
@@ -198,6 +203,7 @@ async def test_an_inbox_of_an_older_version_is_taken_over_with_what_waits_in_it(
     await inbox.close()
 
 
+@pytest.mark.req("DF-B2", "DF-QUEUE")
 @pytest.mark.parametrize(
     "given", [{"debounce_seconds": -1}, {"debounce_seconds": 5, "max_wait_seconds": 4}, {"workers": 0}]
 )
@@ -206,6 +212,7 @@ def test_an_inbox_is_not_configured_with_times_or_workers_that_can_not_be(given:
         InboxConfig(**given)
 
 
+@pytest.mark.req("DF-B1", "DF-C18")
 async def test_asking_while_it_runs_is_one_more_run_afterwards(inbox: Inbox) -> None:
     await inbox.put(flush(last="m1"))
     running = await leased(inbox)
@@ -217,6 +224,7 @@ async def test_asking_while_it_runs_is_one_more_run_afterwards(inbox: Inbox) -> 
     assert await states(inbox) == ["running", "done"]
 
 
+@pytest.mark.req("DF-C16")
 @pytest.mark.parametrize(
     "other", [flush("s2", user="me"), flush(user="you"), Job(kind="flush", agent="b", session="s1", user="me")]
 )
@@ -235,6 +243,7 @@ async def test_what_is_past_its_deadline_goes_first_then_the_oldest(inbox: Inbox
     assert [(await leased(inbox)).job.session for _ in range(3)] == ["urgent", "old", "new"]
 
 
+@pytest.mark.req("DF-B2")
 async def test_a_job_is_given_only_when_it_is_due(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush(after=clock.now() + timedelta(seconds=30)))
     assert await inbox.lease(seconds=60) is None
@@ -242,6 +251,7 @@ async def test_a_job_is_given_only_when_it_is_due(inbox: Inbox, clock: Clock) ->
     assert await inbox.lease(seconds=60) is not None
 
 
+@pytest.mark.req("DF-C16")
 async def test_a_worker_gets_the_kinds_and_the_key_it_asks_for(inbox: Inbox) -> None:
     put = await inbox.put(flush())
     consolidation = await inbox.put(Job(kind="consolidate", key="root"))
@@ -253,6 +263,7 @@ async def test_a_worker_gets_the_kinds_and_the_key_it_asks_for(inbox: Inbox) -> 
     assert (await leased(inbox, key=put.key)).job.id == put.id
 
 
+@pytest.mark.req("DF-C18")
 async def test_work_is_begun_in_one_step_before_anybody_else_can_take_it(inbox: Inbox, clock: Clock) -> None:
     lease = await inbox.begin(flush(after=clock.now() + timedelta(hours=1)), seconds=60)
     assert lease is not None
@@ -263,6 +274,7 @@ async def test_work_is_begun_in_one_step_before_anybody_else_can_take_it(inbox: 
     assert await inbox.lease(seconds=60) is not None
 
 
+@pytest.mark.req("DF-B1")
 async def test_a_job_given_back_waits_as_long_as_was_said(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush())
     await inbox.release(await leased(inbox), error="ModelUnavailable", after=clock.now() + timedelta(seconds=30))
@@ -273,6 +285,7 @@ async def test_a_job_given_back_waits_as_long_as_was_said(inbox: Inbox, clock: C
     assert (await leased(inbox)).job.attempts == 2
 
 
+@pytest.mark.req("DF-B1", "DF-C18")
 async def test_a_job_given_back_takes_over_what_was_asked_for_meanwhile(inbox: Inbox) -> None:
     first = await inbox.put(flush(first="m1", last="m2"))
     lease = await leased(inbox)
@@ -282,6 +295,7 @@ async def test_a_job_given_back_takes_over_what_was_asked_for_meanwhile(inbox: I
     assert (record.job.id, record.job.first, record.job.last) == (first.id, "m1", "m4")
 
 
+@pytest.mark.req("DF-B1")
 async def test_a_job_that_failed_five_times_ends_as_failed_and_is_shown(inbox: Inbox) -> None:
     await inbox.put(flush())
     for _ in range(3):
@@ -310,6 +324,7 @@ async def test_a_lease_that_runs_out_is_no_try_however_often_it_does(inbox: Inbo
     assert await states(inbox) == ["failed"]
 
 
+@pytest.mark.req("DF-B1")
 async def test_ended_jobs_are_kept_for_a_week_and_no_more_than_so_many(tmp_path: Path, clock: Clock) -> None:
     inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), limits=Limits(kept=3))
     for number in range(5):
@@ -368,6 +383,7 @@ async def test_a_full_disk_is_named_and_leaves_the_inbox_as_it_was(tmp_path: Pat
     await inbox.close()
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_a_lock_held_for_too_long_is_named(tmp_path: Path, clock: Clock) -> None:
     inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), busy_seconds=0.1)
     await inbox.put(flush())
@@ -387,6 +403,7 @@ def refilled(path: Path, clock: Clock) -> Inbox:
     return Inbox(path, clock=clock, ids=MonotonicIds(clock), lost=_two_lost)
 
 
+@pytest.mark.req("DF-B24")
 async def test_a_damaged_inbox_is_put_aside_and_asks_again_for_what_was_lost_once(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "queue.db"
     path.write_bytes(b"garbage" * 1000)
@@ -404,6 +421,7 @@ async def test_a_damaged_inbox_is_put_aside_and_asks_again_for_what_was_lost_onc
     await inbox.close()
 
 
+@pytest.mark.req("DF-B24")
 async def test_a_kill_between_putting_aside_and_asking_again_loses_nothing(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "queue.db.broken-1").write_bytes(b"put aside by a process that was killed then")
     inbox = refilled(tmp_path / "queue.db", clock)
@@ -423,6 +441,7 @@ async def test_an_inbox_that_is_damaged_while_it_is_open_is_made_anew(tmp_path: 
     await inbox.close()
 
 
+@pytest.mark.req("DF-B24")
 async def test_an_inbox_whose_file_was_deleted_goes_on_in_a_new_one(inbox: Inbox, tmp_path: Path) -> None:
     await inbox.put(flush("before"))
     lease = await leased(inbox)
@@ -470,6 +489,7 @@ async def test_what_a_damaged_inbox_lost_is_done_for_the_user_who_asks_for_that_
     await inbox.close()
 
 
+@pytest.mark.req("DF-C16")
 @pytest.mark.parametrize("users", [("", "me"), ("me", ""), ("", "me", ""), ("", "me", "you"), ("me", "you", "")])
 async def test_a_job_that_names_nobody_is_one_with_the_next_that_names_a_user(
     inbox: Inbox, users: tuple[str, ...]
@@ -485,6 +505,7 @@ async def test_a_job_that_names_nobody_is_one_with_the_next_that_names_a_user(
     assert len(await inbox.jobs()) == len(named)
 
 
+@pytest.mark.req("DF-C16")
 @pytest.mark.parametrize("given", [{"key": "its own"}, {"agent": "other"}, {"kind": "consolidate"}])
 async def test_a_job_that_names_nobody_stays_apart_from_other_work(inbox: Inbox, given: dict[str, Any]) -> None:
     await inbox.put(Job(**{"kind": "flush", "agent": "main", "session": "s1", **given}))
@@ -492,6 +513,7 @@ async def test_a_job_that_names_nobody_stays_apart_from_other_work(inbox: Inbox,
     assert sorted(record.job.user for record in await inbox.jobs()) == ["", "me"]
 
 
+@pytest.mark.req("DF-C16")
 async def test_a_job_that_named_nobody_and_is_given_back_is_one_with_the_user_who_asked_meanwhile(
     inbox: Inbox, clock: Clock
 ) -> None:
@@ -525,6 +547,7 @@ async def test_a_worker_that_looks_first_takes_what_was_lost_for_the_user_who_as
     await inbox.close()
 
 
+@pytest.mark.req("DF-B2")
 async def test_a_job_that_was_asked_for_by_a_clock_that_ran_ahead_waits_no_longer_than_its_pause(
     inbox: Inbox, clock: Clock
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,6 +108,7 @@ ACTS = st.lists(
 )
 
 
+@pytest.mark.req("DF-B2", "DF-C16", "DF-C18", "DF-B1")
 @given(ACTS)
 def test_the_inbox_does_what_a_simple_list_does(acts: list[tuple[str, str, int]]) -> None:
     anyio.run(_compared, acts)

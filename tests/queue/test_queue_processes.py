@@ -11,7 +11,7 @@ from ricordo.queue.inbox import Inbox
 
 WORKER = Path(__file__).parent / "queue_worker.py"
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-B24")]
 
 
 def start(path: Path, name: str, what: str, amount: int) -> PipedProcess:
@@ -29,6 +29,7 @@ async def opened(path: Path) -> Inbox:
     return Inbox(path, clock=clock, ids=MonotonicIds(clock))
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_each_of_the_jobs_of_eight_processes_is_done_by_exactly_one(tmp_path: Path) -> None:
     running = [start(tmp_path / "queue.db", f"p{number}", "work", 20) for number in range(8)]
     done = Counter(line for process in running for line in told(process))

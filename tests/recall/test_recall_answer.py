@@ -109,6 +109,7 @@ class Unreadable:
         pass
 
 
+@pytest.mark.req("FC-STALE")
 async def test_a_source_that_fails_takes_no_other_down_and_is_not_an_empty_answer_alone(tmp_path: Path) -> None:
     gone = Source(label="team", index=Unreadable())
     project = await source(tmp_path, "project", *PROJECT)

@@ -31,6 +31,7 @@ def _supersede() -> tuple[Path, str, str]:
     return curated, old.id, new.id
 
 
+@pytest.mark.req("FC-WHY")
 def test_an_answer_shows_what_holds_now_and_then_what_it_superseded_with_its_place() -> None:
     curated, old, new = _supersede()
     answer = ricordo("ask", QUESTION, "--json").document
@@ -60,6 +61,7 @@ def test_an_answer_that_replaced_nothing_says_so() -> None:
     assert "superseded" not in ricordo("ask", QUESTION).out
 
 
+@pytest.mark.req("FC-WHY")
 def test_why_shows_what_each_signal_gave_and_what_was_left_out() -> None:
     for text in ("The orders service uses MySQL.", "Orders arrive at noon.", "The orders desk is closed on Sundays."):
         ricordo("remember", text)
@@ -77,6 +79,7 @@ def test_why_shows_what_each_signal_gave_and_what_was_left_out() -> None:
     assert any("below the limit" in line for line in lines)
 
 
+@pytest.mark.req("FC-WHY")
 def test_memory_search_says_why_too_and_shows_the_part_that_holds_the_words() -> None:
     ricordo(
         "remember", f"{'Nothing here is of any use. ' * 12}The pager number of the depot is 4411. {'And so on. ' * 30}"

@@ -338,7 +338,7 @@ async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_
     assert "goal" in (await answer(sources, "When should the first real order go through?", now=NOW)).text
 
 
-@pytest.mark.req("HE-C7", "HE-A4", "HE-T5", "HE-C7-keep")
+@pytest.mark.req("HE-C7", "HE-A4", "HE-T5", "HE-C7-keep", "CC-HALFLIFE")
 @pytest.mark.parametrize("swapped", [False, True])
 async def test_of_two_memories_as_near_to_the_question_the_one_of_two_weeks_goes_before_the_one_of_two_years(
     tmp_path: Path, swapped: bool
@@ -354,7 +354,7 @@ async def test_of_two_memories_as_near_to_the_question_the_one_of_two_weeks_goes
     assert hits[0].signals["bm25"] == hits[1].signals["bm25"]
 
 
-@pytest.mark.req("HE-C7-keep")
+@pytest.mark.req("HE-C7-keep", "CC-HALFLIFE")
 @pytest.mark.parametrize("years", [3, 30, 1_000])
 async def test_however_old_a_memory_is_it_is_listed_and_found_and_age_only_lowers_its_score(
     tmp_path: Path, years: int

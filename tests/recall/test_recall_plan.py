@@ -189,14 +189,14 @@ def test_of_many_the_same_are_folded_as_when_every_pair_is_compared(
     assert ranking(few=1) == ranking(few=len(found))
 
 
-@pytest.mark.req("HE-C7")
+@pytest.mark.req("HE-C7", "CC-HALFLIFE")
 def test_a_pinned_memory_does_not_age() -> None:
     hits = ranked(memory("Aged.", 0.5, days=4000), memory("Pinned.", 0.5, days=4000, pinned=True, number=1))
     assert contents(hits) == ["Pinned.", "Aged."]
     assert hits[0].signals["recency"] == 1.0
 
 
-@pytest.mark.req("HE-C7")
+@pytest.mark.req("HE-C7", "CC-AGE", "CC-HALFLIFE")
 @pytest.mark.parametrize(("kind", "days"), [("preference", 365), ("lesson", 180), ("fact", 120), ("goal", 45)])
 def test_a_memory_counts_half_after_the_half_life_of_its_kind(kind: str, days: int) -> None:
     assert ranked(memory("Something.", 0.5, kind=kind, days=days))[0].signals["recency"] == pytest.approx(0.5)
@@ -237,6 +237,7 @@ def test_good_company_in_a_session_lifts_a_passage() -> None:
     assert contents(ranked(alone, *company, question=asked))[-1] == "Lonely."
 
 
+@pytest.mark.req("FC-WHY")
 def test_a_passage_is_shown_as_an_entry_that_says_where_it_comes_from() -> None:
     hit = ranked(message("We deploy on Monday.", 0.5, speaker="assistant", line=7))[0]
     assert (hit.entry.kind, hit.entry.by, hit.entry.source.session, hit.entry.source.messages) == (

@@ -15,7 +15,7 @@ from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Source
 from ricordo.recall.recall import explain, search
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-RECALLFAST")]
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SAID = ("The deploy of the shop failed.", "We deploy the shop from main.", "The deploy button is green.")
@@ -54,6 +54,7 @@ def fails(text: str) -> float:
     raise RuntimeError(text)
 
 
+@pytest.mark.req("FC-WHY")
 async def test_a_reranker_in_time_moves_what_it_prefers_to_the_top_and_its_share_is_told(tmp_path: Path) -> None:
     found = await sources(tmp_path)
     plain = await search(found, QUESTION, now=NOW)

@@ -122,7 +122,7 @@ def test_a_question_of_few_words_is_answered_from_many_sessions_and_a_narrow_one
     assert [hit.score for hit in broad] == sorted((hit.score for hit in broad), reverse=True)
 
 
-@pytest.mark.req("HE-C7")
+@pytest.mark.req("HE-C7", "CC-AGE", "CC-HALFLIFE")
 def test_a_pinned_and_a_confirmed_memory_count_as_new_and_kinds_age_by_their_half_life() -> None:
     hits = ranked(
         kept("Alder deploys.", 0.4, days=900), kept("Birch deploys.", 0.4, number=1, days=900, pinned=True),
@@ -133,7 +133,7 @@ def test_a_pinned_and_a_confirmed_memory_count_as_new_and_kinds_age_by_their_hal
     assert [text.split()[0] for text in contents(hits)] == ["Birch", "Cedar", "Elder", "Dogwood", "Alder"]
 
 
-@pytest.mark.req("HE-C7-keep")
+@pytest.mark.req("HE-C7-keep", "CC-HALFLIFE")
 @given(st.integers(1, 700_000))
 def test_a_memory_of_any_age_is_found_and_only_scores_less_for_its_age(days: int) -> None:
     old, new = (ranked(kept("We deploy from main.", 0.4, days=age))[0] for age in (days, 0))
@@ -193,6 +193,7 @@ def test_far_fewer_are_measured_than_were_found(monkeypatch: pytest.MonkeyPatch)
     assert len(set(looked_at)) <= 60
 
 
+@pytest.mark.req("FC-WHY")
 @given(_ROWS, st.sampled_from([SPECIFIC, BROAD, ""]), st.integers(1, 6), st.none() | st.integers(1, 40))
 @settings(max_examples=40)
 def test_shares_sum_to_the_score_and_whatever_is_rejected_is_no_hit(

@@ -20,7 +20,7 @@ from ricordo.workspace.entry import Source
 if TYPE_CHECKING:
     from ricordo.events import Event
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 
 SHOP = Scope(user="me", project="shop")
 _chance = random.Random(23)

@@ -8,7 +8,7 @@ import pytest
 
 from ricordo import Memory, Scope
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-RECALLFAST")]
 
 ME = Scope(user="me", project="p")
 SAID = (

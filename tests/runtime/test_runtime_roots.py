@@ -206,6 +206,7 @@ def test_settings_come_from_the_environment_that_is_given() -> None:
     assert empty.user
 
 
+@pytest.mark.req("DF-C52")
 def test_users_and_roots_never_share_a_folder() -> None:
     names = ["me", "Me", "ME", "me ", "a/b", "a%2Fb", "..", ".", "ünï", "x" * 200, "x" * 199]
     folders = [str(user_root(Path("/data"), name)).casefold() for name in names]

@@ -324,6 +324,7 @@ def test_the_name_of_a_model_in_a_file_leads_nowhere(text: str, load: Load) -> N
     assert "RICORDO_BASE_URL" in refused(load, text)
 
 
+@pytest.mark.req("FC-SECRET")
 @pytest.mark.parametrize(
     "text",
     [
@@ -341,6 +342,7 @@ def test_a_secret_in_the_file_is_refused_with_a_hint_and_not_repeated(text: str,
     assert "sk-proj" not in message
 
 
+@pytest.mark.req("FC-SECRET")
 def test_a_secret_that_stands_where_a_number_belongs_is_not_repeated(load: Load) -> None:
     message = refused(load, "", RICORDO_MAX_ITERS="sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD")
     assert "sk-proj" not in message

@@ -232,6 +232,7 @@ async def test_a_place_that_can_not_be_looked_at_is_an_error_of_storage(tmp_path
             pass
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_nothing_is_opened_without_a_scope_or_for_one_that_holds_a_secret() -> None:
     with pytest.raises(ScopeRequired):
         async with open_store("none:", scope=None):

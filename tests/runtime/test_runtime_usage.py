@@ -15,6 +15,8 @@ from ricordo.messages import Message, Text
 from ricordo.runtime.usage import ContextReport, context_report
 from ricordo.tokens import estimate_message, estimate_request
 
+pytestmark = pytest.mark.req("CC-MANUAL")
+
 SAID = (Message(role="user", parts=(Text(text="Where do we deploy from?"),)),)
 
 

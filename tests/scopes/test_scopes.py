@@ -10,7 +10,7 @@ from ricordo.errors import InvalidScope
 from ricordo.files.paths import safe_path
 from ricordo.scopes import Scope, name_digest, owner_part, path_part
 
-pytestmark = pytest.mark.req("HE-C5-required", "HE-C5-user")
+pytestmark = pytest.mark.req("HE-C5-required", "HE-C5-user", "DF-C52")
 
 NAMES = st.text(min_size=1, max_size=200).filter(lambda name: name.isprintable() and bool(name.strip()))
 

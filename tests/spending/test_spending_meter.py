@@ -22,7 +22,7 @@ from ricordo.spending import Meter, SpendingConfig, Spent
 from ricordo.spending.journal import SpendingJournal
 from ricordo.tokens import estimate_message, estimate_request
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-CAP")]
 
 ASK = [say("What was said?")]
 FREE = SpendingConfig(daily_tokens=None, daily_cost=None)

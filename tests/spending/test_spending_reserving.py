@@ -28,7 +28,7 @@ from ricordo.spending.plan import LEAST_REPLY, allowed_reply
 from ricordo.testing import Say, ScriptedModel
 from warm_processes import WarmProcess
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-CAP")]
 
 ASK = [say("What was said?")]
 ENDLESS = "word " * 3_000

@@ -38,6 +38,7 @@ async def test_rubbish_is_told_once_and_stays(scheme: str, tmp_path: Path, caplo
     assert RUBBISH in file.read_bytes()
 
 
+@pytest.mark.req("FC-DOCTOR")
 async def test_a_root_tells_damage_in_the_log_and_doctor_names_the_places(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

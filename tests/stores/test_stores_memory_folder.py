@@ -173,6 +173,7 @@ async def test_what_another_tool_writes_meanwhile_is_found_and_listed(folder: Pa
         assert (hit.path, hit.entry.kind) == ("reference_walnut.md", "reference")
 
 
+@pytest.mark.req("CC-INDEXCAP")
 async def test_the_preamble_is_the_index_within_two_hundred_lines_and_its_budget(folder: Path) -> None:
     lines = [f"- [Topic {number}](topic_{number}.md): about number {number}" for number in range(400)]
     (folder / "MEMORY.md").write_text("\n".join(lines))

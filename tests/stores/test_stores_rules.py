@@ -22,7 +22,7 @@ from ricordo.stores.rules import MemoryRules
 from ricordo.workspace.entry import Entry
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-ENFORCE")]
 
 SHOP = Scope(user="me", project="shop")
 PUSH = "deny shell(git push --force*)"

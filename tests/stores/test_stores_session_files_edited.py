@@ -97,7 +97,7 @@ async def test_a_deleted_file_is_found_no_more(tmp_path: Path, running: bool) ->
     assert json.loads((tmp_path / "index.json").read_text())["sessions"] == []
 
 
-@pytest.mark.req("GO-D7", "GO-D8", "GO-I8", "GO-G13", "GO-G18")
+@pytest.mark.req("GO-D7", "GO-D8", "GO-I8", "GO-G13", "GO-G18", "FC-STALE")
 @pytest.mark.parametrize(
     "broken",
     [b"", b"{", b"\xff\xfe", b"[]", b'{"sessions": 3}', b'{"sessions": [7]}', b'{"name": "shop"}', None, "sound"],

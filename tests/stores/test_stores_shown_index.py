@@ -15,7 +15,7 @@ from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import prompt_lines, render_entry
 from ricordo.workspace.index_bounds import IndexBounds
 
-pytestmark = pytest.mark.req("HE-C1-index")
+pytestmark = pytest.mark.req("HE-C1-index", "CC-INDEXCAP")
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 BOUNDS = IndexBounds()

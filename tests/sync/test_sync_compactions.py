@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from agents_at_work import SCOPE, said, settings
 from ricordo import CompactionConfig
 from ricordo.messages import is_pinned
@@ -9,6 +11,7 @@ from ricordo.sync import HarnessAgent
 from ricordo.testing import Say, ScriptedModel
 
 
+@pytest.mark.req("CC-PIN", "CC-UNDO")
 def test_plain_code_opens_undoes_and_pins(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")

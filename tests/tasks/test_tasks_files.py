@@ -66,6 +66,7 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
     assert SECRET[:20].encode() not in (tmp_path / PATH).read_bytes()
 
 
+@pytest.mark.req("FC-SECRET")
 @pytest.mark.parametrize(("name", "most"), [("title", 80), ("error", 2_000), ("result", 100_000)])
 @settings(max_examples=20)
 @given(st.integers(-60, 60), st.sampled_from(["", " ", "\n", "é"]))

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from message_strategies import any_text
 from ricordo.tokens import Estimator, VocabularyCounter, cut_text, estimate_text, load_counter, safe_boundary
 
+pytestmark = pytest.mark.req("DF-C68")
+
 
 class _Broken(ModuleType):
     """A tokenizer that is installed and does not load."""

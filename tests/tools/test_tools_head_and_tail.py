@@ -44,6 +44,7 @@ def test_what_is_kept_are_whole_lines_or_all_of_it(data: bytes, most: int, cuts:
     assert len(head.encode()) + len(tail.encode()) <= 4 * most
 
 
+@pytest.mark.req("FC-SECRET")
 @pytest.mark.parametrize("secret", [SECRET, KEY], ids=["token", "key of several lines"])
 @given(at=st.integers(0, 260), before=st.sampled_from(["", " ", "\n", "KEY="]), size=st.sampled_from([400, 700, 1_000]))
 def test_no_piece_of_a_secret_at_a_cut_is_kept(secret: str, at: int, before: str, size: int) -> None:

@@ -95,7 +95,7 @@ async def test_what_can_not_be_an_entry_is_refused_in_words(tmp_path: Path) -> N
         assert await _entries(workspace) == []
 
 
-@pytest.mark.req("GO-G20")
+@pytest.mark.req("GO-G20", "FC-SECRET")
 async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "Zq7" * 31 + "AA"
     async with _opened(tmp_path / "root") as workspace:
@@ -106,7 +106,7 @@ async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
         assert key not in found
 
 
-@pytest.mark.req("GO-G21")
+@pytest.mark.req("GO-G21", "CC-AGE")
 async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path: Path) -> None:
     async with _opened(tmp_path / "root") as workspace:
         _, recall, _, memory_get = memory_tools(workspace.store, workspace.place.files)
@@ -142,7 +142,7 @@ def _hit(content: str, **given: object) -> Hit:
     return Hit(entry=entry, score=0.5, why="", path="workspace/MEMORY.md", line_number=4, end_line=4, source="project")
 
 
-@pytest.mark.req("AS-BUG-24")
+@pytest.mark.req("AS-BUG-24", "DF-C38")
 @given(
     st.lists(
         st.lists(
@@ -176,7 +176,7 @@ def test_no_memory_can_leave_its_fence(contents: list[str]) -> None:
     assert told.endswith("</memory>")
 
 
-@pytest.mark.req("GO-G21")
+@pytest.mark.req("GO-G21", "CC-RECALLFAST")
 @given(
     st.lists(st.integers(1, 900), min_size=1, max_size=8),
     st.integers(0, 1_200),

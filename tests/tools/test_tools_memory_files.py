@@ -24,7 +24,7 @@ from ricordo.tools.memory_files import MOST_BYTES, MOST_FILES, memory_files_tool
 from ricordo.tools.memory_search import memory_search_tool
 from ricordo.workspace.changes import ChangeSets
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-MEMTOOL")]
 KEY = "sk-ant-api03-" + "Zq7" * 31 + "AA"
 NOTES = "/memories/notes.md"
 HEADER = "Here're the files and directories up to 2 levels deep in {}, excluding hidden items and node_modules:"
@@ -443,7 +443,7 @@ async def test_changes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     assert sorted((await _bytes(files)).decode().splitlines()[:-1]) == [f"line {at}" for at in range(6)]
 
 
-@pytest.mark.req("CC-MEMTOOL")
+@pytest.mark.req("CC-MEMTOOL", "FC-UNDO")
 async def test_each_command_is_one_change_that_can_be_undone_and_notes_are_found(tmp_path: Path) -> None:
     root = tmp_path / "root"
     scope = Scope(user="me", project="shop")

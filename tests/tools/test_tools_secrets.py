@@ -9,7 +9,7 @@ from ricordo.errors import InvalidEntry, RicordoError
 from ricordo.guard import Redactor
 from ricordo.tools.shell import without_secrets
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 
 BODY = [f"{number:02d}{'QUJDabcd' * 7}xyzzyx" for number in range(20)]
 KEY = ["-----BEGIN PRIVATE " + "KEY-----", *BODY, "-----END PRIVATE " + "KEY-----"]

@@ -68,6 +68,7 @@ async def test_the_output_the_exit_code_and_the_folder_are_the_commands_own(desk
     assert told == f"{REAL(desks.folder)}\noops\n[exit code 3]"
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_a_command_does_not_see_the_secrets_of_the_process(
     desks: Desks, yes: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.workspace.changes import ChangeSets, Edit
 from watched_files import WatchedFiles
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]
 
 
 def change_sets(files: FileStore) -> ChangeSets:

@@ -7,6 +7,8 @@ from ricordo.workspace.damage import damage_in
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 
+pytestmark = pytest.mark.req("DF-B14")
+
 
 def found(data: bytes) -> tuple[str, ...]:
     return damage_in(data, parse_entries(data, "memory.md"))

@@ -16,7 +16,7 @@ SECRET = "AKIA" + "Q7ZP4MX2WT6RB3KD"
 REDACTOR = Redactor(bytes(32))
 
 
-@pytest.mark.req("AS-FS-02")
+@pytest.mark.req("AS-FS-02", "FC-SECRET")
 async def test_creating_and_editing_are_change_sets_without_secrets() -> None:
     files = InMemoryFiles()
     clock = SystemClock()

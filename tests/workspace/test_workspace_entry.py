@@ -91,6 +91,7 @@ def test_what_passes_the_check_is_one_bullet_that_is_read_back_as_it_was(entry: 
     assert len(parse_entries(f"- before\n{bullet}- after\n", "x.md")) == 3
 
 
+@pytest.mark.req("FC-SECRET")
 def test_a_secret_where_no_mark_can_stand_is_refused() -> None:
     redactor = Redactor(bytes(32))
     for entry in (Entry(content="x", id=SECRET), Entry(content="x", extra=((SECRET, "y"),))):

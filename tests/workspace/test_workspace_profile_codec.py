@@ -34,6 +34,7 @@ def _fact(**fields: object) -> dict[str, object]:
     return {"id": "fact_00000001", "content": "Likes tea", **fields}
 
 
+@pytest.mark.req("DF-B5")
 @given(profiles())
 def test_any_profile_is_read_as_it_was_written(profile: Profile) -> None:
     read = parse_profile(render_profile(profile))
@@ -81,6 +82,7 @@ def test_a_fact_without_its_fields_gets_the_ones_it_needs() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.req("DF-FACT")
 def test_a_fact_that_a_person_wrote_without_an_id_keeps_the_one_it_is_given() -> None:
     document = {"facts": [{"content": "Likes tea"}, {"content": "Likes tea"}]}
     first = _read(document)
@@ -89,6 +91,7 @@ def test_a_fact_that_a_person_wrote_without_an_id_keeps_the_one_it_is_given() ->
     assert parse_profile(render_profile(first)).profile == first
 
 
+@pytest.mark.req("DF-FACT")
 def test_a_fact_that_was_copied_with_its_id_is_read_beside_the_first() -> None:
     read = parse_profile(json.dumps({"facts": [_fact(), _fact(content="Likes coffee")]}).encode())
     assert [fact.content for fact in read.profile.facts] == ["Likes tea", "Likes coffee"]
@@ -97,6 +100,7 @@ def test_a_fact_that_was_copied_with_its_id_is_read_beside_the_first() -> None:
     assert [(each.where, each.is_used) for each in read.broken] == [("facts[1]", True)]
 
 
+@pytest.mark.req("DF-B5")
 def test_unknown_fields_go_back_where_they_came_from() -> None:
     document = {
         "version": "1.0", "lastUpdated": "2026-01-01T00:00:00Z", "theme": {"dark": True},
@@ -114,6 +118,7 @@ def test_unknown_fields_go_back_where_they_came_from() -> None:
     assert written["facts"] == document["facts"]
 
 
+@pytest.mark.req("DF-B14")
 @pytest.mark.parametrize("bad", [None, 3, "a text", [], True])
 def test_a_record_that_is_no_object_is_told_alone(bad: object) -> None:
     read = parse_profile(json.dumps({"facts": [_fact(), bad, _fact(id="fact_00000002")]}).encode())
@@ -122,6 +127,7 @@ def test_a_record_that_is_no_object_is_told_alone(bad: object) -> None:
     assert (broken.where, broken.record, broken.is_used) == ("facts[1]", bad, False)
 
 
+@pytest.mark.req("DF-B14")
 @pytest.mark.parametrize("content", [3, ["Likes tea"], {"text": "Likes tea"}, True])
 def test_a_fact_whose_content_is_no_text_is_told_and_not_read(content: object) -> None:
     read = parse_profile(json.dumps({"facts": [_fact(content=content)]}).encode())
@@ -131,6 +137,7 @@ def test_a_fact_whose_content_is_no_text_is_told_and_not_read(content: object) -
     assert "content" in broken.why
 
 
+@pytest.mark.req("DF-B14")
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -152,6 +159,7 @@ def test_a_field_of_a_wrong_type_takes_its_default_and_its_record_is_told(field:
     assert parse_profile(render_profile(read.profile)).broken == ()
 
 
+@pytest.mark.req("DF-B14")
 def test_numbers_that_json_has_no_form_for_are_read_as_wrong_fields() -> None:
     for number in ("NaN", "Infinity", "-Infinity", "1e999"):
         data = b'{"facts": [{"id": "fact_1", "content": "Likes tea", "confidence": %s}]}' % number.encode()
@@ -160,11 +168,13 @@ def test_numbers_that_json_has_no_form_for_are_read_as_wrong_fields() -> None:
         assert len(read.broken) == 1
 
 
+@pytest.mark.req("DF-B5")
 def test_numbers_as_text_and_whole_days_are_taken() -> None:
     (fact,) = _read({"facts": [_fact(confidence="0.9", expected_valid_days=30.5)]}).facts
     assert (fact.confidence, fact.valid_days) == (0.9, 30)
 
 
+@pytest.mark.req("DF-B14", "DF-C56")
 def test_sections_of_a_wrong_type_are_told_alone() -> None:
     document = {
         "user": {"workContext": 3, "personalContext": {"summary": ["a"]}, "topOfMind": "Ships this week"},
@@ -179,6 +189,7 @@ def test_sections_of_a_wrong_type_are_told_alone() -> None:
     assert (read.profile.version, read.profile.revision) == ("1.0", 0)
 
 
+@pytest.mark.req("DF-B14")
 @pytest.mark.parametrize("data", [b"", b"  \n", b"{", b"[]", b"null", b'"text"', b"\xff\xfe{}", b"[" * 100_000])
 def test_what_is_no_document_is_an_error_and_no_empty_profile(data: bytes) -> None:
     with pytest.raises(DocumentInvalid, match=r"users/ann/profile\.json"):
@@ -196,6 +207,7 @@ def test_lone_surrogates_are_written_so_that_every_reader_can_read_them() -> Non
     assert parse_profile(data).profile == profile
 
 
+@pytest.mark.req("DF-B5")
 @pytest.mark.parametrize(
     ("source", "thread"),
     [
@@ -213,6 +225,7 @@ def test_a_source_with_fields_of_its_own_is_understood_and_kept(source: object, 
         assert fact.extra["sourceRecord"] == source
 
 
+@pytest.mark.req("DF-B4", "DF-FACTS")
 def test_a_category_that_was_filed_as_other_is_read_under_its_own_name() -> None:
     read = _read({"facts": [_fact(category="other", categoryExtension="knowledge"), _fact(id="f2", category="other")]})
     assert [fact.category for fact in read.facts] == ["knowledge", "other"]

@@ -12,6 +12,8 @@ from ricordo.workspace.profile import Fact, Profile, Summary
 from ricordo.workspace.profile_codec import parse_profile, render_profile
 from ricordo.workspace.profile_merge import merged_document, merged_profile, stamped
 
+pytestmark = pytest.mark.req("DF-C54")
+
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 TEA, COFFEE = Fact(id="f1", content="Likes tea"), Fact(id="f2", content="Likes coffee")
 BASE = Profile(revision=4, facts=(TEA, COFFEE))
@@ -60,6 +62,7 @@ def test_a_summary_that_both_changed_is_refused_and_one_that_both_wrote_alike_is
     assert merged_profile(BASE, ours, _summed(BASE, "workContext", "Ships")) == ours
 
 
+@pytest.mark.req("DF-C31", "DF-C54")
 def test_a_fact_that_both_add_in_the_same_words_is_added_once() -> None:
     ours = _with(BASE, Fact(id="mine", content="Plays  CHESS"))
     theirs = _with(BASE, Fact(id="other", content="plays chess"))
@@ -76,6 +79,7 @@ def test_a_removal_meets_a_removal() -> None:
     assert merged_profile(BASE, removed, removed) == removed
 
 
+@pytest.mark.req("DF-C56")
 def test_the_save_stamps_what_changed_and_nothing_else() -> None:
     ours = _summed(_with(BASE, replace(TEA, confidence=0.9), Fact(id="f3", content="Rides")), "workContext", "Ships")
     saved = stamped(ours, BASE, NOW)

@@ -12,6 +12,8 @@ from ricordo.messages import Media, Message, Part, Text, Thinking, ToolCall, Too
 from ricordo.messages.codec import encode
 from ricordo.workspace.redaction import redacted_message
 
+pytestmark = pytest.mark.req("FC-SECRET")
+
 SECRET = "AKIA" + "Q7ZP4MX2WT6RB3KD"
 PASSWORD = "hunter2" + "XyZ99"
 KEY = Redactor(bytes(32))

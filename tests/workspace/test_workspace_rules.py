@@ -8,6 +8,8 @@ from ricordo.errors import InvalidEntry
 from ricordo.workspace.entry import Author, Entry, remembered_rule
 from ricordo.workspace.entry_codec import parse_entry, render_entry
 
+pytestmark = pytest.mark.req("CC-ENFORCE")
+
 RULE = Entry(content="Never force-push.", rule="deny shell(git push --force*)")
 
 
