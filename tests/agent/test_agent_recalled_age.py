@@ -53,6 +53,8 @@ async def test_an_age_counts_from_the_last_confirmation_and_copied_files_make_no
         await memory.remember(OTHER)
     clock.turn(hours=20)
     assert age_of((await shown(root, clock))[1], HARVEST) is None, "younger than a day"
+    clock.turn(hours=5)
+    assert [age_of(block, HARVEST) for block in (await shown(root, clock))[1:]] == ["1 day"] * 2
     clock.turn(days=60)
     before = await shown(root, clock)
     assert [age_of(block, HARVEST) for block in before] == ["2 months"] * 3

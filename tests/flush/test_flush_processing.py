@@ -136,11 +136,16 @@ ANSWER: Mapping[str, JsonValue] = {
 
 
 @pytest.mark.req("DF-C6")
-def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays() -> None:
-    hidden = user("Today is Friday.", hide_from_ui=True)
-    shown = user("Today we ship.", hide_from_ui=False)
-    answer = user("Staging, please.", hide_from_ui=True, human_input_response=dict(ANSWER))
-    found = processed([hidden, shown, answer, REPLIED, assistant("Hidden too.", hide_from_ui=True)])
+@pytest.mark.parametrize("flag", ["hide_from_ui", "is_visually_hidden_from_conversation", "isMeta"])
+@pytest.mark.parametrize("is_nested", [False, True], ids=["at the top", "as a framework keeps it"])
+def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays(flag: str, is_nested: bool) -> None:
+    def meta(**fields: JsonValue) -> dict[str, JsonValue]:
+        return {"additional_kwargs": fields} if is_nested else fields
+
+    hidden = user("Today is Friday.", **meta(**{flag: True}))
+    shown = user("Today we ship.", **meta(**{flag: False}))
+    answer = user("Staging, please.", **meta(**{flag: True}, human_input_response=dict(ANSWER)))
+    found = processed([hidden, shown, answer, REPLIED, assistant("Hidden too.", **meta(**{flag: True}))])
     assert said(found) == ["Today we ship.", "Staging, please.", "Under testdata/golden."]
     assert found.dropped == {"hidden": 2}
 

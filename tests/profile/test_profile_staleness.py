@@ -83,7 +83,7 @@ def test_unprotected_facts_beyond_their_lifetime_are_reviewed() -> None:
 
 def _at_most_ten_go_the_least_sure_first() -> None:
     facts = tuple(aged(at, confidence=0.5 + at / 100) for at in range(14))
-    done = update(tuple(reversed(facts)), tuple(fact.id for fact in facts))
+    done = update(tuple(reversed(facts)), tuple(fact.id for fact in reversed(facts)))
     assert set(done.removed) == {fact.id for fact in facts[:10]}
     assert {fact.id for fact in done.profile.facts} == {fact.id for fact in facts[10:]}
     assert [each.reason for each in done.rejections] == ["too many"] * 4

@@ -76,6 +76,7 @@ def test_a_new_fact_is_normalised_and_appended() -> None:
     assert (fact.created_at, fact.source.thread) == (written(NOW), "unknown")
     assert done.added == (fact.id,)
     assert NewFact(content="x").category == "context"
+    assert update(Profile(), new("Plays chess", category=" ")).profile.facts[0].category == "context"
     assert Fact(id="x").content == ""
     for thread, kept in (("s-7", "s-7"), (" ", "unknown")):
         assert update(Profile(), new("Plays chess", thread=thread)).profile.facts[0].source.thread == kept
