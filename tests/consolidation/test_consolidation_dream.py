@@ -5,6 +5,7 @@ import os
 import socket
 from contextvars import copy_context
 from datetime import UTC, date, datetime, timedelta
+from inspect import signature
 
 import anyio
 import anyio.lowlevel
@@ -347,6 +348,7 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
 @pytest.mark.req("HE-C3-idle", "CC-GATES")
 async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
     root = Root()
+    assert signature(lease).parameters["heartbeat"].default * 2 < timedelta(hours=1).total_seconds()
     async with lease(root.files, root.clock, heartbeat=0.01) as is_ours:
         assert is_ours
         first = (await root.files.read(LEASE)).data

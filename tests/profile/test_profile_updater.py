@@ -97,6 +97,18 @@ def test_a_conversation_has_one_line_for_each_message() -> None:
     assert format_conversation([]) == ""
 
 
+@pytest.mark.req("DF-FMT")
+async def test_how_a_message_is_cut_is_a_setting() -> None:
+    clock, model = HandClock(), Scripted(answer(), answer(), answer())
+    for config in (ProfileConfig(truncation="head"), ProfileConfig(), ProfileConfig(max_message_characters=1_100)):
+        updater = ProfileUpdater(InMemoryProfileStore(clock), model, clock=clock, config=config)
+        await updater.update(talk("a" * 600 + "b" * 600))
+    head, both, longer = (asked.partition("User: a")[2].partition("\n")[0] for asked in model.asked)
+    assert head == "a" * 599 + "b" * 400 + "..."
+    assert both == "a" * 499 + "..." + "b" * 500
+    assert longer == "a" * 549 + "..." + "b" * 550
+
+
 @pytest.mark.req("DF-UPD", "DF-FMT")
 async def test_an_update_formats_asks_applies_and_saves_in_that_order() -> None:
     told: list[str] = []
@@ -236,6 +248,8 @@ async def test_the_request_shows_what_is_manual_and_what_was_wrong_and_the_best_
     assert '"The best of all", "category": "context", "sourceError": "the worst"}' in asked
     assert '"By hand", "category": "context", "manual": true}' in asked
     assert 5 < asked.count('"Weak ') < 90
+    section = await ProfileUpdater(store, model, clock=clock).section()
+    assert estimate_text(section.reference) <= 4_000, "of a request that asks for more it takes a third"
 
 
 @pytest.mark.req("DF-B10", "DF-UPD")
