@@ -139,13 +139,13 @@ ANSWER: Mapping[str, JsonValue] = {
 @pytest.mark.parametrize("flag", ["hide_from_ui", "is_visually_hidden_from_conversation", "isMeta"])
 @pytest.mark.parametrize("is_nested", [False, True], ids=["at the top", "as a framework keeps it"])
 def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays(flag: str, is_nested: bool) -> None:
-    def meta(**fields: JsonValue) -> dict[str, JsonValue]:
-        return {"additional_kwargs": fields} if is_nested else fields
+    def hosted(message: Message, **fields: JsonValue) -> Message:
+        return replace(message, metadata={"additional_kwargs": fields} if is_nested else fields)
 
-    hidden = user("Today is Friday.", **meta(**{flag: True}))
-    shown = user("Today we ship.", **meta(**{flag: False}))
-    answer = user("Staging, please.", **meta(**{flag: True}, human_input_response=dict(ANSWER)))
-    found = processed([hidden, shown, answer, REPLIED, assistant("Hidden too.", **meta(**{flag: True}))])
+    hidden = hosted(user("Today is Friday."), **{flag: True})
+    shown = hosted(user("Today we ship."), **{flag: False})
+    answer = hosted(user("Staging, please."), **{flag: True}, human_input_response=dict(ANSWER))
+    found = processed([hidden, shown, answer, REPLIED, hosted(assistant("Hidden too."), **{flag: True})])
     assert said(found) == ["Today we ship.", "Staging, please.", "Under testdata/golden."]
     assert found.dropped == {"hidden": 2}
 

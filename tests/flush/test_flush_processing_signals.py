@@ -32,6 +32,7 @@ def test_signals_come_from_people_in_the_last_six_filtered_messages_with_list_co
     assert processed([*old, *recent, user("Go on."), assistant()]).signals == frozenset()
     assert processed([*old, *chatter, *recent]).signals == {"correction"}
     assert processed([*old, *recent, user("Go on.")]).signals == frozenset(), "it is the seventh"
+    assert processed([user("Hm."), assistant(), *old, *recent, user("Go on.")]).signals == frozenset()
     picture = Media(media_type="image/png", uri="a.png")
     parts = (Text(text="See the picture."), picture, Text(text="I prefer tables. Let's go with the second layout."))
     assert processed([*recent, Message(role="user", parts=parts)]).signals == {"preference", "decision"}

@@ -69,6 +69,7 @@ async def test_facts_are_found_by_category_and_words_and_changed_by_id(managed: 
     assert (await managed.facts(category="knowledge")).facts == (ship,)
     assert {fact.id for fact in (await managed.facts(query="tea")).facts} == {tea.id, bike.id}
     assert (await managed.facts(query="ship", category="preference")).facts == ()
+    assert (await managed.facts(query="een TE")).facts == (tea,), "no word, but written so"
     assert (await managed.facts()).facts == (tea, ship, bike)
     changed = await managed.update_fact(ship.id, content="Builds boats in Genoa")
     assert (changed.id, changed.category, changed.confidence) == (ship.id, "knowledge", 1.0)

@@ -150,6 +150,8 @@ def test_the_block_is_within_any_budget(profile: Profile, most: int, query: str 
 def test_without_room_there_is_no_block() -> None:
     assert rendered(FULL, budget=Tokens(0)).text == ""
     assert {each.id for each in rendered(FULL, budget=Tokens(10)).skipped} >= {"f1", "f2", "f3", "workContext"}
+    crowd = _profile(*(_fact(f"c{at}", f"Fact {at} " + "word " * 50) for at in range(100)))
+    assert 1_500 < estimate_text(rendered(crowd, budget=Tokens(8_000)).text) <= 2_000, "more room allows no more"
 
 
 def test_a_summary_that_only_says_what_facts_say_is_not_shown_beside_them() -> None:

@@ -266,6 +266,15 @@ async def test_secrets_do_not_reach_the_file() -> None:
     assert saved.profile == await store.load()
     (change,) = await _changes(files).records()
     assert SECRET not in change.why
+    # what a person wrote into the file is copied nowhere as it is
+    document = await _document(files)
+    stored = await files.read(PATH)
+    document["facts"].append({"id": "f9", "content": [SECRET]})
+    await files.replace(PATH, json.dumps(document).encode(), expected=stored.version)
+    loaded = await store.load()
+    await store.save(replace(loaded, facts=(*loaded.facts, COFFEE)), base=loaded, by="test")
+    assert SECRET.encode() not in (await files.read("workspace/profile.broken-1.json")).data
+    assert SECRET.encode() not in (await files.read(await store.back_up(f'{{"key": "{SECRET}"}}'.encode()))).data
 
 
 async def test_a_fact_that_a_person_removes_is_not_to_be_learned_again() -> None:
