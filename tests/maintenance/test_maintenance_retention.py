@@ -23,6 +23,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.maintenance.retain import leaving, retain
 from ricordo.maintenance.rules import RetentionConfig, doomed, parse_rule
+from ricordo.messages import Message, Text, encode
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry, Source
@@ -223,6 +224,20 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
     assert "zeppelin of old" not in held
     [record] = [each for each in await changes.records() if each.act == "prune"]
     assert (record.who, record.why) == ("retention", "transcripts: delete after 2 years")
+
+
+@pytest.mark.req("AS-BUG-31")
+@pytest.mark.anyio
+@pytest.mark.parametrize("others", [False, True])
+async def test_results_of_a_session_that_another_agent_goes_on_with_stay(others: bool) -> None:
+    files, wide = InMemoryFiles(), "workspace/large_tool_results/s/shell-0123456789abcdef.txt"
+    await files.create(wide, b"wide")
+    agents = {"main": NOW - timedelta(days=900), **({"helper": NOW - timedelta(days=1)} if others else {})}
+    for agent, time in agents.items():
+        said = Message(role="user", parts=(Text(text="Hello."),), id="m", time=time)
+        await files.create(transcript_path(agent, "s"), encode(said))
+    [gone] = (await leaving(files, [parse_rule("transcripts: delete after 2 years")], now=NOW)).sessions
+    assert gone.files == (transcript_path("main", "s"), *(() if others else (wide,)))
 
 
 @pytest.mark.req("HE-O-retention")
