@@ -315,13 +315,15 @@ async def seen(root: Path, **options: object) -> tuple[Effects, AbstractSet[str]
 async def test_each_combination_of_reductions_shows_exactly_the_effects_of_those_that_are_on(
     tmp_path: Path, compact: bool, evict: bool, truncate: bool
 ) -> None:
-    compaction = CompactionConfig(trigger_messages=14, trigger_tokens=0, keep_messages=4)
+    clipping = TruncateArgsConfig(trigger_messages=8, keep_messages=2) if truncate else None
+    within = clipping if compact and evict else None
+    compaction = CompactionConfig(trigger_messages=14, trigger_tokens=0, keep_messages=4, truncate_args=within)
     eviction = ToolResultEvictionConfig(max_result_chars=4_000, preview_chars=500)
     effects, changed = await seen(
         tmp_path / "root",
         compaction=compaction if compact else None,
         tool_result_eviction=eviction if evict else None,
-        truncate_args=TruncateArgsConfig(trigger_messages=8, keep_messages=2) if truncate else None,
+        truncate_args=clipping if within is None else None,
     )
     assert effects == Effects(compact=compact, evict=evict, truncate=truncate)
     assert changed == {name for name, on in (("compact", compact), ("evict", evict), ("truncate", truncate)) if on}

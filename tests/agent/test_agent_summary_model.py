@@ -1,13 +1,13 @@
 """Who is asked for a summary: the model that is configured for it, else the agent's own."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
 from ricordo.runtime import reductions
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from scripted_summaries import SUMMARY, both
@@ -35,9 +35,10 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
 ) -> None:
     own, other, dedicated = answering("own:large"), answering("small"), bool(named)
     reached: list[tuple[str, str | None]] = []
+    asking = ModelSettings(reply_tokens=900, temperature=0.5) if ":" in named else ModelSettings()
 
     def load(name: str, *, base_url: str | None, **told: object) -> ChatModel:
-        del told
+        assert told == asdict(asking)
         reached.append((name, base_url))
         return other
 
@@ -45,7 +46,9 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
     name = named.removesuffix(" at its own")
     own_address = "http://127.0.0.1:8" if named != name else None
     model = other if named == "a model" else name or None
-    config = CompactionConfig(trigger_messages=12, keep_messages=4, model=model, base_url=own_address)
+    config = CompactionConfig(
+        trigger_messages=12, keep_messages=4, model=model, base_url=own_address, model_settings=asking
+    )
     root = tmp_path / ".ricordo"
     given = replace(settings(root), base_url="http://127.0.0.1:9")
     async with HarnessAgent(own, workspace=root, scope=SCOPE, compaction=config, settings=given) as agent:

@@ -165,6 +165,9 @@ async def test_dynamic_fires_at_the_window_less_its_reserve_and_not_one_token_be
     assert below.report.status == "skipped"
     reached = await compact.reduce(Window(messages=messages, overhead=size - used, limit=200_000))
     assert reached.report.status == "done"
+    for reserved in (5_000, 50_000):
+        other = replace(CompactionConfig.dynamic(), reserved=reserved)
+        assert thresholds(other, 200_000).tokens == 200_000 - reserved
 
 
 @pytest.mark.req("AS-BUG-02", "AS-COMPACT-11", "AS-COMPACT-04", "AS-COMPACT-02")
