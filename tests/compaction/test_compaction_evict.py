@@ -19,7 +19,7 @@ from ricordo.errors import StorageFull
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, Text, ToolResult, decode, encode, with_ids
+from ricordo.messages import Media, Message, Text, ToolResult, Unknown, decode, encode, with_ids
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +57,11 @@ async def test_a_result_of_the_limit_stays_and_one_character_more_goes_to_a_file
     assert len(goes.messages[-1].tool_results[0].text) < 5_000
     assert goes.report.status == "done"
     assert goes.report.tokens_after < goes.report.tokens_before
+    # nor does a part of a kind that nobody knows stay
+    for raw, stay in ((WIDE[:-1], True), (WIDE, False)):
+        other = replace(at_limit[-1].tool_results[0], parts=(Unknown(kind="of:tomorrow", raw=raw),))
+        messages = (*at_limit[:-1], replace(at_limit[-1], parts=(other,)))
+        assert ((await evicted(messages)).messages == messages) == stay
 
 
 @pytest.mark.req("AS-EVICT-02", "AS-EVICT-08")

@@ -19,6 +19,7 @@ from ricordo.maintenance.expire import expire, expired
 from ricordo.maintenance.prune import Fate, fates, prune
 from ricordo.messages import Message, Text
 from ricordo.scopes import Scope
+from ricordo.stores.session_shelf import SessionShelf
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import archive_path, ledger_path, transcript_path
@@ -142,9 +143,18 @@ async def test_what_expired_comes_back_by_undo_and_none_keeps_for_ever(root: Roo
     assert await root.changes.content(change.files[1].before) == before
 
 
-@pytest.mark.req("AS-MAINT-04", "AS-BUG-18", "HE-T1")
+@pytest.mark.req("AS-MAINT-04", "AS-BUG-18", "HE-T1", "AS-BUG-31")
 async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_on_record(root: Root) -> None:
     old, young = await root.session(174), await root.session(20)
+    shelf = SessionShelf(root.files, "workspace/")
+    async with shelf.lock():
+        await shelf.write_index()
+
+    async def listed() -> list[bool]:
+        index = (await root.files.read("workspace/index.json")).data.decode()
+        return [path.removeprefix("workspace/") in index for path in (old, young)]
+
+    assert await listed() == [True, True]
     await root.files.create("workspace/agents/main/sessions/s174.log.jsonl", b"")
     assert await root.pruned() == {"announced": 1, "trashed": 0, "deleted": 0}
     root.clock.turn(days=6)
@@ -152,6 +162,7 @@ async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_o
     root.clock.turn(days=1)
     assert await root.pruned() == {"announced": 0, "trashed": 1, "deleted": 0}
     assert await root.files.info(old) is None
+    assert await listed() == [False, True]
     trashed = f"trash/2026-11-28/{old.removeprefix('workspace/')}"
     assert await root.paths("trash/2026-11-28") == [trashed]
     root.clock.turn(days=30)
