@@ -171,7 +171,8 @@ def test_what_is_old_is_stale_unless_it_was_used_confirmed_or_pinned() -> None:
         Entry(content="A."),
     ):
         assert not is_stale(fresh, None, NOW)
-    assert is_stale(Entry(content="A.", time=NOW, extra=(("until", "2026-11-20"),)), used, NOW)
+    for name in ("until", "expires", "valid-until", "valid_until"):
+        assert is_stale(Entry(content="A.", time=NOW, extra=((name, "2026-11-20"),)), used, NOW)
     assert not is_stale(Entry(content="A.", time=NOW, extra=(("until", "2026-11-22"),)), None, NOW)
     assert not is_stale(Entry(content="A.", time=NOW, extra=(("until", "next week"),)), None, NOW)
 

@@ -116,6 +116,7 @@ def test_old_artifacts_go_first_then_old_lines_of_the_summary(
         ('The "dark mode" is gone.', True),
         ('Ran `git commit -m "fix the port"`.', True),
         ("彼は「本番に直接デプロイ」と言った", False),
+        ("彼は『本番に直接デプロイ』と言った", False),
         ("彼は「メインからだけデプロイ」と言った", True),
         ("The «gate» 「短い」 stays", True),
     ],

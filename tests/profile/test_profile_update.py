@@ -142,6 +142,10 @@ def test_a_long_summary_is_cut_after_a_sentence() -> None:
     assert shortened(text, 60) == "One two three. One two three. One two three. One two three."
     assert shortened("word " * 30, 22) == "word word word word…"
     assert len(shortened("x" * 90, 20)) == 20
+    sizes = dict(zip((*USER_LEVEL, *HISTORY_LEVEL), (600, 600, 900, 2_000, 1_500, 1_000), strict=True))
+    edits = [SummaryEdit(name=name, summary=text * 30, labels=GOOD) for name in sizes]
+    long = applied(Profile(), ProfileUpdate(summaries=tuple(edits)), now=NOW, config=ProfileConfig()).profile
+    assert all(size - 20 <= len(long.summaries[name].summary) <= size for name, size in sizes.items())
     edit = SummaryEdit(name="topOfMind", summary=text, labels=GOOD)
     config = ProfileConfig(summary_characters={"topOfMind": 20})
     assert (
