@@ -184,13 +184,14 @@ async def test_a_section_that_a_run_empties_goes_and_a_persons_own_stays() -> No
     assert "## Notes\n" in text
 
 
-async def test_a_section_emptied_by_forgetting_goes_with_the_next_run_that_writes() -> None:
+async def test_a_section_emptied_by_forgetting_goes_at_once_and_stays_away() -> None:
     root = Root()
     gone = await root.save(WISH, "preference")
     await root.save(LIMIT)
     await root.run()
-    await forget(root.files, root.changes, gone.id, key=KEY, who="user")
     assert "## Preferences" in await root.text()
+    await forget(root.files, root.changes, gone.id, key=KEY, who="user")
+    assert "## Preferences" not in await root.text()
     await root.save(RULE)
     await root.run()
     assert "## Preferences" not in await root.text()
