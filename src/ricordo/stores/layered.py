@@ -48,7 +48,7 @@ from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, Prefaces, preamble
 from ricordo.stores.session_preamble import recent_sessions
 from ricordo.stores.tombstones import PlaceTombstones
 from ricordo.tokens import Tokens
-from ricordo.uncut import compute, uncut_in_thread
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import MEMORY
@@ -57,8 +57,6 @@ from ricordo.workspace.ledger import append_entries, read_memory
 __all__ = ["Layered", "LayeredDriver", "SeenPlaces"]
 
 _FEW = 32
-_AT_ONCE = 30
-"""So many hits take some milliseconds at most."""
 _LAST_SESSIONS = 5
 _SESSIONS_SHARE = 4
 """Which part of the preamble the last sessions take at most."""
@@ -168,7 +166,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         place = await self._seen.of(entry.scope or self._scope)
         day, told = self._clock.today(), [place.inward(entry)]
         block = await append_entries(place.files, day, told, place.redactor, through=place.index)
-        saved = place.outward(block.entries[0])
+        saved = await place.outward_async(block.entries[0])
         await self._sign(place, saved)
         if self._saved:
             await self._saved(place)
@@ -191,7 +189,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
             places = known
             hits = await self._hits(places, query, limit)
         by_label = {place.label: place for place in places}
-        return await compute(partial(hits_outward, hits, by_label), size=len(hits), at_once=_AT_ONCE)
+        return await hits_outward(hits, by_label)
 
     def _is_missed(self, places: Sequence[Place]) -> bool:
         """Tell whether there is a place to search that was not, or was empty before. It blocks on the disk."""
@@ -261,12 +259,12 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         standing = await self._standing(entry_id)
         place = standing[0][0]
         (entry,) = each_once([found for where, found in standing if where.label == place.label])
-        return place.outward(entry)
+        return await place.outward_async(entry)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Remove an entry from every document of every place, a change set for each place. Raises `EntryNotFound`."""
         standing = await self._standing(entry_id)
-        gone = standing[0][0].outward(standing[0][1].entry)
+        gone = await standing[0][0].outward_async(standing[0][1].entry)
         holding = {place.label: place for place, _ in standing}
         reason = self._place.redactor.clean(why)
         for place in await self.places():
@@ -292,7 +290,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
                 found = replace(found, entry=marked.entry)
         if act == "confirm":
             self.note_use("confirmed", [found.entry.id], how=act, source=place.label)
-        return place.outward(found.entry)
+        return await place.outward_async(found.entry)
 
     def note_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
         """Note what happens now to memories of the place with the label `source`, else where each of them stands."""

@@ -18,12 +18,14 @@ from ricordo.files import FileInfo, FileStore
 from ricordo.guard import Redactor
 from ricordo.recall.hits import Hit
 from ricordo.stores.held_file import HeldFile
-from ricordo.stores.place import Place
+from ricordo.stores.place import AT_ONCE, Place
 from ricordo.stores.preamble import MOST_SAVED
+from ricordo.uncut import compute
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import PINNED, Located, parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_date
 from ricordo.workspace.ledger import whole
+from ricordo.workspace.redaction import guarded_length
 
 __all__ = ["PlaceReading", "hits_outward", "newest", "outward"]
 
@@ -131,9 +133,13 @@ def newest(entry: Entry) -> tuple[float, str]:
     return (entry.time.timestamp() if entry.time else 0.0, entry.id)
 
 
-def hits_outward(hits: Iterable[Hit], by_label: Mapping[str, Place]) -> list[Hit]:
-    """Return hits with their entries as their places show them."""
-    return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
+async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, Place]) -> list[Hit]:
+    """Return hits with their entries as their places show them, computed in a thread where they are long together."""
+
+    def show_all() -> list[Hit]:
+        return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
+
+    return await compute(show_all, size=guarded_length(hit.entry for hit in hits), at_once=AT_ONCE)
 
 
 def outward(read: Iterable[tuple[Place, Iterable[Entry]]]) -> list[Entry]:

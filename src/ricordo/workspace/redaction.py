@@ -20,6 +20,7 @@ from ricordo.workspace.redacted_text import clean_lines, clean_uri
 
 __all__ = [
     "all_redacted_beside",
+    "guarded_length",
     "redacted_beside",
     "redacted_entry",
     "redacted_message",
@@ -119,11 +120,15 @@ def _marked(entry: Entry, redactor: Redactor) -> Entry:
     )
 
 
+def guarded_length(entries: Iterable[Entry]) -> int:
+    """Return about how many characters the guard reads of entries: their contents, and 500 for the fields of each."""
+    return sum(_EACH + len(entry.content) for entry in entries)
+
+
 async def all_redacted_beside(entries: Sequence[Entry], redactor: Redactor) -> tuple[Entry, ...]:
     """Return what `redacted_entry` returns for each, made in a thread where they are long together."""
-    length = sum(_EACH + len(entry.content) for entry in entries)
     redacting = partial(_all_redacted, entries, redactor)
-    return await compute(redacting, size=length, at_once=_LONG)
+    return await compute(redacting, size=guarded_length(entries), at_once=_LONG)
 
 
 def _all_redacted(entries: Iterable[Entry], redactor: Redactor) -> tuple[Entry, ...]:
