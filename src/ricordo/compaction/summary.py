@@ -108,7 +108,9 @@ class ModelSummary:
 
         What can be learned from the messages in `pending` is asked for in the same request, if `config.combined`.
         """
-        most = max(_TOO_LONG * limit_tokens, sum(measured(messages, 1.0)) // 2) if most_tokens is None else most_tokens
+        most = most_tokens
+        if most is None:
+            most = max(_TOO_LONG * limit_tokens, await run_sync(lambda: sum(measured(messages, 1.0)) // 2))
         bounds = Bounds(limit=limit_tokens, most=most)
         lessons: tuple[Finding, ...] | None = None
         notes: tuple[str, ...] = ()
