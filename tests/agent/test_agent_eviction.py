@@ -21,7 +21,7 @@ from ricordo.guard import Redactor
 from ricordo.messages import Message, encode
 from ricordo.state.files import FileStates
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
+from ricordo.tools import Approval, tool
 from ricordo.tools.read_file import MOST_CHARACTERS
 
 if TYPE_CHECKING:
@@ -91,10 +91,13 @@ async def test_the_path_that_is_shown_opens_the_whole_text_page_by_page(tmp_path
 
 
 @pytest.mark.req("AS-BUG-09", "AS-EVICT-06")
-async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file_tools", [True, False], ids=["file tools", "no file tools"])
+async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_back(
+    tmp_path: Path, file_tools: bool
+) -> None:
     assert len(ONE_LINE) > 1_000_000
     model = ScriptedModel(reading("line", calls=4))
-    async with agent(model, tmp_path / "root", file_tools=True) as one:
+    async with agent(model, tmp_path / "root", file_tools=file_tools) as one:
         await one.send("Look.")
     first, *pages = results(model.requests[-1])
     assert "JSON" in first
@@ -104,6 +107,24 @@ async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_bac
     assert ONE_LINE.startswith(read)
     assert 3 * MOST_CHARACTERS < len(read) < len(ONE_LINE) // 2
     assert max(len(page) for page in pages) < MOST_CHARACTERS + 300
+
+
+@pytest.mark.req("AS-EVICT-05", "AS-EVICT-06")
+async def test_the_output_of_a_command_of_a_hundred_thousand_characters_is_evicted_whole(tmp_path: Path) -> None:
+    async def approve(approval: Approval) -> bool:
+        return True
+
+    command = "seq -w 0 1 12499 | sed s/^/n=/ | head -c 100000"
+    model = ScriptedModel([Call("shell", {"command": command}), Say("Done.")])
+    default = ToolResultEvictionConfig.defaults()
+    async with agent(model, tmp_path / "root", shell=True, approve=approve, tool_result_eviction=default) as one:
+        await one.send("Count.")
+    (shown,) = results(model.requests[-1])
+    assert len(shown) < 5_000
+    (file,) = (place_of(tmp_path / "root") / "workspace" / "large_tool_results" / "s").iterdir()
+    counted = "".join(f"n={number:05}\n" for number in range(12_500))
+    assert len(counted) == 100_000
+    assert file.read_text().startswith(counted)
 
 
 @pytest.mark.req("AS-EVICT-07", "AS-COMPACT-15", "HE-C3-kinds")

@@ -130,6 +130,22 @@ async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidatio
         assert acts[:3] == ["append", "index workspace/memory", "consolidate"], "before the session is closed"
 
 
+@pytest.mark.req("AS-MEM-01", "AS-BUG-13")
+async def test_a_fact_at_the_end_of_a_session_that_is_read_in_parts_is_in_the_next_prompt(tmp_path: Path) -> None:
+    root, model = tmp_path / "root", ScriptedModel(noting)
+    asked = replace(settings(root, consolidates=True), flush=FlushConfig(max_input_tokens=8_000))
+    async with agent(root, model, settings=asked) as one:
+        await one.record([said(f"Module {number} is like the others. {FILLER}") for number in range(120)])
+        await one.record([said(FACT)])
+        assert await one.flush()
+        await one.consolidate()
+    assert sum(map(is_flush, model.requests)) > 2
+    later = ScriptedModel([Say("Hello.")])
+    async with agent(root, later, session="later") as one:
+        await one.send("Hello.")
+    assert str(NOTE["content"]) in text(later.requests[0])
+
+
 @pytest.mark.req("AS-TRIG-04", "CC-GATES")
 async def test_a_flush_that_wrote_something_half_an_hour_after_the_last_consolidation_causes_one(
     tmp_path: Path,

@@ -14,6 +14,7 @@ from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.events import Event
 from ricordo.harness.sub_agents import SubAgent
 from ricordo.messages import Message
+from ricordo.runtime.stores import open_store
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import Approval
 
@@ -150,6 +151,13 @@ async def test_a_store_that_is_given_or_named_is_neither_asked_nor_written(tmp_p
     before, model = files(tmp_path), ScriptedModel([Say("Oh.")])
     async with shy(model, root, store=f"jsonl:{notes}", closing_summary="sync") as agent:
         await agent.send(SECRETLY)
+    assert "heron" not in sent(model.requests)
+    assert files(tmp_path) == before
+    async with open_store(f"jsonl:{notes}", scope=SCOPE, settings=settings(root)) as store:
+        model = ScriptedModel([Say("Oh.")])
+        async with shy(model, root, store=store, closing_summary="sync") as agent:
+            assert await agent.store.recall("heron branch") == []
+            await agent.send(f"{SECRETLY} From which branch do we deploy?")
     assert "heron" not in sent(model.requests)
     assert files(tmp_path) == before
 

@@ -175,7 +175,15 @@ async def test_of_a_dense_file_the_tokens_of_the_preamble_act_first_unless_they_
 
 
 @pytest.mark.req("HE-C1-index")
-@pytest.mark.parametrize(("content", "cap"), [("- A rule.\n" * 201, "lines"), ("- word\n" + "wörd " * 4_500, "bytes")])
+@pytest.mark.parametrize(
+    ("content", "cap"),
+    [
+        ("- A rule.\n" * 201, "lines"),
+        ("- A rule.\n" * 200 + "- Without an end.", "lines"),
+        ("- word\n" + "wörd " * 4_500, "bytes"),
+    ],
+    ids=["lines", "a last line without an end", "bytes"],
+)
 async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_may_write_a_topic(
     content: str, cap: str, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from ricordo.runtime.stores import open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from ricordo.tokens import estimate_text
 
-pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C8-topk", "HE-C8-system")]
+pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C8-topk", "HE-C8-system", "HE-C1-topic")]
 
 QUESTION = "Which walnut harvester do we rent for the orchard?"
 NOTE = "what is asked first"

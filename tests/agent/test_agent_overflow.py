@@ -182,12 +182,21 @@ async def test_a_second_overflow_is_raised_with_what_the_provider_said_as_its_ca
 
 @pytest.mark.req("AS-BUG-06", "AS-OVER-03", "AS-OVER-01")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("earlier", [0, 1, 17])
+@pytest.mark.parametrize(
+    ("earlier", "config"),
+    [
+        (0, CompactionConfig()),
+        (1, CompactionConfig.dynamic()),
+        (1, CompactionConfig(trigger_messages=0, trigger_tokens=0)),
+        (17, CompactionConfig()),
+    ],
+    ids=["alone", "dynamic", "on demand", "after seventeen"],
+)
 async def test_an_overflow_by_one_giant_result_is_made_good_in_a_short_conversation(
-    tmp_path: Path, earlier: int, streamed: bool
+    tmp_path: Path, earlier: int, config: CompactionConfig, streamed: bool
 ) -> None:
     model = Narrow(room=30_000, root=tmp_path, replies=[calling(call("wide")), reply("Found.")])
-    async with agent(model, tmp_path, compaction=CompactionConfig()) as one:
+    async with agent(model, tmp_path, compaction=config) as one:
         if earlier:
             await one.record([said(f"Number {number}.") for number in range(earlier)])
         assert await answer(one, "Look.", streamed=streamed) == "Found."

@@ -166,7 +166,7 @@ async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_y
     good = [noted(f"I own {name} number {at}.", category=name) for at, name in enumerate(categories)]
     good += [
         noted("Keeps bees in the garden.", quote="I keep bees.", confidence=0.7),
-        noted("I sail.", source="elsewhere"),
+        noted("I sail.", source="elsewhere", expected_valid_days=30),
     ]
     bad = [
         noted("I row.", confidence=0.69),

@@ -232,11 +232,15 @@ async def test_a_medium_that_is_text_is_evicted_at_once_and_without_secrets() ->
     assert WIDE in stored
 
 
-@pytest.mark.req("AS-EVICT-01", "AS-BUG-06")
-async def test_a_forced_window_evicts_smaller_results_too() -> None:
+@pytest.mark.req("AS-EVICT-01", "AS-BUG-06", "AS-EVICT-02")
+async def test_a_forced_window_evicts_smaller_results_too_and_shows_as_much_of_them() -> None:
     messages = asked("bash", WIDE[:20_000])
     assert (await evicted(messages)).messages == messages
-    assert (await evicted(messages, forced="overflow")).report.status == "done"
+    found = await evicted(messages, forced="overflow")
+    assert found.report.status == "done"
+    shown = found.messages[-1].tool_results[0].text
+    assert (WIDE[:2_000] in shown, WIDE[18_000:20_000] in shown) == (True, True)
+    assert (WIDE[:2_001] in shown, WIDE[17_999:20_000] in shown) == (False, False)
 
 
 @pytest.mark.req("AS-EVICT-10", "AS-BUG-11")

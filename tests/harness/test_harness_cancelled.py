@@ -98,6 +98,22 @@ async def test_cancelled_while_the_model_speaks_keeps_what_it_had_said_marked_as
 @pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("cancelled", WAYS)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_cancelled_while_a_piece_is_heard_keeps_that_piece_too(cancelled: Way) -> None:
+    kept, reached = Kept(), anyio.Event()
+
+    async def hang(event: TurnEvent) -> None:
+        if isinstance(event, TextDelta) and event.text == "a ti":
+            reached.set()
+            await anyio.sleep_forever()
+
+    model = FakeModel(Hanging(pieces=(TextDelta(text="Once upon "), TextDelta(text="a ti"))))
+    assert await cancelled(lambda: Harness(model, record=kept).run(turn(hang)), reached.wait)
+    assert kept.said()[1:] == [("assistant", "Once upon a ti", "cut")]
+
+
+@pytest.mark.req("AS-BUG-12")
+@pytest.mark.parametrize("cancelled", WAYS)
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_cancelled_before_the_model_says_anything_keeps_what_was_asked(cancelled: Way) -> None:
     kept = Kept()
     silence = Hanging()

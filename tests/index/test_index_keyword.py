@@ -143,9 +143,12 @@ async def test_a_bare_number_finds_text_with_that_number_and_no_line_or_day_or_s
     place(tmp_path, "workspace/memory/2026-11-17.md", b"# 2026-11-17\n\n" + bullet("Written in 2017.", day=17))
     place(tmp_path, "workspace/memory/2026-11-18.md", b"# 2026-11-18\n\n" + bullet("There are 17 of them.", 1, day=18))
     place(tmp_path, LOG, b"".join(said(f"Message {word}.") for word in "abcdefghijklmnopqrstuvwxyz"))
+    place(tmp_path, "workspace/memory/topics/prose.md", "# Prose\n\nThe ferry leaves early,\nand it\nis often late.\n")
     index = await opened(tmp_path)
     assert [match.content for match in await index.search("17")] == ["There are 17 of them."]
-    assert await index.search("3") == []
+    assert [(match.line_number, match.end_line) for match in await index.search("ferry")] == [(3, 5)]
+    for number in ("3", "5"):
+        assert await index.search(number) == []
     await index.close()
 
 

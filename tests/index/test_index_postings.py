@@ -185,6 +185,7 @@ async def test_of_many_matches_the_first_are_those_that_come_first_among_all(tmp
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-04")
 async def test_without_numpy_the_full_text_table_ranks_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = InMemoryFiles()
     said = [f"{first} {second}" for first in WORDS[:12] for second in WORDS[3:9]]

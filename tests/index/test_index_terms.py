@@ -58,8 +58,8 @@ def test_no_term_holds_what_would_part_or_end_it_in_the_full_text_table() -> Non
 @pytest.mark.req("AS-BUG-25")
 def test_a_bare_day_of_the_month_is_no_term_of_a_date() -> None:
     dated = Chunk(
-        path="workspace/memory/2026-11-21.md", line_number=17, end_line=17, content="Nothing.", sort="ledger",
+        path="workspace/memory/2026-11-21.md", line_number=17, end_line=19, content="Nothing.", sort="ledger",
         heading="2026-11-21", time=datetime(2026, 11, 21, tzinfo=UTC),
     )  # fmt: skip
-    assert not {"21", "11", "17"} & set(own_terms(dated))
+    assert not {"21", "11", "17", "19"} & set(own_terms(dated))
     assert {"2026", "2026-11-21"} <= set(own_terms(dated))

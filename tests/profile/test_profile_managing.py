@@ -213,6 +213,11 @@ async def test_one_change_touches_nothing_else(tmp_path: Path) -> None:
     def state() -> tuple[dict[str, Any], bytes]:
         return json.loads((tmp_path / profile_path()).read_bytes()), (tmp_path / profile_path("ann")).read_bytes()
 
+    grown = state()[0]
+    grown["user"]["workContext"]["mood"] = {"of": ["others", 1]}
+    grown["history"]["recentMonths"]["mood"] = "calm"
+    grown["facts"][1]["mood"] = {"deep": [None]}
+    (tmp_path / profile_path()).write_text(json.dumps(grown))
     before, ann = state()
     await managed.set_summary("topOfMind", "The launch")
     after, same = state()
@@ -262,6 +267,7 @@ def test_what_is_taken_out_comes_in_again_whatever_is_there(profile: Profile, no
 
 
 @pytest.mark.req("DF-B5")
+@pytest.mark.req("DF-C56", "DF-FACTS")
 async def test_an_export_restores_the_profile_after_it_was_changed(managed: ManagedProfile) -> None:
     document = {
         "version": "1.0", "lastUpdated": "2026-01-01T00:00:00Z", "theme": "dark",

@@ -70,7 +70,7 @@ def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
     assert decode(encode(state), agent="main", session="s1") == state
 
 
-@pytest.mark.req("AS-BUG-29")
+@pytest.mark.req("AS-BUG-29", "AS-STATE-06")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -134,6 +134,7 @@ def test_what_stands_may_leave_out_what_is_as_ever() -> None:
     )
 
 
+@pytest.mark.req("AS-STATE-06")
 @pytest.mark.parametrize(
     "standing",
     [

@@ -89,6 +89,17 @@ async def test_a_save_is_in_the_prompt_at_once_and_once_when_it_is_curated(root:
     assert after.index('source="MEMORY.md"') < after.index("The office closes at six.")
 
 
+@pytest.mark.req("AS-LEDGER-03", "AS-CURATED-03")
+async def test_of_saves_that_were_merged_only_the_line_that_stays_is_shown(root: Root) -> None:
+    async with root.opened() as memory:
+        await memory.remember("We deploy the shop only from the main branch.", kind="convention")
+        await memory.remember("We deploy the shop only from the branch main.", kind="convention")
+        assert (await memory.preamble()).count("We deploy the shop") == 2
+    assert (await root.consolidate()).merged == 1
+    async with root.opened() as memory:
+        assert (await memory.preamble()).count("We deploy the shop") == 1
+
+
 @pytest.mark.req("AS-CURATED-01", "AS-CURATED-02")
 async def test_nothing_but_a_run_writes_curated_memory_and_a_run_replaces_it_as_a_whole(root: Root) -> None:
     target = place_of(root.folder) / "workspace" / "MEMORY.md"

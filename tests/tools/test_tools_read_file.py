@@ -81,6 +81,7 @@ async def test_a_binary_file_is_described_and_not_shown(desks: Desks) -> None:
     assert "an SQLite database" in await desk.use("read_file", path="c.bin")
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_a_text_with_a_zero_byte_in_it_is_still_read(desks: Desks) -> None:
     desks.put("log.txt", "started\0 and ended\n" * 20)
     assert "ended" in await desks().use("read_file", path="log.txt")
