@@ -162,11 +162,15 @@ async def test_a_session_that_goes_on_adds_to_what_it_took_before(bench: Bench) 
     assert worked[1] >= 3 * worked[0]
 
 
-@pytest.mark.req("GO-G24-manual", "GO-AT1", "GO-G24")
+@pytest.mark.req("GO-G24-manual", "GO-AT1", "GO-G24", "GO-G22-close")
 async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench: Bench) -> None:
     async with bench.agent("one", closing_summary="off") as agent:
         await agent.send("Remember: Our fixtures live in testdata/golden.")
     assert "- Our fixtures live in testdata/golden." in bench.file
+    async with bench.agent("one", closing_summary="off") as agent:
+        await agent.send("Remember: Our tapes live in testdata/tapes.")
+    assert "- Our fixtures live in testdata/golden." in bench.file
+    assert "- Our tapes live in testdata/tapes." in bench.file, "a session that is taken up again has its file already"
     async with bench.agent("two", closing_summary="off") as agent:
         await agent.send("Hello.")
         assert not await agent.sum_up()
@@ -215,6 +219,23 @@ async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(
     assert len(bench.asked) == asked + 1
     assert "They settled where the fixtures live" in bench.file
     assert "- Our fixtures live in testdata/golden." in bench.file
+
+
+@pytest.mark.req("GO-D10")
+async def test_the_next_agent_makes_each_of_several_summaries_that_failed(bench: Bench) -> None:
+    bench.closing = lambda: Fail(503, "the model is on fire")
+    for session in ("one", "two", "three"):
+        async with bench.agent(session) as agent:
+            await agent.send(f"Session {session} is about fixtures.")
+    assert sum("pending" in text for text in bench.files.values()) == 3
+    asked = len(bench.asked)
+    bench.closing = lambda: Say(ANSWER)
+    async with bench.agent("four"):
+        with anyio.fail_after(5):
+            while any("pending" in text for text in bench.files.values()):  # noqa: ASYNC110  (a file tells nobody)
+                await anyio.sleep(0.01)
+    assert len(bench.asked) == asked + 3
+    assert all("They settled where the fixtures live" in text for text in bench.files.values())
 
 
 @pytest.mark.req("GO-G24-sync", "GO-AT8", "GO-AT1", "GO-G22-close", "GO-D10")

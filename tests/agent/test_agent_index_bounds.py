@@ -61,9 +61,9 @@ def given(root: Path, config: ConsolidationConfig | None = None) -> Settings:
     )
 
 
-async def prompt(root: Path, config: ConsolidationConfig | None = None) -> str:
-    model = ScriptedModel([Say("So it is.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=given(root, config)) as agent:
+async def prompt(root: Path, config: ConsolidationConfig | None = None, *, tools: bool = True) -> str:
+    model, chosen = ScriptedModel([Say("So it is.")]), given(root, config)
+    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=chosen, memory_tools=tools) as agent:
         await agent.send("Hello.")
     return system(model.requests[0])
 
@@ -74,7 +74,7 @@ def reasons(events: Sequence[Event]) -> list[tuple[str | None, int]]:
     ]
 
 
-@pytest.mark.req("CC-INDEXCAP", "AS-BUG-22")
+@pytest.mark.req("CC-INDEXCAP", "AS-BUG-22", "AS-CTX-01")
 @pytest.mark.req("HE-C1-index")
 @pytest.mark.parametrize(("filling", "cap", "most"), [(0, "lines", 200), (20, "bytes", 25_000)])
 async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_who_looks_is_told(
@@ -92,6 +92,9 @@ async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_w
     left = sum(bool(line) for line in text.splitlines()) - len(index)
     assert f"{left} of them are lines of MEMORY.md, as no more than {most:,} {cap} are shown" in said
     assert "memory_get" in said
+    without = await prompt(root, tools=False)
+    assert index_of(without)[-1] == NEWEST
+    assert "memory_get" not in without, "a tool that is not there is not named"
     assert curated(root) == text, "the file is a person's, and stays"
     events: list[Event] = []
     async with Memory.open(root, scope=SCOPE, settings=given(root), on_event=events.append) as memory:

@@ -45,6 +45,10 @@ async def test_the_session_tools_are_there_unless_they_are_switched_off(tmp_path
     async with agent(on, tmp_path / "1") as one:
         await one.send("Hello?")
     assert offered(on) == NAMES
+    alone = ScriptedModel([Say("Hello.")])
+    async with agent(alone, tmp_path / "3", memory_tools=False, memory_hooks=False) as one:
+        await one.send("Hello?")
+    assert offered(alone) == NAMES, "whatever becomes of memory"
     async with agent(off, tmp_path / "2", session_tools=False) as one:
         await one.send("Hello?")
     assert offered(off) == set()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
@@ -190,6 +191,17 @@ async def test_the_file_of_tasks_tells_of_each_and_no_compaction_changes_a_byte_
         assert await one.tasks.all() == (running, done)
     kept = [(each["id"], each["state"], each.get("result", "")) for each in json.loads(before)["tasks"]]
     assert kept == [(done.id, "completed", found), (running.id, "running", "")]
+
+
+@pytest.mark.req("AS-STATE-04")
+async def test_tasks_lie_in_the_folder_of_the_agent_that_has_them(bench: Spawning) -> None:
+    async with bench.agent(scope=replace(SCOPE, agent="foreman")) as one:
+        await one.send("Go.")
+        await ended(one, bench)
+    agents = bench.path("tasks", "s.json").parents[2]
+    (kept,) = json.loads((agents / "foreman" / "tasks" / "s.json").read_bytes())["tasks"]
+    assert (kept["state"], kept["result"]) == ("completed", FOUND)
+    assert not (agents / "main" / "tasks").exists()
 
 
 @pytest.mark.req("AS-STATE-08")

@@ -338,6 +338,20 @@ async def test_the_steps_come_in_their_order_and_each_switch_leaves_its_own_out(
 
 
 @pytest.mark.req("AS-COMPACT-06")
+async def test_all_that_goes_is_offloaded_calls_and_results_of_tools_too() -> None:
+    offloaded: list[Message] = []
+
+    async def offload(messages: Sequence[Message]) -> None:
+        offloaded.extend(messages)
+
+    tools = with_ids([said("Look."), call("c1"), result("c1", "Found."), said("So.", role="assistant")], session="s1")
+    compact = Compact(CompactionConfig(), Written(), offload=offload)
+    found = await compact.reduce(Window(messages=(*tools, *talk(60)), session="s1", agent="main"))
+    assert tuple(offloaded) == found.dropped
+    assert [message.role for message in offloaded[:4]] == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.req("AS-COMPACT-06")
 async def test_nothing_goes_that_the_transcript_does_not_hold() -> None:
     async def offload(messages: Sequence[Message]) -> None:
         raise StorageFull

@@ -393,7 +393,7 @@ async def test_one_run_retires_at_most_twenty_and_marks_them_in_the_ledger_until
     assert {entries[one.id].state for one in old} == {"active"}
 
 
-@pytest.mark.req("FC-CONFLICT")
+@pytest.mark.req("FC-CONFLICT", "AS-CONS-04")
 async def test_the_model_breaks_ties_between_lines_of_one_subject_and_no_other() -> None:
     root = Root()
     coffee = await root.note("Marta drinks coffee in the morning.", kind="preference")
@@ -405,6 +405,11 @@ async def test_the_model_breaks_ties_between_lines_of_one_subject_and_no_other()
     assert await root.lines() == [f"- {bruno.content}", f"- {tea.content}"]
     entries = {found.entry.id: found.entry for found in parse_entries((await root.files.read(LEDGER)).data, LEDGER)}
     assert (entries[coffee.id].state, dict(entries[coffee.id].extra)["successor"]) == ("superseded", tea.id)
+    # the mark that the run itself left in the ledger is no news, also beside what a person wrote there
+    await root.files.append(LEDGER, b"\nA note between the lines.\n")
+    asked, before = len(root.model.asked), await root.memory()
+    assert (await root.run()).skipped == NOTHING_NEW
+    assert (len(root.model.asked), await root.memory()) == (asked, before)
 
 
 @pytest.mark.req("HE-C3", "HE-O-conflict", "FC-CONFLICT")

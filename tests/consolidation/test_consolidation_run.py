@@ -193,6 +193,20 @@ async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_
     ]
 
 
+@pytest.mark.req("AS-BUG-17")
+async def test_a_missing_memory_is_made_from_all_ledgers_beside_topics_that_are_there() -> None:
+    root = Root()
+    await root.save("We deploy only from main.")
+    await root.run()
+    await root.save("The long story. " * 400)
+    await root.run()
+    assert TOPIC in await root.contents()
+    await root.files.delete(MEMORY)
+    await root.run()
+    assert await root.memory() == ["- We deploy only from main."]
+    assert b"The long story." in (await root.contents())[TOPIC]
+
+
 @pytest.mark.req("AS-CONS-05")
 @pytest.mark.parametrize("damage", [None, b"", b"{}", b'{"at": null, "ledgers": {"x": {"offset": "1"}}}', b"\xff"])
 async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(damage: bytes | None) -> None:

@@ -1,5 +1,6 @@
 """Signals of a conversation: whose messages, how many of them, and with whose patterns."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from ricordo.errors import InvalidSetting
 from ricordo.flush.processing import ProcessingConfig, processed, signals_in
 from ricordo.flush.signal_patterns import detector_from
-from ricordo.language.signals import SIGNALS
+from ricordo.language.signals import SIGNALS, Signal
 from ricordo.messages import Media, Message, Text
 
 pytestmark = pytest.mark.req("DF-SIGNAL")
@@ -97,15 +98,17 @@ def test_a_directory_of_patterns_takes_the_place_of_all_that_come_along(tmp_path
         "- !!python/object/apply:os.getcwd []",
     ],
 )
+@pytest.mark.parametrize("signal", SIGNALS)
 def test_a_missing_file_or_an_invalid_pattern_is_refused_at_construction_by_name(
-    tmp_path: Path, content: str | None
+    tmp_path: Path, content: str | None, signal: Signal
 ) -> None:
     patterns(tmp_path)
-    assert detector_from(tmp_path).signals_of("goal here") == {"goal"}
-    (tmp_path / "goal.yaml").unlink()
+    assert detector_from(tmp_path).signals_of(f"{signal} here") == {signal}
+    path = tmp_path / f"{signal}.yaml"
+    path.unlink()
     if content is not None:
-        (tmp_path / "goal.yaml").write_text(content, "utf8")
-    with pytest.raises(InvalidSetting, match=r"goal\.yaml"):
+        path.write_text(content, "utf8")
+    with pytest.raises(InvalidSetting, match=re.escape(str(path))):
         ProcessingConfig(detector=detector_from(tmp_path))
 
 

@@ -75,8 +75,9 @@ def remembering(*lines: str, error: StorageError | None = None) -> Callable[[], 
 @pytest.mark.req("AS-PLAN-01")
 @pytest.mark.parametrize(("effect", "runs"), [("acts", False), ("reads", True), ("organizes", True)])
 async def test_while_planning_only_what_reads_or_plans_is_called(effect: Effect, runs: bool) -> None:
-    standing = Standing(plan=Plan(active=True, path="plans/move.md"))
-    verdict = await decided(StandingGate(lambda: standing, given=rules("allow *")), "deploy", effect)
+    standing = Standing(plan=Plan(active=True, path="plans/move.md"), permissions=tuple(rules("allow deploy")))
+    gate = StandingGate(lambda: standing, given=rules("allow *"), remembered=remembering("allow deploy"))
+    verdict = await decided(gate, "deploy", effect)
     if runs:
         assert verdict == Verdict(approved=True)
     else:

@@ -110,6 +110,7 @@ async def test_two_models_in_one_file_never_meet(tmp_path: Path) -> None:
     await other.close()
 
 
+@pytest.mark.req("GO-BK-vector-model")
 async def test_vectors_of_another_length_take_the_place_of_all_before(tmp_path: Path) -> None:
     index, other = VectorIndex(tmp_path / "v.db", "m"), VectorIndex(tmp_path / "v.db", "m")
     await index.add(vectors(a=(1, 0), b=(0, 1)))

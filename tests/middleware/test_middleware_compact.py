@@ -101,7 +101,7 @@ async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() ->
     assert response.window == sent.requests[0].window
 
 
-@pytest.mark.req("AS-BUG-21")
+@pytest.mark.req("AS-BUG-21", "AS-MEM-02")
 async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_are_to_be_corrected() -> None:
     strategy = Halving()
     measure = Measure(limit=8_000, ratio=1.5)
@@ -112,7 +112,7 @@ async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_a
     assert window.forced == ""
 
 
-@pytest.mark.req("AS-BUG-21")
+@pytest.mark.req("AS-BUG-21", "AS-MEM-02")
 async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
     strategy, measure = Halving(), Measure()
     long = request(400)

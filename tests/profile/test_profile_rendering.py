@@ -82,6 +82,11 @@ def test_a_fact_that_is_too_large_is_passed_over_and_corrections_have_their_shar
     assert 450 <= taken <= 500
     assert estimate_text(found.text) <= 2_000
     assert any(name.startswith("a") for name in found.shown)
+    # where the whole has no more room than that, they take all of it
+    little = rendered(_profile(*sure, *wrong), config=InjectionConfig(max_injection_tokens=400))
+    facts = [name for name in little.shown if name[0] in "ac"]
+    assert facts
+    assert {name[0] for name in facts} == {"c"}
     config = InjectionConfig(guaranteed_token_budget=50)
     fewer = rendered(_profile(*sure, *wrong), config=config)
     assert sum(name.startswith("c") for name in fewer.shown) < 6

@@ -15,14 +15,14 @@ from disks import FailingDisk
 from hand_clock import HandClock
 from ricordo.audit import chosen_item, history, undo
 from ricordo.clock import MonotonicIds
-from ricordo.errors import DocumentInvalid, StorageError, VersionConflict
+from ricordo.errors import DocumentInvalid, StorageError, StorageFull, VersionConflict
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
 from ricordo.profile.storage import FileProfileStore
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.layout import is_profile, profile_path
+from ricordo.workspace.layout import TOMBSTONES, is_profile, profile_path
 from ricordo.workspace.profile import Fact, Profile
 from ricordo.workspace.profile_codec import parse_profile
 from ricordo.workspace.tombstones import content_digest, read_tombstones
@@ -340,6 +340,23 @@ async def test_a_profile_of_many_facts_is_whole_after_each_of_many_small_changes
     assert parse_profile((await files.read(PATH)).data).profile == profile
     assert [fact.id for fact in profile.facts if fact.pinned] == ["f4"]
     assert [fact.revision for fact in profile.facts[:6]] == [3, 3, 3, 3, 2, 1]
+
+
+@pytest.mark.req("DF-UPD-atomic")
+async def test_the_profile_is_put_back_when_what_was_forgotten_can_not_be_recorded(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path)
+    base = await _saved(_store(files), TEA, COFFEE)
+    held = (tmp_path / PATH).read_bytes()
+
+    async def full(verb: str, path: str) -> None:
+        if verb in {"create", "replace"} and path == TOMBSTONES:
+            raise StorageFull("There is no room.")
+
+    failing = _store(WatchedFiles(files, full))
+    with pytest.raises(StorageFull):
+        await failing.save(replace(base, facts=base.facts[:1]), base=base, by="user", forget=True)
+    assert (tmp_path / PATH).read_bytes() == held
+    assert await failing.load() == base
 
 
 @pytest.mark.req("DF-B14", "DF-UPD-atomic", "DF-C54")

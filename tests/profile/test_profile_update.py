@@ -208,6 +208,10 @@ def test_what_is_not_sure_enough_is_not_stored_and_the_cap_holds_in_a_fixed_orde
     assert not any(fact.content in str(audit) for fact in crowd)
     bounded = update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=5))
     assert len(str(bounded.profile.extra[AUDIT]).split("'id'")) == 6
+    later = update(replace(full.profile, facts=(*full.profile.facts, *crowd[:3])), now=NOW + timedelta(days=1))
+    held = later.profile.extra[AUDIT]
+    assert isinstance(held, list)
+    assert (held[:20], len(held)) == (audit, 23), "what earlier updates evicted stays on record"
     assert AUDIT not in update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=0)).profile.extra
 
 

@@ -168,7 +168,7 @@ async def test_recall_finds_sessions_by_summary_and_tags_and_returns_no_bodies(t
     assert await store.recall(Query(text="compaction", since=LONG_AGO.replace(hour=13))) == hits[:1]
 
 
-@pytest.mark.req("GO-I12", "GO-G14", "GO-D5")
+@pytest.mark.req("GO-I12", "GO-G14", "GO-D5", "GO-G22-close")
 async def test_what_is_saved_in_one_moment_is_kept_before_and_after_the_session_is_closed(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         for number in range(3):

@@ -46,9 +46,10 @@ class Spawning:
             "tools": [look_up],
             "sub_agents": sub_agents or [self.researcher()],
             "settings": settings(self.root),
+            "scope": SCOPE,
         } | options
         make = HarnessAgent.recommended if recommended else HarnessAgent
-        return make(self.model, workspace=self.root, scope=SCOPE, **given)  # type: ignore[arg-type]
+        return make(self.model, workspace=self.root, **given)  # type: ignore[arg-type]
 
     @property
     def model(self) -> ScriptedModel:

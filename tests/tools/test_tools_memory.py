@@ -33,6 +33,7 @@ from ricordo.workspace.entry import Entry
 pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+TAGS = ["deploy", "main", "branch"]
 WRONG: list[tuple[dict[str, JsonValue], str]] = [
     ({"content": " "}, "needs content"),
     ({"content": "a", "kind": ""}, "needs a kind"),
@@ -58,10 +59,10 @@ async def test_remember_saves_now_and_says_so_and_says_when_it_could_not(tmp_pat
     before = datetime.now(UTC) - timedelta(seconds=1)
     async with _opened(tmp_path / "one") as workspace:
         remember = remember_tool(workspace.store)
-        told = await remember({"content": "Deploys come from main.", "kind": "decision", "tags": ["deploy"]}, CONTEXT)
+        told = await remember({"content": "Deploys come from main.", "kind": "decision", "tags": TAGS}, CONTEXT)
         [entry] = await _entries(workspace)
         assert told == f"remembered. Its id ends in {entry.id[-8:]}."
-        assert (entry.content, entry.kind, entry.tags) == ("Deploys come from main.", "decision", ("deploy",))
+        assert (entry.content, entry.kind, entry.tags) == ("Deploys come from main.", "decision", tuple(TAGS))
         assert (entry.by, entry.source.session) == ("agent", "s1")
         assert entry.time is not None
         assert before <= entry.time <= datetime.now(UTC) + timedelta(seconds=1)
