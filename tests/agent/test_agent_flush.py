@@ -15,7 +15,7 @@ from hand_made_roots import begun
 from noting_models import lessons, note, said
 from places import place_of
 from reached_models import reach, serving
-from ricordo import CompactionConfig, FlushConfig, HarnessAgent
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
 from ricordo.files.local import LocalFiles
@@ -410,6 +410,22 @@ async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> N
     async with agent(tmp_path / ".ricordo", ScriptedModel(noting)) as one:
         await one.send(FACT)
     assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
+
+
+@pytest.mark.req("AS-BUG-14")
+async def test_closing_takes_its_limit_for_what_the_project_shares_too_and_the_rest_is_done_later(
+    tmp_path: Path,
+) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    given = settings(root, consolidates=True)
+    curated = root / "workspace" / "MEMORY.md"
+    for seconds, text in ((0.0, FACT), (40.0, "We tag each release.")):
+        kept = replace(given, flush=replace(given.flush, closing_seconds=seconds))
+        async with Memory.open(root, scope=SCOPE, settings=kept, clock=clock) as memory:
+            await memory.remember(text, scope=replace(SCOPE, user=None))
+            clock.turn(3_600)
+        assert curated.exists() is bool(seconds)
+    assert FACT in curated.read_text(encoding="utf-8")
 
 
 @pytest.mark.req("AS-BUG-14", "AS-FLUSH-05", "DF-B1")

@@ -10,7 +10,7 @@ from agents_at_work import SCOPE, settings, system
 from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory
+from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
 from ricordo.events import Event
 from ricordo.harness.sub_agents import SubAgent
 from ricordo.messages import Message
@@ -172,10 +172,26 @@ async def test_what_people_ordered_holds_all_the_same_and_the_memory_behind_it_i
         asked.append(approval)
         return True
 
-    model = ScriptedModel([Call("shell", {"command": "git push --force origin"}), Say("It was refused.")])
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.remember(
+            "Ida said never tag.",
+            rule="deny shell(git tag*)",
+            scope=Scope(user=SCOPE.user),
+            reason="it holds everywhere",
+        )
+    model = ScriptedModel(
+        [
+            Call("shell", {"command": "git push --force origin"}), Say("It was refused."),
+            Call("shell", {"command": "git tag v2"}), Say("That too."),
+        ]
+    )  # fmt: skip
     async with shy(model, root, shell=True, approve=approve) as agent:
         await agent.send("Push.")
+        await agent.send("Tag it.")
     assert "Answer in one sentence." in system(model.requests[0])
+    (_, tagged) = [result for message in model.requests[-1].messages for result in message.tool_results]
+    assert "deny shell(git tag*)" in tagged.text, "what the user's own root forbids in all projects"
+    assert "Ida" not in sent(model.requests)
     (refused,) = [result for message in model.requests[1].messages for result in message.tool_results]
     assert "deny shell(git push --force*)" in refused.text
     assert "Quentin" not in sent(model.requests)

@@ -138,6 +138,16 @@ async def test_files_are_named_by_content_so_once_is_enough_and_a_reused_id_take
         assert path in message.tool_results[0].text
 
 
+@pytest.mark.req("AS-EVICT-02")
+@pytest.mark.parametrize("preview", [0, 150, 5_000])
+async def test_as_many_characters_of_each_end_are_shown_as_are_asked_for(preview: int) -> None:
+    config = ToolResultEvictionConfig(preview_chars=preview)
+    found = await evicted(asked("bash", WIDE), config=config)
+    (head, tail) = found.messages[-1].tool_results[0].text.partition("Its beginning and end:]\n")[2].split("\n[... ")
+    assert head == WIDE[:preview]
+    assert tail.partition(" ...]\n")[2] == WIDE[len(WIDE) - preview :]
+
+
 @pytest.mark.req("AS-EVICT-11", "AS-EVICT-02")
 async def test_what_only_looks_like_a_placeholder_is_evicted_and_a_real_one_never_again() -> None:
     files = InMemoryFiles()

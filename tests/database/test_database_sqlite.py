@@ -169,8 +169,9 @@ async def test_a_read_sees_one_snapshot_though_another_writes(tmp_path: Path) ->
 
 
 @pytest.mark.req("GO-D13")
-async def test_the_file_and_its_logs_are_private_whatever_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0)
+@pytest.mark.parametrize("umask", [0, 0o277])
+async def test_the_file_and_its_logs_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
     try:
         database = await Database.open(tmp_path / "notes.db", schema=NOTES)
         await database.write(add("secret"))

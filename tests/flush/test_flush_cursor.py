@@ -228,3 +228,15 @@ async def test_a_log_that_was_cut_or_edited_is_read_from_its_beginning(kept: int
     await say(files, FACTS[0])
     assert (await flusher(files).flush("main", "s")).messages == 1
     assert await remembered(files) == [FACTS[0]]
+
+
+@pytest.mark.req("AS-BUG-13")
+async def test_the_cursor_is_found_again_where_the_last_messages_that_were_read_are_erased() -> None:
+    files = InMemoryFiles()
+    path = transcript_path("main", "s")
+    await say(files, *(f"This is message {number:05}." for number in range(40)))
+    await flusher(files).flush("main", "s")
+    lines = (await files.read(path)).data.splitlines(keepends=True)
+    await put(files, path, b"".join(lines[:-9]))
+    await say(files, FACTS[0])
+    assert (await flusher(files).flush("main", "s")).messages == 1

@@ -19,6 +19,7 @@ from ricordo.compaction.contract import Taken
 from ricordo.errors import StorageFull
 from ricordo.events import Emitter, Event
 from ricordo.files.in_memory import InMemoryFiles
+from ricordo.flush.config import FlushConfig
 from ricordo.flush.extract import extract
 from ricordo.flush.flush import Flusher
 from ricordo.flush.types import Finding
@@ -169,6 +170,21 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     yield Bench(inbox, index, files, clock)
     await inbox.close()
     await index.close()
+
+
+@pytest.mark.req("AS-FLUSH-06")
+async def test_each_agent_and_each_user_has_a_slot_whoever_works_their_jobs_off(bench: Bench) -> None:
+    config = FlushConfig(model="offline", flush_trigger="throttled(600)")
+    flush = replace(bench.flush, scope=Scope(project="shop"), config=config)
+    found = {}
+    for agent, user in (("main", "me"), ("main", "me"), ("coder", "me"), ("main", "you")):
+        transcript = Transcript(
+            bench.files, transcript_path(agent, "s"), session="s", redactor=bench.flush.place.redactor
+        )
+        await transcript.append([Message(role="user", parts=(Text(text=f"We deploy {len(found)} times a day."),))])
+        done = await flush(Job(kind="flush", session="s", agent=agent, user=user))
+        found[agent, user, len(found)] = bool(done.messages)
+    assert list(found.values()) == [True, False, True, True]
 
 
 @pytest.mark.req("AS-FLUSH-03", "AS-INDEX-02", "AS-COMPACT-05", "AS-COMPACT-09")

@@ -114,6 +114,15 @@ def test_the_bound_that_acted_is_named_and_what_it_left_out_is_counted(
 
 
 @pytest.mark.req("CC-INDEXCAP")
+def test_of_two_bounds_that_are_reached_at_once_that_of_the_lines_is_named() -> None:
+    line = "- Thing.\n"
+    for lines, most, cap in ((4, 4, "lines"), (5, 4, "bytes"), (4, 5, "lines")):
+        found, cut = shown(line * 9, IndexBounds(max_lines=lines, max_bytes=most * len(line)))
+        assert cut is not None
+        assert (cut.cap, len(found)) == (cap, 4)
+
+
+@pytest.mark.req("CC-INDEXCAP")
 def test_the_newest_and_what_a_person_added_last_are_shown_wherever_they_stand() -> None:
     facts = [bullet(f"Fact {number} of the shop.", number, kind="preference", by="user") for number in range(300)]
     facts.insert(150, bullet("What was said last is of less use.", 999))

@@ -174,6 +174,7 @@ class _Opening:
     parts: Parts
     serving: Serving
     turns: TurnsAtWork
+    shared: Serving = field(default_factory=Serving)
     _key: bytes = b""
     _held: list[HeldFolder] = field(default_factory=list)
     _places: list[Place] = field(default_factory=list)
@@ -222,11 +223,9 @@ class _Opening:
             with self.parts.emitter.stage("recover", self.scope) as progress:
                 async with self._inboxes() as inbox:
                     done = await move_to_users(
-                        files,
-                        lambda user: LocalFiles(self.root / USERS / user, disk=disk),
-                        inbox=inbox,
+                        files, lambda user: LocalFiles(self.root / USERS / user, disk=disk), inbox=inbox,
                         config=self.parts.settings.consolidation,
-                    )
+                    )  # fmt: skip
                 progress.counts.update(users=len(done.users), entries=sum(done.memories.values()))
             # what is moved, or was never there, can be read without it
             with suppress(StorageReadOnly):
@@ -261,7 +260,7 @@ class _Opening:
         self._places.append(place)
         self.serving.begin(place)
         if layer.label == SHARED_LABEL:
-            self.serving.run(self.work_of(place).worker.serve)
+            self.shared.run(self.work_of(place).worker.serve)
         return place
 
     async def follow_written(self, layers: Sequence[Layer]) -> None:
@@ -289,11 +288,12 @@ class _Opening:
 
     @asynccontextmanager
     async def finishing(self) -> AsyncIterator[None]:
-        """Work off what is due in the shared place once the block has ended."""
-        yield
+        """Work for the shared place while the block runs, and work off what is due there once it has ended."""
+        # work that its end cuts off is due again
+        async with beside(self.shared.serve):
+            yield
         if shared := self._works.get(SHARED_LABEL):
-            if shared.upkeep.curation:
-                shared.upkeep.curation.hurry()
+            shared.upkeep.hurry()
             await shared.worker.drain(seconds=shared.flush.config.closing_seconds)
 
     async def close(self) -> None:

@@ -58,12 +58,16 @@ class Upkeep:
 
     @asynccontextmanager
     async def hurrying(self) -> AsyncIterator[None]:
-        """Let consolidation ask no model any more once the block has ended, as a process that closes can't wait."""
+        """Hurry once the block has ended."""
         try:
             yield
         finally:
-            if self.curation:
-                self.curation.hurry()
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Let consolidation ask no model any more, as a process that closes can't wait."""
+        if self.curation:
+            self.curation.hurry()
 
 
 def kept_up(
