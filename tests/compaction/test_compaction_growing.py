@@ -53,6 +53,9 @@ async def test_a_summary_of_another_form_is_taken_in_line_by_line_and_one_prompt
     config = CompactionConfig(summary_prompt="Kurz: {messages}")
     assert (await ModelSummary(own, config)([plain, *talk(3)], limit_tokens=400)).text == "Alles neu."
     assert "- decided: main only\nport 8443\n" in own.asked[0]
+    lines = "\n".join(f"Step {number} of the port is done." for number in range(99))
+    await ModelSummary(own, config)([earlier(lines), *talk(3)], limit_tokens=4_000)
+    assert lines in own.asked[1], "however long it is"
 
 
 @pytest.mark.req("CC-QUOTE", "AS-BUG-01")
