@@ -420,7 +420,7 @@ async def test_closing_takes_its_limit_for_what_the_project_shares_too_and_the_r
     given = settings(root, consolidates=True)
     curated = root / "workspace" / "MEMORY.md"
     for seconds, text in ((0.0, FACT), (40.0, "We tag each release.")):
-        kept = replace(given, flush=replace(given.flush, closing_seconds=seconds))
+        kept = replace(given, flush=FlushConfig(model="offline", closing_seconds=seconds))
         async with Memory.open(root, scope=SCOPE, settings=kept, clock=clock) as memory:
             await memory.remember(text, scope=replace(SCOPE, user=None))
             clock.turn(3_600)

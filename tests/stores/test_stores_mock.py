@@ -11,6 +11,7 @@ from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets, Lists
 from ricordo.stores.mock import MockStore
 from ricordo.testing import OWN_STORES, STORE_CHECKS
+from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-mock")]
@@ -63,7 +64,7 @@ async def test_where_nothing_is_kept_nothing_is_found(tmp_path: Path) -> None:
         saved = await store.save(Entry(content="One."))
         assert saved.id
         assert (await store.recall(""), await store.preamble()) == ([], "")
-        assert (await store.recall("One", 1), await store.preamble(1_000)) == ([], "")
+        assert (await store.recall("One", 1), await store.preamble(Tokens(1_000))) == ([], "")
         assert (store.offers(Lists), store.offers(Forgets)) == (None, None)
     with pytest.raises(InvalidSetting, match="it has none"):
         async with shelves.open("none:?keep=all"):

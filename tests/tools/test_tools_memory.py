@@ -33,7 +33,7 @@ from ricordo.workspace.entry import Entry
 pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
-TAGS = ["deploy", "main", "branch"]
+TAGS: list[JsonValue] = ["deploy", "main", "branch"]
 WRONG: list[tuple[dict[str, JsonValue], str]] = [
     ({"content": " "}, "needs content"),
     ({"content": "a", "kind": ""}, "needs a kind"),
