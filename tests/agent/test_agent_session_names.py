@@ -85,6 +85,7 @@ def test_every_record_of_a_session_has_a_name_of_its_own_that_tells_the_session(
     assert len({each.lower() for each in paths}) == len(ids)
     records = [record_of(each) for each in paths]
     assert [record.session for record in records if record] == ids
+    assert path("foreman", "s").startswith("workspace/agents/foreman/")  # type: ignore[operator]
     assert {record.kind for record in records if record} == {dict(zip(PATHS, KINDS, strict=True))[path]}  # type: ignore[index]
 
 

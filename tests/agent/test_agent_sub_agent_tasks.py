@@ -171,15 +171,17 @@ async def test_wherever_a_process_is_killed_a_result_is_told_once(tmp_path: Path
 
 
 @pytest.mark.req("AS-STATE-04")
-@pytest.mark.parametrize("compaction", [COMPACTION, BY_RULES], ids=["by a model", "by rules"])
+@pytest.mark.parametrize(
+    ("compaction", "parent"), [(COMPACTION, "main"), (BY_RULES, "foreman")], ids=["by a model", "by rules"]
+)
 async def test_the_file_of_tasks_tells_of_each_and_no_compaction_changes_a_byte_of_it(
-    tmp_path: Path, compaction: CompactionConfig
+    tmp_path: Path, compaction: CompactionConfig, parent: str
 ) -> None:
     found = f"{FOUND} " * 100
     worker = ScriptedModel([Say(found), Hang()])
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("What drips?"), "On.": spawn("And what else?")})
-    tasks = bench.path("tasks", "s.json")
-    async with bench.agent(compaction=compaction) as one:
+    tasks = bench.path("tasks", "s.json", agent=parent)
+    async with bench.agent(compaction=compaction, scope=replace(SCOPE, agent=parent)) as one:
         await one.send("Go.")
         await one.tasks.wait()
         await one.send("On.")

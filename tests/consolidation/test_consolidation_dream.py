@@ -128,25 +128,27 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
         root.entry("The weekly retro of the whole team is held on Fridays in the small room."),
         root.entry("The weekly retro of the team is held in the small room on Fridays."),
     )
-    past, now = (
+    past, reworded, now = (
         root.entry("We use Jenkins for the builds."),
+        root.entry("For the builds we use Jenkins."),
         root.entry("We switched the builds from Jenkins to Drone."),
     )
-    await curated(root, new, once, twice, past, topic=(thrice, old, *retro, now))
+    await curated(root, new, once, twice, past, reworded, topic=(thrice, old, *retro, now))
     before = (await root.files.read(MEMORY)).data
-    assert len(await root.lines()) + len(await root.lines(TOPIC)) == 9
+    assert len(await root.lines()) + len(await root.lines(TOPIC)) == 10
     done = await root.dream()
     held = [*await root.lines(), *await root.lines(TOPIC)]
     assert sum("deploy" in line for line in held) == 1
     assert [line for line in held if "orders" in line] == [f"- {new.content}"]
     assert sum("retro" in line for line in held) == 1
     assert [line for line in held if "builds" in line] == [f"- {now.content}"]
-    assert (done.merged, done.superseded, done.deep) == (3, 2, True)
+    assert (done.merged, done.superseded, done.deep) == (4, 3, True)
     after = (await root.files.read(MEMORY)).data
     assert after.count(b"\n") <= before.count(b"\n")
     assert after.count(b"](memory/topics/") <= before.count(b"](memory/topics/")
     states = {found.entry.id: found.entry for found in parse_entries((await root.files.read(LEDGER)).data, LEDGER)}
     assert (states[old.id].state, dict(states[old.id].extra)["successor"]) == ("superseded", new.id)
+    assert {states[one.id].state for one in (past, reworded)} == {"superseded"}
     # nothing is left to do, and the file stays as it is
     again = await root.dream()
     assert (again.merged, again.superseded, again.change_id) == (0, 0, "")

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ from ricordo.messages import Message, Text, encode
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.layout import USAGE, cursor_path, ledger_path, state_path, transcript_path
+from ricordo.workspace.layout import USAGE, compactions_path, cursor_path, ledger_path, state_path, transcript_path
 from ricordo.workspace.ledger import append_block, render_block
 
 pytestmark = pytest.mark.req("HE-O-retention")
@@ -238,6 +238,22 @@ async def test_results_of_a_session_that_another_agent_goes_on_with_stay(others:
         await files.create(transcript_path(agent, "s"), encode(said))
     [gone] = (await leaving(files, [parse_rule("transcripts: delete after 2 years")], now=NOW)).sessions
     assert gone.files == (transcript_path("main", "s"), *(() if others else (wide,)))
+
+
+@pytest.mark.req("AS-BUG-31")
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", [state_path, compactions_path])
+async def test_results_that_another_session_refers_to_stay_and_the_others_go(path: Callable[[str, str], str]) -> None:
+    files = InMemoryFiles()
+    wide = [f"workspace/large_tool_results/s/shell-{number:016x}.txt" for number in (1, 2)]
+    for name in wide:
+        await files.create(name, b"wide")
+    for session, days in (("s", 900), ("later", 1)):
+        said = Message(role="user", parts=(Text(text="Hello."),), id="m", time=NOW - timedelta(days=days))
+        await files.create(transcript_path("main", session), encode(said))
+    await files.create(path("main", "later"), f'{{"shown": "/{wide[0].removeprefix("workspace/")}"}}\n'.encode())
+    [gone] = (await leaving(files, [parse_rule("transcripts: delete after 2 years")], now=NOW)).sessions
+    assert gone.files == (transcript_path("main", "s"), wide[1])
 
 
 @pytest.mark.req("HE-O-retention")

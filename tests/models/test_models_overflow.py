@@ -143,6 +143,11 @@ OVERFLOWS |= {
     "any case": (facts(400, "TOKEN LIMIT exceeded: MAXIMUM CONTEXT reached"), said()),
 }
 
+LIMITS = (
+    "limit is 9 TPM", "limit is 9 tpd", "limit is 9 RPM", "RPD is reached", "rate_limit is reached", "rate-limit is 9",
+    "quota is used up", "answer to too many requests", "limit is 9 per second", "limit is 9 per-hour",
+    "limit is 9 per day", "limit is 9 per min", "call was throttled",
+)  # fmt: skip
 OTHERS |= {
     "rate limit by status": facts(
         429, "Too many tokens: reduce the length of the messages.", code="rate_limit_exceeded"
@@ -223,6 +228,7 @@ def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never
         ("rate_limit_exceeded", "Too many tokens: prompt is too long per minute."),
         ("rate_limit_exceeded", "The prompt is too long."),
         ("", "The prompt is too long: you may send 9 tokens per minute."),
+        *(("", f"The prompt is too long: the {words}.") for words in LIMITS),
     ]
     for code, message in limits:
         body = {"error": {"code": code, "message": message}}

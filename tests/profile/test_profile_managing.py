@@ -304,6 +304,11 @@ async def test_an_export_restores_the_profile_after_it_was_changed(managed: Mana
     again = await managed.import_document(exported, mode="replace")
     assert not again.changes_something
     assert (await managed.show()).revision == done.profile.revision
+    await managed.clear()
+    assert (await managed.show()).is_empty
+    assert (await managed.import_document(exported, mode="merge")).is_saved
+    assert says_the_same(await managed.show(), before)
+    assert (await managed.show()).extra == before.extra
 
 
 @pytest.mark.req("DF-B5", "DF-C31")

@@ -42,6 +42,7 @@ class Spawning:
 
     def agent(self, *sub_agents: SubAgent | RemoteAgent, recommended: bool = False, **options: object) -> HarnessAgent:
         given = {
+            "scope": SCOPE,
             "session": "s",
             "tools": [look_up],
             "sub_agents": sub_agents or [self.researcher()],
@@ -59,9 +60,9 @@ class Spawning:
         given = {"name": "researcher", "description": "Looks things up.", "model": self.worker} | options
         return SubAgent(**given)  # type: ignore[arg-type]
 
-    def path(self, folder: str, name: str) -> Path:
-        """Return a file of the first agent."""
-        return place_of(self.root) / "workspace" / "agents" / "main" / folder / name
+    def path(self, folder: str, name: str, *, agent: str = "main") -> Path:
+        """Return a file of an agent, by default of the first one."""
+        return place_of(self.root) / "workspace" / "agents" / agent / folder / name
 
     def told(self, text: str) -> list[int]:
         """Return which requests of the parent were reminded of this result, counted from 0."""

@@ -105,6 +105,8 @@ def test_models_are_corrected_apart() -> None:
     calibration = Calibration().observe("dense", estimated=10_000, reported=20_000)
     assert calibration.correct("dense", 10_000) == 20_000
     assert calibration.correct("other", 10_000) == 10_000
+    both = calibration.observe("other", estimated=10_000, reported=5_000)
+    assert [both.correct(model, 10_000) for model in ("dense", "other")] == [20_000, 5_000]
 
 
 def test_nothing_stays_nothing() -> None:
