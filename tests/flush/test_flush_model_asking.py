@@ -123,6 +123,7 @@ async def test_older_ledgers_never_take_a_request_over_its_limit() -> None:
     assert estimate_text(text) <= 3_000
     shown = [days for days in range(12) if f"Of day {days}:" in text]
     assert shown == list(range(len(shown))), "the newest ones"
+    assert text.count("Of day 0:") == 1, "that of today is there already"
     assert 1 < len(shown) < 12
 
 

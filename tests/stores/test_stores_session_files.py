@@ -129,11 +129,16 @@ async def test_the_file_of_a_session_is_readable_markdown(tmp_path: Path) -> Non
 async def test_the_index_is_an_object_with_a_row_for_each_session(tmp_path: Path) -> None:
     store = backend(tmp_path, HandClock(LONG_AGO)).bind(SHOP)
     await keeps(store).close_session(notes("s", "Two.", "b", started=LONG_AGO))
-    await keeps(store).close_session(notes("t", "One: à 中.", "a", started=LONG_AGO.replace(year=2025)))
+    await keeps(store).close_session(notes("t", "One: à 中.", *"acdefg", started=LONG_AGO.replace(year=2025)))
     early = f"{LONG_AGO.replace(year=2025).astimezone():%Y-%m-%d-%Hh%M}"
     shown = [{name: row[name] for name in ("path", "date", "summary", "tags")} for row in rows(tmp_path)]
     assert shown == [
-        {"path": f"sessions/{early}.md", "date": "2025-05-13T09:47:30.000Z", "summary": "One: à 中.", "tags": ["a"]},
+        {
+            "path": f"sessions/{early}.md",
+            "date": "2025-05-13T09:47:30.000Z",
+            "summary": "One: à 中.",
+            "tags": [*"acdefg"],
+        },
         {"path": f"sessions/{NAME}.md", "date": "2026-05-13T09:47:30.000Z", "summary": "Two.", "tags": ["b"]},
     ]
     assert "One: à 中." in (tmp_path / "index.json").read_text()

@@ -104,6 +104,10 @@ async def test_entries_are_embedded_on_save_found_by_cosine_and_the_newest_by_ti
         assert await texts(store, "red", 2) == ["red", "red red green"]
         assert unfence(await store.preamble()) == (reds[3], reds[0], reds[1], reds[2])
     assert len(colours.embedded) == count + 1
+    async with opened(tmp_path, colours, "?newest=2") as store:
+        [old] = [hit.entry for hit in await store.recall("green", 9) if hit.entry.content == reds[3]]
+        await store.save(Entry(content="blue", time=NOON + timedelta(hours=1), supersedes=old.id))
+        assert unfence(await store.preamble()) == ("blue", reds[0]), "what was replaced takes no place"
 
 
 @pytest.mark.req("GO-BK-vector-model")
