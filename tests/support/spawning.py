@@ -42,7 +42,6 @@ class Spawning:
 
     def agent(self, *sub_agents: SubAgent | RemoteAgent, recommended: bool = False, **options: object) -> HarnessAgent:
         given = {
-            "scope": SCOPE,
             "session": "s",
             "tools": [look_up],
             "sub_agents": sub_agents or [self.researcher()],
