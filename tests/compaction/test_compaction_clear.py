@@ -74,6 +74,18 @@ async def test_all_but_the_five_newest_results_become_handles_that_bring_them_ba
     assert f"{gained} tokens" in more.report.reason
 
 
+async def test_each_of_several_results_in_one_message_becomes_a_handle() -> None:
+    asked = call(*(f"c{number}" for number in range(9)))
+    told = tuple(part for number in range(9) for part in result(f"c{number}", output(number)).parts)
+    before = tuple(
+        with_ids([said("Run."), asked, Message(role="tool", parts=told), said("Done.", role="assistant")], session="s1")
+    )
+    found = await cleared(before)
+    texts = [each.text for each in found.messages[2].tool_results]
+    assert ["was cleared" in text for text in texts] == [True] * 4 + [False] * 5
+    assert restored(found.messages[2], before[2]) == before[2]
+
+
 async def test_what_must_be_gained_is_counted_as_the_provider_counts() -> None:
     before = steps(7)
     gained = (await cleared(before)).report

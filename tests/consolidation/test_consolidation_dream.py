@@ -335,6 +335,7 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
         {"pid": 2**22 + 1},
         {"pid": 1, "at": (root.clock.now() - timedelta(minutes=61)).isoformat()},
         {"host": "elsewhere", "at": (root.clock.now() - timedelta(minutes=61)).isoformat()},
+        {"host": "elsewhere", "at": (root.clock.now() + timedelta(minutes=61)).isoformat()},
     ):
         await root.write(LEASE, json.dumps({**row, "at": root.clock.now().isoformat(), **other}).encode())
         async with lease(root.files, root.clock) as is_ours:

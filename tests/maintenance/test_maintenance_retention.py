@@ -226,7 +226,7 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
     assert (record.who, record.why) == ("retention", "transcripts: delete after 2 years")
 
 
-@pytest.mark.req("AS-BUG-31")
+@pytest.mark.req("AS-BUG-31", "HE-O-retention")
 @pytest.mark.anyio
 @pytest.mark.parametrize("others", [False, True])
 async def test_results_of_a_session_that_another_agent_goes_on_with_stay(others: bool) -> None:
@@ -236,7 +236,9 @@ async def test_results_of_a_session_that_another_agent_goes_on_with_stay(others:
     for agent, time in agents.items():
         said = Message(role="user", parts=(Text(text="Hello."),), id="m", time=time)
         await files.create(transcript_path(agent, "s"), encode(said))
-    [gone] = (await leaving(files, [parse_rule("transcripts: delete after 2 years")], now=NOW)).sessions
+    rules = [parse_rule(f"transcripts: delete after {years} years") for years in (9, 2)]
+    [gone] = (await leaving(files, rules, now=NOW)).sessions
+    assert gone.rule == rules[1]
     assert gone.files == (transcript_path("main", "s"), *(() if others else (wide,)))
 
 

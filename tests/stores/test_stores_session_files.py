@@ -249,12 +249,13 @@ async def test_saved_decisions_are_not_told_twice_and_conclusions_give_way_to_ne
     assert (tmp_path / path).read_text().count("## Decisions") == 1
 
 
-@pytest.mark.req("GO-G14", "GO-G11", "GO-G16", "GO-D5", "GO-D10")
+@pytest.mark.req("GO-G14", "GO-G11", "GO-G12", "GO-G16", "GO-G24", "GO-D5", "GO-D10")
 async def test_a_session_goes_on_in_its_file(tmp_path: Path) -> None:
     clock = HandClock(LONG_AGO)
     async with opened(tmp_path, clock, session="s") as store:
         await store.save(Entry(content="First."))
         first = await keeps(store).close_session(notes("s", "One.", "walnut", started=LONG_AGO))
+        title = (tmp_path / first).read_text().partition("\n")[0]
         clock.turn(days=1)
         await store.save(Entry(content="Second."))
         assert [hit.entry.content for hit in await store.recall("second")] == ["Second."]
@@ -266,6 +267,7 @@ async def test_a_session_goes_on_in_its_file(tmp_path: Path) -> None:
         assert await keeps(store).close_session(notes("s", "Both.")) == first
         assert await keeps(store).pending_sessions() == ()
         assert [(row["summary"], row["tags"]) for row in rows(tmp_path)] == [("Both.", ["walnut"])]
+        assert (tmp_path / first).read_text().partition("\n")[0] == title, "when it began"
     assert found_in(tmp_path) == ["index.json", first]
 
 
