@@ -48,9 +48,11 @@ class Bench:
     systems: list[str] = field(default_factory=list)
 
     def agent(self, session: str, **options: object) -> HarnessAgent:
-        given = {"store": f"sessions:{self.folder / '.harness'}", "settings": settings(self.folder / "r")} | options
+        given = {
+            "store": f"sessions:{self.folder / '.harness'}", "settings": settings(self.folder / "r"), "scope": SCOPE,
+        } | options  # fmt: skip
         model = _Priced(self._answer)
-        return HarnessAgent(model, workspace=self.folder / "r", scope=SCOPE, session=session, **given)  # type: ignore[arg-type]
+        return HarnessAgent(model, workspace=self.folder / "r", session=session, **given)  # type: ignore[arg-type]
 
     @property
     def files(self) -> dict[str, str]:
@@ -222,15 +224,17 @@ async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(
 
 
 @pytest.mark.req("GO-D10")
-async def test_the_next_agent_makes_each_of_several_summaries_that_failed(bench: Bench) -> None:
+@pytest.mark.parametrize("name", [None, "coder"])
+async def test_the_next_agent_makes_each_of_several_summaries_that_failed(bench: Bench, name: str | None) -> None:
+    scope = replace(SCOPE, agent=name)
     bench.closing = lambda: Fail(503, "the model is on fire")
     for session in ("one", "two", "three"):
-        async with bench.agent(session) as agent:
+        async with bench.agent(session, scope=scope) as agent:
             await agent.send(f"Session {session} is about fixtures.")
     assert sum("pending" in text for text in bench.files.values()) == 3
     asked = len(bench.asked)
     bench.closing = lambda: Say(ANSWER)
-    async with bench.agent("four"):
+    async with bench.agent("four", scope=scope):
         with anyio.fail_after(5):
             while any("pending" in text for text in bench.files.values()):  # noqa: ASYNC110  (a file tells nobody)
                 await anyio.sleep(0.01)

@@ -88,11 +88,12 @@ def agent(
     hooks: bool = True,
     on_event: Sink | None = None,
     session: str = "s",
+    name: str | None = None,
 ) -> HarnessAgent:
     return HarnessAgent(
         asked,
         workspace=root,
-        scope=SCOPE,
+        scope=replace(SCOPE, agent=name),
         session=session,
         compaction=config,
         memory_tools=False,
@@ -157,9 +158,10 @@ def idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
 
 @pytest.mark.req("HE-C4", "HE-T3", "AS-COMPACT-13", "HE-C4-lessons", "DF-B22")
 @pytest.mark.usefixtures("idle")
-async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [None, "coder"])
+async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path, name: str | None) -> None:
     root, asked = tmp_path / ".ricordo", model()
-    async with agent(root, asked) as one:
+    async with agent(root, asked, name=name) as one:
         for number in range(TURNS):
             await one.send(decided(number))
         [request] = summaries(asked)
@@ -237,7 +239,7 @@ async def test_a_summary_that_can_not_be_used_leaves_the_lessons(tmp_path: Path)
     assert learned_from(await entries(root)) == Counter(range(TURNS))
 
 
-@pytest.mark.req("AS-COMPACT-05", "AS-COMPACT-16", "AS-COMPACT-09")
+@pytest.mark.req("AS-COMPACT-05", "AS-COMPACT-16", "AS-COMPACT-09", "AS-FLUSH-04")
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize(("combined", "flush", "asks"), [(False, True, 1), (True, False, 0), (False, False, 0)])
 async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_turn_asks(
@@ -247,13 +249,15 @@ async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_tu
     for name in ("put", "begin"):
         monkeypatch.setattr(Inbox, name, noting(jobs, getattr(Inbox, name)))
     root, asked = tmp_path / ".ricordo", model()
-    async with agent(root, asked, replace(CONFIG, combined=combined, flush_before_compact=flush)) as one:
+    config = replace(CONFIG, combined=combined, flush_before_compact=flush)
+    async with agent(root, asked, config, name="coder") as one:
         for number in range(TURNS):
             await one.send(decided(number))
         [request] = summaries(asked)
         assert request.schema is None
         assert len([job for job in jobs if job.first]) == asks
         assert len(jobs) == TURNS + asks
+        assert {(job.agent, job.session) for job in jobs} == {("coder", "s")}
         assert await entries(root) == []
         assert await one.settle() == 0
     found = await entries(root)

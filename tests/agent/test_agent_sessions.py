@@ -1,12 +1,13 @@
 """An agent looks into its past sessions: word for word, after every compaction, and only into those of its user."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
-from agents_at_work import SCOPE, said, settings, spoken, transcript
+from agents_at_work import SCOPE, ledgers, said, settings, spoken, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Scope
 from ricordo.guard import unfence
@@ -54,6 +55,19 @@ async def test_the_session_tools_are_there_unless_they_are_switched_off(tmp_path
     assert offered(off) == set()
     assert "session_" not in str(off.requests[-1])
     assert {"remember", "recall"} <= {spec.name for spec in off.requests[-1].tools}
+
+
+@pytest.mark.req("AS-SESS-03", "AS-MEM-01")
+async def test_an_agent_of_another_name_looks_back_at_its_own_sessions_and_learns_from_them(tmp_path: Path) -> None:
+    root, scope = tmp_path / ".ricordo", replace(SCOPE, agent="coder")
+    async with agent(ScriptedModel([]), root, scope=scope, session="one", memory_hooks=True) as one:
+        await one.record([said("We deploy only from main.")])
+        assert await one.settle() == 0
+    assert "We deploy only from main." in ledgers(root)
+    model = ScriptedModel([Call("session_history", {"session_id": "one"}), Say("Done.")])
+    async with agent(model, root, scope=scope, session="two") as two:
+        await two.send("Look.")
+    assert "We deploy only from main." in spoken(model.requests[-1].messages)[-1][1]
 
 
 @pytest.mark.req("AS-SESS-05", "AS-BUG-11", "AS-COMPACT-06")

@@ -221,7 +221,8 @@ async def test_a_dry_run_tells_what_it_would_come_to_and_leaves_no_trace(tmp_pat
 
 
 @pytest.mark.req("CC-MANUAL")
-async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("window", [None, 20_000])
+async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path, window: int | None) -> None:
     asked: list[str] = []
 
     def answer(request: RecordedRequest) -> ScriptItem:
@@ -231,8 +232,8 @@ async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path
         headings = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
         return Say("\n".join(f"## {heading}\n- The port is 8443." for heading in headings))
 
-    config = CompactionConfig(trigger_messages=0, trigger_tokens=0, keep_messages=2, combined=False)
-    model = ScriptedModel(answer, window=20_000)
+    config = CompactionConfig(trigger_messages=0, trigger_tokens=0, keep_messages=2, combined=False, window=window)
+    model = ScriptedModel(answer, window=30_000 if window else 20_000)
     async with agent(model, tmp_path / ".ricordo", compaction=config) as one:
         assert one.memory is not None
         await one.memory.remember("The shop is in Bergamo.")

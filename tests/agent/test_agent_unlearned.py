@@ -2,13 +2,14 @@
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agents_at_work import settings, transcript
 from named_disks import NamedDisk
-from ricordo import HarnessAgent, Scope
+from ricordo import FlushConfig, HarnessAgent, Scope
 from ricordo.errors import StorageFull
 from ricordo.testing import Say, ScriptedModel
 
@@ -44,6 +45,23 @@ async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lo
         assert await one.settle() == 0
     assert "Alembic" in ledgers(root)
     assert "Celery" not in ledgers(root)
+
+
+@pytest.mark.req("AS-BUG-14")
+async def test_each_session_that_an_inbox_held_when_it_was_lost_is_learned_from_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "root"
+    late = replace(settings(root), flush=FlushConfig(model="offline", closing_seconds=0.0))
+    async with agent(root, session="one", settings=late) as one, agent(root, session="two", settings=late) as two:
+        await one.send(DECIDED.format("Celery"))
+        await two.send(DECIDED.format("Alembic"))
+    assert ledgers(root) == ""
+    lose_inbox(root)
+    async with agent(root, session="next") as one:
+        assert await one.settle() == 0
+    assert "Celery" in ledgers(root)
+    assert "Alembic" in ledgers(root)
 
 
 @pytest.mark.req("AS-BUG-14")
