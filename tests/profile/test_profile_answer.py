@@ -39,6 +39,7 @@ DRAFT = json.dumps(answer(newFacts=[]))
         f"```json\n{TEXT}\n```",
         f"Here is the update you asked for:\n\n{TEXT}\n\nTell me if {{that}} is fine.",
         f"<think>Should I? {{maybe}} {DRAFT}</think>\n{TEXT}",
+        *(f"<{tag}>First:\n{DRAFT}</{tag}>\n{TEXT}" for tag in ("thinking", "THINK", "reasoning", "reflection")),
         f"<think>Let me look at {{this}} and {OTHER}\n{TEXT}",
         f"<think>Let me see.\n{TEXT}</think>",
         f"{OTHER}\n{{}}\n{{not json}}\n{TEXT}",
