@@ -145,9 +145,10 @@ def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays(fla
     hidden = hosted(user("Today is Friday."), **{flag: True})
     shown = hosted(user("Today we ship."), **{flag: False})
     answer = hosted(user("Staging, please."), **{flag: True}, human_input_response=dict(ANSWER))
-    found = processed([hidden, shown, answer, REPLIED, hosted(assistant("Hidden too."), **{flag: True})])
+    unasked = hosted(assistant("Hidden too."), **{flag: True}, human_input_response=dict(ANSWER))
+    found = processed([hidden, shown, answer, REPLIED, hosted(assistant("Hidden."), **{flag: True}), unasked])
     assert said(found) == ["Today we ship.", "Staging, please.", "Under testdata/golden."]
-    assert found.dropped == {"hidden": 2}
+    assert found.dropped == {"hidden": 3}
 
 
 @pytest.mark.req("DF-C6")
