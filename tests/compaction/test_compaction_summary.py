@@ -81,6 +81,16 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
     assert all(estimate_text(prompt) + 300 <= 4_000 for prompt in huge.asked)
     assert any("left out here" in prompt for prompt in huge.asked)
 
+    class Timed(Scripted):
+        async def complete(self, *args: Any, **kwargs: Any) -> Reply:
+            left.append(anyio.current_effective_deadline() - anyio.current_time())
+            return await super().complete(*args, **kwargs)
+
+    left: list[float] = []
+    await ModelSummary(Timed(window=16_000), CompactionConfig(summary_seconds=900))(messages, limit_tokens=1_000)
+    assert len(left) > 1
+    assert all(890 < seconds <= 900 for seconds in left), "each request has the whole time"
+
     class Slow(Scripted):
         async def complete(self, *args: object, **kwargs: object) -> Reply:
             await anyio.sleep_forever()

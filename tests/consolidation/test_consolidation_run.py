@@ -14,7 +14,7 @@ from ricordo.audit import forget, history, undo
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import BUSY, NOTHING_NEW, TOO_SOON, Consolidated, Consolidator
-from ricordo.consolidation.cursor import CURSOR
+from ricordo.consolidation.cursor import CURSOR, load_cursor
 from ricordo.courtesy import AtOnce
 from ricordo.errors import StorageError, StorageFailed
 from ricordo.files import FileInfo, FileStore
@@ -208,13 +208,26 @@ async def test_a_missing_memory_is_made_from_all_ledgers_beside_topics_that_are_
 
 
 @pytest.mark.req("AS-CONS-05")
-@pytest.mark.parametrize("damage", [None, b"", b"{}", b'{"at": null, "ledgers": {"x": {"offset": "1"}}}', b"\xff"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        None,
+        b"",
+        b"{}",
+        b"[]",
+        b'{"at": null, "ledgers": []}',
+        b'{"at": null, "ledgers": {"x": {"offset": "1"}}}',
+        b"\xff",
+    ],
+)
 async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(damage: bytes | None) -> None:
     root = Root()
     await root.save("We deploy only from main.")
     await root.run()
     before = await root.contents()
     assert (await Root(root.files).run()).skipped == NOTHING_NEW, "a restart"
+    known = await load_cursor(root.files)
+    assert {path: len(place.lines) == len(place.ids) == 1 for path, place in known.ledgers.items()} == {LEDGER: True}
     state = "workspace/memory/.consolidation_state"
     await root.files.delete(state)
     if damage is not None:

@@ -49,11 +49,12 @@ async def test_a_list_passes_the_suite_of_every_store(tmp_path: Path) -> None:
 async def test_a_preamble_is_all_of_the_list(tmp_path: Path) -> None:
     async with Shelves(folder=tmp_path).open("mock:") as backend:
         store = backend.bind(SHOP)
-        for number in range(40):
+        for number in range(140):
             await store.save(Entry(content=f"Pear {number}.", kind=("fact", "note", "preamble")[number % 3]))
-        assert unfence(await store.preamble()) == tuple(f"Pear {number}." for number in range(39, -1, -1))
-        assert [hit.entry.content for hit in await store.recall("PEAR 39", 20)] == ["Pear 39."]
-        assert len(await store.recall("pear", 99)) == 40
+        whole = await store.preamble(Tokens(20_000))
+        assert unfence(whole) == tuple(f"Pear {number}." for number in range(139, -1, -1))
+        assert [hit.entry.content for hit in await store.recall("PEAR 139", 20)] == ["Pear 139."]
+        assert len(await store.recall("pear", 199)) == 140
 
 
 @pytest.mark.req("GO-G3")

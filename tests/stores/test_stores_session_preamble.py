@@ -87,6 +87,8 @@ def test_five_typical_paragraphs_stay_whole_below_a_kilobyte() -> None:
     shown = session_preamble([], [row(number, PARAGRAPH, tags=("fixtures", "tests")) for number in range(5)], last=5)
     assert shown.count(PARAGRAPH) == 5
     assert len(shown.encode()) < 1_024
+    longer = session_preamble([], [row(number, "word " * 80) for number in range(5)], last=5)
+    assert 900 < len(longer.encode()) < 1_024
     kept = [Entry(content=f"Fact {number}. {PARAGRAPH}", by="user") for number in range(40)]
     many = session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5)
     assert 700 < estimate_text(many) <= 1_000, "unless another budget is named"
