@@ -149,7 +149,7 @@ async def test_a_store_that_is_given_or_named_is_neither_asked_nor_written(tmp_p
     ) as agent:  # fmt: skip
         await agent.send("Keep that.")
     before, model = files(tmp_path), ScriptedModel([Say("Oh.")])
-    async with shy(model, root, store=f"jsonl:{notes}", closing_summary="sync") as agent:
+    async with shy(model, root, store=f"jsonl:{notes}", closing_summary="sync", require_memory=True) as agent:
         await agent.send(SECRETLY)
     assert "heron" not in sent(model.requests)
     assert files(tmp_path) == before

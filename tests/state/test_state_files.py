@@ -96,6 +96,11 @@ def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
         {"todos": [{"id": 1, "content": "Go"}]},
         {"todos": [{"id": "1", "content": "Go", "status": "begun"}]},
         {"todos": [{"id": each, "content": "Go", "status": "in_progress"} for each in "12"]},
+        {
+            "todos": [
+                {"id": f"{at}", "content": "Go", "status": ("pending", "in_progress")[at % 6 < 1]} for at in range(7)
+            ]
+        },
         {"permissions": ["deny shell"]},
         {"permissions": [{"why": "Never."}]},
         {"permissions": [{"rule": "forbid shell(ls)"}]},
