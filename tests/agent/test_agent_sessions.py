@@ -57,17 +57,24 @@ async def test_the_session_tools_are_there_unless_they_are_switched_off(tmp_path
     assert {"remember", "recall"} <= {spec.name for spec in off.requests[-1].tools}
 
 
-@pytest.mark.req("AS-SESS-03", "AS-MEM-01")
+@pytest.mark.req("AS-SESS-01", "AS-SESS-03", "AS-SESS-05", "AS-MEM-01", "AS-BUG-13", "CC-CLEAR")
 async def test_an_agent_of_another_name_looks_back_at_its_own_sessions_and_learns_from_them(tmp_path: Path) -> None:
     root, scope = tmp_path / ".ricordo", replace(SCOPE, agent="coder")
     async with agent(ScriptedModel([]), root, scope=scope, session="one", memory_hooks=True) as one:
-        await one.record([said("We deploy only from main.")])
+        (told,) = await one.record([said("We deploy only from main.")])
         assert await one.settle() == 0
     assert "We deploy only from main." in ledgers(root)
-    model = ScriptedModel([Call("session_history", {"session_id": "one"}), Say("Done.")])
+    calls = [
+        Call("session_history", {"session_id": "one"}), Call("expand", {"handle": f"m:{told.id}", "session_id": "one"}),
+        Call("session_list"),
+    ]  # fmt: skip
+    model = ScriptedModel([*calls, Say("Done.")])
     async with agent(model, root, scope=scope, session="two") as two:
         await two.send("Look.")
-    assert "We deploy only from main." in spoken(model.requests[-1].messages)[-1][1]
+    *shown, listed = [result.text for message in model.requests[-1].messages for result in message.tool_results]
+    assert all("We deploy only from main." in text for text in shown)
+    assert "this session" in listed
+    assert [folder.name for folder in (place_of(root) / "workspace" / "agents").iterdir()] == ["coder"]
 
 
 @pytest.mark.req("AS-SESS-05", "AS-BUG-11", "AS-COMPACT-06")

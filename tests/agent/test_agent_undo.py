@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,10 @@ def look(topic: str) -> str:
 
 
 def agent(model: ChatModel, root: Path | None, **options: object) -> HarnessAgent:
-    given = {"session": "s", "settings": settings(root or Path()), "tools": [look], "compaction": CONFIG} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    given = {
+        "session": "s", "settings": settings(root or Path()), "tools": [look], "compaction": CONFIG, "scope": SCOPE,
+    } | options  # fmt: skip
+    return HarnessAgent(model, workspace=root, **given)  # type: ignore[arg-type]
 
 
 def talking(window: int | None = None) -> ScriptedModel:
@@ -108,6 +111,26 @@ async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_bac
         assert [message.id for message in once_more.window] == list(everything)
         assert once_more.window[1] == told
     assert list(everything.values()) == list(await transcript(root))
+
+
+@pytest.mark.req("CC-UNDO", "AS-STATE-01")
+async def test_what_an_agent_of_another_name_did_is_in_its_folder_and_is_taken_back_from_there(tmp_path: Path) -> None:
+    root, scope = tmp_path / ".ricordo", replace(SCOPE, agent="coder")
+    async with agent(talking(), root, scope=scope) as one:
+        await fill(one, 12)
+        before = one.window
+        await one.compact()
+        left = one.window
+        assert mark_of(left[0]) == "summary"
+    async with agent(talking(), root, scope=scope) as again:
+        assert again.window == left
+        (made,) = await again.compactions.all()
+        opened = await again.compactions.expand(made.handle)
+        assert [each.id for each in opened] == [each.id for each in before[: made.messages]]
+        await again.compactions.undo()
+        assert again.window == before
+    folders = place_of(root) / "workspace" / "agents"
+    assert [folder.name for folder in folders.iterdir()] == ["coder"]
 
 
 @pytest.mark.req("CC-UNDO")

@@ -35,9 +35,12 @@ def lose_inbox(root: Path) -> None:
 
 
 @pytest.mark.req("AS-BUG-14", "AS-COMPACT-16")
-async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [None, "coder"])
+async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lost(
+    tmp_path: Path, name: str | None
+) -> None:
     root = tmp_path / "root"
-    async with agent(root, memory_hooks=False) as one:
+    async with agent(root, memory_hooks=False, scope=replace(SCOPE, agent=name)) as one:
         await one.send(DECIDED.format("Celery"))
     lose_inbox(root)
     async with agent(root, session="other") as one:
