@@ -1,5 +1,6 @@
 """Users of one root: what one of them saves is found by that user alone, what the project shares by all of them."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -101,6 +102,19 @@ async def test_the_same_session_id_is_another_session_for_another_user(tmp_path:
                 group.start_soon(partial(memory.ingest, [said(text)], session="s"))
         assert [message.text for message in (await ann.session("s")).messages] == ["I prefer tea."]
         assert [message.text for message in (await ben.session("s")).messages] == ["I prefer coffee."]
+
+
+@pytest.mark.req("AS-BUG-28", "DF-C52")
+async def test_a_session_of_another_agent_of_the_same_user_is_not_found(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "r", scope=of("ann")) as ann:
+        await ann.ingest([said("I prefer tea.")], session="s")
+    coder = replace(of("ann"), agent="coder")
+    async with Memory.open(tmp_path / "r", scope=coder) as memory:
+        assert not await memory.sessions()
+        with pytest.raises(SessionNotFound):
+            await memory.session("s")
+        await memory.ingest([said("I prefer coffee.")], session="s")
+        assert [message.text for message in (await memory.session("s")).messages] == ["I prefer coffee."]
 
 
 @pytest.mark.req("HE-C5-project")
