@@ -129,6 +129,7 @@ async def test_no_traffic_postpones_a_job_past_its_deadline(inbox: Inbox, clock:
     await inbox.put(flush("mine", user="me", **debounced(clock)))
     waited = 0
     while (lease := await inbox.lease(seconds=60, kinds={"flush"})) is None or lease.job.session != "mine":
+        assert waited < 120, "it is postponed for longer than that"
         await inbox.put(flush("mine", user="me", **debounced(clock)))
         await inbox.put(flush(f"theirs{waited}", user="you", **debounced(clock)))
         waited += 10
