@@ -25,12 +25,12 @@ from pathlib import Path
 import anyio
 
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import JsonValue, Message, Text
-from ricordo.recall.answer import answer
+from ricordo.recall.answer import answer_question
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Answer, Hit, Source
+from ricordo.recall.hits import Answer, Hit, SearchSource
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry
@@ -169,13 +169,13 @@ async def ask_all(conversations: Sequence[Conversation], *, notes: bool) -> list
         for number, conversation in enumerate(conversations):
             files = InMemoryFiles()
             for turn in conversation.turns:
-                await files.append(transcript_path(DEFAULT_AGENT, f"S{turn.session}"), encode(turn.message))
+                await files.append(transcript_path(DEFAULT_AGENT, f"S{turn.session}"), encode_message(turn.message))
             if notes:
                 await files.append("workspace/memory/2024-01-01.md", _ledger(conversation))
-            index = await KeywordIndex.open(Path(folder, f"{number}.db"), files)
-            sources = [Source(label="project", index=index)]
+            index = await WorkspaceIndex.open(Path(folder, f"{number}.db"), files)
+            sources = [SearchSource(label="project", index=index)]
             for kind, text, evidence in _put_to(conversations, number):
-                found = await answer(sources, text, now=_NOW, config=config)
+                found = await answer_question(sources, text, now=_NOW, config=config)
                 asked.append(Asked(conversation=number, kind=kind, evidence=evidence, answer=found))
             await index.close()
     return asked

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import anyio
 
-from ricordo.compaction import Compact, CompactionConfig, DigestSummary, Window, digest
-from ricordo.compaction.plan import measured
+from ricordo.compaction import Compact, CompactionConfig, DigestSummarizer, Window, build_digest
+from ricordo.compaction.plan import count_message_tokens
 from ricordo.importers.read import read_history
 from ricordo.messages import Message, with_ids
 from ricordo.tokens import estimate_text
@@ -48,17 +48,17 @@ def read_sessions(path: Path) -> list[list[Message]]:
 
 def digested(sessions: list[list[Message]], limit: int) -> str:
     """Tokens before and after, and the time as a ratio to the estimate's."""
-    found = [digest(session, limit_tokens=limit) for session in sessions]
-    before = sum(sum(measured(session, 1.0)) for session in sessions)
+    found = [build_digest(session, limit_tokens=limit) for session in sessions]
+    before = sum(sum(count_message_tokens(session, 1.0)) for session in sessions)
     after = sum(map(estimate_text, found))
-    spent = best(lambda: [digest(session, limit_tokens=limit) for session in sessions])
-    estimated = best(lambda: [measured(session, 1.0) for session in sessions])
+    spent = best(lambda: [build_digest(session, limit_tokens=limit) for session in sessions])
+    estimated = best(lambda: [count_message_tokens(session, 1.0) for session in sessions])
     return f"{before:,} to {after:,} tokens ({after / before:.1%}), {spent / estimated:.1f} times an estimate"
 
 
 async def grown(sessions: list[list[Message]]) -> str:
     """How one long conversation goes through the default configuration."""
-    compact = Compact(CompactionConfig(), DigestSummary())
+    compact = Compact(CompactionConfig(), DigestSummarizer())
     window: tuple[Message, ...] = ()
     fired = largest = 0
     for message in (message for session in sessions for message in session):
@@ -66,7 +66,7 @@ async def grown(sessions: list[list[Message]]) -> str:
         window = found.messages
         fired += found.report.status == "done"
         largest = max(largest, found.report.tokens_after)
-    return f"{fired} summaries, largest window left {largest:,} tokens, last one {sum(measured(window, 1.0)):,}"
+    return f"{fired} summaries, largest window left {largest:,} tokens, last one {sum(count_message_tokens(window, 1.0)):,}"
 
 
 def best(work: Callable[[], object]) -> float:

@@ -19,7 +19,7 @@ import anyio
 
 from ricordo import FlushConfig, HarnessAgent, Memory, Scope
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.courtesy import AtOnce
+from ricordo.courtesy import NoYield
 from ricordo.maintenance import turns
 from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
@@ -42,9 +42,9 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=1_000, help="how many memories are curated")
     parser.add_argument("--rounds", type=int, default=6, help="how many dreams there are, each way")
     given = parser.parse_args()
-    courteous = turns.TurnsAtWork.patience
-    for name, courtesy in (("giving way", courteous), ("without", lambda _: AtOnce())):
-        turns.TurnsAtWork.patience = courtesy  # type: ignore[assignment, method-assign]
+    courteous = turns.TurnActivity.yield_policy
+    for name, courtesy in (("giving way", courteous), ("without", lambda _: NoYield())):
+        turns.TurnActivity.yield_policy = courtesy  # type: ignore[assignment, method-assign]
         with tempfile.TemporaryDirectory() as folder:
             anyio.run(partial(measured, name, Path(folder), given.entries, given.rounds))
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ricordo.language.duplicates import SAME, same_statement
+from ricordo.language.duplicates import DUPLICATE_THRESHOLD, is_same_statement
 
 PAIRS = Path(__file__).parents[1] / "tests" / "language" / "statement_pairs"
 THRESHOLDS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1.0)
@@ -52,9 +52,9 @@ def read_pairs(name: str) -> tuple[Pair, ...]:
     return tuple(_pair(line) for line in lines if line.startswith(("=", "!")))
 
 
-def score(pairs: Sequence[Pair], threshold: float = SAME) -> Score:
+def score(pairs: Sequence[Pair], threshold: float = DUPLICATE_THRESHOLD) -> Score:
     """Return how the pairs are told at a threshold."""
-    told = [(pair.same, same_statement(pair.one, pair.other, threshold=threshold)) for pair in pairs]
+    told = [(pair.same, is_same_statement(pair.one, pair.other, threshold=threshold)) for pair in pairs]
     return Score(found=told.count((True, True)), wrong=told.count((False, True)), missed=told.count((True, False)))
 
 
@@ -69,7 +69,7 @@ def tables() -> str:
         ]
         for threshold in THRESHOLDS:
             one = score(pairs, threshold)
-            mark = " *" if threshold == SAME else ""
+            mark = " *" if threshold == DUPLICATE_THRESHOLD else ""
             told = f"{threshold:>10.2f}{one.precision:>11.3f}{one.recall:>8.3f}"
             lines.append(f"{told}{one.found:>7}{one.wrong:>7}{one.missed:>8}{mark}")
     return "\n".join(lines)
@@ -82,7 +82,7 @@ def main() -> None:
     given = parser.parse_args()
     print(tables())
     for pair in read_pairs("tuned") if given.wrong else ():
-        if same_statement(pair.one, pair.other) != pair.same:
+        if is_same_statement(pair.one, pair.other) != pair.same:
             print("missed" if pair.same else "wrong ", pair.language, "|", pair.one, "|", pair.other)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from pipeline_chats import chats, outcomes, scores
 from ricordo.flush.extract import extract
-from ricordo.flush.processing import processed
+from ricordo.flush.processing import process_messages
 from ricordo.language import content_words, split_sentences
 from ricordo.messages.types import Media, Message, Text
 
@@ -123,7 +123,7 @@ def observed(path: Path) -> None:
 
 def extracted(talk: Conversation) -> list[Entry]:
     """The findings of our extraction, after processing."""
-    found = [finding for session in talk.sessions for finding in extract(processed(session).messages)]
+    found = [finding for session in talk.sessions for finding in extract(process_messages(session).messages)]
     return [Entry(text=finding.content, turns=finding.message_ids) for finding in found]
 
 

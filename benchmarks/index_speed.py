@@ -34,7 +34,7 @@ from ricordo import Memory, Scope
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Query
 from ricordo.index.dense import cosines
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.index.vector_cache import VectorCache
 from ricordo.models import Embedder
 from ricordo.models.embedding import load_embedder
@@ -84,14 +84,14 @@ async def measured(root: Path, size: int, queries: int, count: int, embedder: st
     files = LocalFiles(root)
     path = root / "memory_index.db"
     figures: Figures = {}
-    index = await KeywordIndex.open(path, files)
+    index = await WorkspaceIndex.open(path, files)
     figures["rebuild s"], figures["rebuild cpu s"] = await timed(index.refresh)
     await index.close()
     figures["index bytes per entry"] = path.stat().st_size / size
 
     # numpy and the package are loaded already: what is measured is the index
     figures["reopen ms"], figures["reopen cpu ms"] = await timed(partial(reopen, path, files, asked[0]), scale=1e3)
-    index = await KeywordIndex.open(path, files)
+    index = await WorkspaceIndex.open(path, files)
     tracemalloc.start()
     await index.search(asked[0])
     figures["memory MB"] = tracemalloc.get_traced_memory()[0] / 1e6
@@ -110,18 +110,18 @@ async def by_meaning(root: Path, files: LocalFiles, asked: Sequence[str], embedd
     """Return how long embedding everything takes, a search by words and meaning, and what of it reading vectors is."""
     figures: Figures = {}
     path, made = root / "memory_index.db", load_embedder(embedder)
-    index = await KeywordIndex.open(path, files, embedder=made)
+    index = await WorkspaceIndex.open(path, files, embedder=made)
     figures["embed everything s"], figures["embed everything cpu s"] = await timed(index.refresh)
     figures["not embedded"] = index.freshness().not_embedded
     await index.close()
     figures["reopen with vectors ms"], _ = await timed(partial(reopen, path, files, asked[0], made), scale=1e3)
-    index = await KeywordIndex.open(path, files, embedder=made)
+    index = await WorkspaceIndex.open(path, files, embedder=made)
     figures |= await searches(index, asked, "hybrid 10", limit=10)
     figures |= await searches(index, asked, "hybrid 200, neighbours", limit=200, neighbours=True)
     await index.close()
     cache = VectorCache(root / "memory_index_vectors.db", made.model_id)
     await cache.load()
-    rows = cache.now.rows
+    rows = cache.current.rows
     figures["product of all vectors ms"] = middle(partial(cosines, rows, rows[0]))
     figures["reading all vectors ms"] = middle(partial(np.bitwise_xor.reduce, rows.view(np.int64), axis=None))
     await cache.close()
@@ -139,7 +139,7 @@ def middle(act: Callable[[], object], rounds: int = 15) -> float:
 
 
 async def searches(
-    index: KeywordIndex, asked: Sequence[str], name: str, *, limit: int, neighbours: bool = False
+    index: WorkspaceIndex, asked: Sequence[str], name: str, *, limit: int, neighbours: bool = False
 ) -> Figures:
     """Return how long a search takes that finds at most so many."""
     walls, cpus = [], []
@@ -157,12 +157,12 @@ async def searches(
 
 async def reopen(path: Path, files: LocalFiles, question: str, embedder: Embedder | None = None) -> None:
     """Open, search once, close."""
-    index = await KeywordIndex.open(path, files, embedder=embedder)
+    index = await WorkspaceIndex.open(path, files, embedder=embedder)
     await index.search(question)
     await index.close()
 
 
-async def adds(root: Path, index: KeywordIndex, count: int) -> Figures:
+async def adds(root: Path, index: WorkspaceIndex, count: int) -> Figures:
     """Return how long adding takes, each found at once, from the first of a day to its last, and what can't be less.
 
     What can't be less is an append with fsync and a commit, both as ours are: what is durable is the file.

@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 
 from ricordo.flush.extract import extract
-from ricordo.flush.processing import ProcessingConfig, processed
-from ricordo.flush.tool_lessons import tool_lessons
+from ricordo.flush.processing import ProcessingConfig, process_messages
+from ricordo.flush.tool_lessons import extract_tool_lessons
 from ricordo.flush.types import Finding
-from ricordo.guard import Quoted, Trust, fence
-from ricordo.messages import Message, Text, ToolCall, ToolResult, marked
+from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.messages import Message, Text, ToolCall, ToolResult, with_mark
 
 PATH = Path(__file__).parent.parent / "tests" / "flush" / "pipeline_chats" / "chats.txt"
 SAID = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
@@ -59,8 +59,8 @@ def chats() -> tuple[Chat, ...]:
 
 def found(chat: Chat) -> tuple[Finding, ...]:
     """Return what the pipeline learns of a conversation without a model."""
-    read = processed(chat.messages, config=ProcessingConfig(both_sides=False))
-    return (*extract(read.messages), *tool_lessons(chat.messages))
+    read = process_messages(chat.messages, config=ProcessingConfig(both_sides=False))
+    return (*extract(read.messages), *extract_tool_lessons(chat.messages))
 
 
 def outcome(chat: Chat) -> Outcome:
@@ -115,8 +115,8 @@ def _messages(name: str, line: str) -> Iterator[Message]:
     if mark == "F":
         text = f"<uploaded_files>\n- {text}\n  Path: /mnt/user-data/uploads/{text}\n</uploaded_files>"
     if mark == "R":
-        text = fence([Quoted(text=text, source="ledger 2026-05-01", trust=Trust.USER)])
+        text = render_fence([FencedItem(text=text, source="ledger 2026-05-01", trust=Trust.USER)])
     message = Message(role="assistant" if mark == "A" else "user", id=name, time=SAID, parts=(Text(text=text),))
     if mark == "H":
         message = Message(role="user", id=name, time=SAID, parts=message.parts, metadata={"hide_from_ui": True})
-    yield marked(message, "memory") if mark == "R" else message
+    yield with_mark(message, "memory") if mark == "R" else message

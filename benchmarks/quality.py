@@ -31,10 +31,10 @@ from retrieval_sets import NEVER, OWN_SET, Haystack, Json, Question, load, load_
 from ricordo import Memory, Scope
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Match, Query
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.models.embedding import load_embedder
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Source
+from ricordo.recall.hits import SearchSource
 from ricordo.recall.recall import search
 
 __all__ = ["main"]
@@ -51,7 +51,7 @@ _MOST_SHOWN_ALONE = 10
 _HAS_STATIC = find_spec("wordllama") is not None
 
 
-class _Kept(KeywordIndex):
+class _Kept(WorkspaceIndex):
     """An index that answers a question which it has answered from what it gave then."""
 
     async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
@@ -156,7 +156,7 @@ async def _ablated(
         if turns and asked.category not in LEFT_OUT:
             for name, config in variants.items():
                 now = parsed_time(asked.now) or clock.time
-                hits = await search([Source(label="project", index=index)], asked.query, now=now, config=config)
+                hits = await search([SearchSource(label="project", index=index)], asked.query, now=now, config=config)
                 rows[name].append(scores(ids_of(hits), turns))
     await index.close()
 

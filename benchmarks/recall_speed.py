@@ -33,11 +33,11 @@ from ricordo import Memory, Scope
 from ricordo.files.local import LocalFiles
 from ricordo.index import queries as index_queries
 from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.index.postings import Block
-from ricordo.index.segments import from_bytes
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.index.postings import Segment
+from ricordo.index.segments import decode_segment
 from ricordo.messages.types import Message, Text
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 
 __all__ = ["main"]
 
@@ -94,7 +94,7 @@ async def measured(root: Path, size: int, count: int, embedder: str) -> Figures:
         figures |= await counts([partial(memory.recall, question, limit=LIMIT) for question in asked])
         await memory.preamble()
         figures |= await medians("preamble", [memory.preamble] * 5)
-    index = await KeywordIndex.open(root / "bare_index.db", LocalFiles(root))
+    index = await WorkspaceIndex.open(root / "bare_index.db", LocalFiles(root))
     await index.refresh()
     for neighbours, limit in ((False, LIMIT), (True, 200)):
         searches = [
@@ -154,9 +154,9 @@ def resident_bytes() -> int:
 
 def held(root: Path) -> tuple[float, float]:
     """Return the megabytes of the vectors and of the postings of a root."""
-    index = root / INDEX
+    index = root / INDEX_FILE
     with closing(sqlite3.connect(index)) as connection:
-        blocks = [from_bytes(row[0]) for row in connection.execute("SELECT data FROM segment")]
+        blocks = [decode_segment(row[0]) for row in connection.execute("SELECT data FROM segment")]
     vectors = index.with_name(f"{index.stem}_vectors.db")
     numbers = 0
     if vectors.exists():
@@ -165,7 +165,7 @@ def held(root: Path) -> tuple[float, float]:
     return numbers / 1e6, sum(map(size_of, blocks)) / 1e6
 
 
-def size_of(block: Block) -> int:
+def size_of(block: Segment) -> int:
     """Return the bytes of a block of postings with the columns of its rows."""
     postings = block.postings
     arrays = (postings.ends, postings.starts, postings.rows, postings.counts, *block.columns.values())
@@ -186,7 +186,7 @@ async def medians(name: str, acts: Sequence[Callable[[], Awaitable[object]]]) ->
 async def counts(acts: Sequence[Callable[[], Awaitable[object]]]) -> Figures:
     """Return how many trips to a thread these take, and how many entries they read, each."""
     hops, rows = 0, 0
-    to_thread, chunks = anyio.to_thread.run_sync, index_queries.chunks
+    to_thread, chunks = anyio.to_thread.run_sync, index_queries.load_chunks
 
     async def hopping(*given: object, **named: object) -> object:
         nonlocal hops

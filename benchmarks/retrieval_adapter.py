@@ -21,7 +21,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from retrieval_sets import Haystack, parsed_time
 from ricordo import Memory, Message, Scope
 from ricordo.errors import RicordoError
-from ricordo.index.contract import EVERYTHING, MEMORY_SORTS, Query, Sort
+from ricordo.index.contract import ALL_SORTS, MEMORY_SORTS, Query, DocumentSort
 from ricordo.messages import Role, Text, ToolCall, ToolResult
 from ricordo.messages.jsontext import dumps
 from ricordo.models.embedding import load_embedder
@@ -30,8 +30,8 @@ from ricordo.recall.hits import Answer, Hit
 __all__ = ["OVER", "Recalled", "StandingClock", "as_items", "factory", "ids_of", "messages_of", "take_in"]
 
 Item = Mapping[str, str]
-OVER: Mapping[str, tuple[Sort, ...]] = {
-    "everything": EVERYTHING, "transcripts": ("transcript",), "memories": MEMORY_SORTS,
+OVER: Mapping[str, tuple[DocumentSort, ...]] = {
+    "everything": ALL_SORTS, "transcripts": ("transcript",), "memories": MEMORY_SORTS,
 }  # fmt: skip
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "call": "assistant", "tool": "tool"}
 

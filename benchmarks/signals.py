@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ricordo.language.signals import SIGNALS, bundled
+from ricordo.language.signals import SIGNALS, default_detector
 
 MESSAGES = Path(__file__).parent.parent / "tests" / "language" / "signal_messages"
 HALVES = ("developed_on", "held_out")
@@ -66,7 +66,7 @@ def labelled(half: str) -> tuple[Labelled, ...]:
 @cache
 def found(text: str) -> frozenset[str]:
     """Return the signals that the bundled phrases give."""
-    return frozenset[str](bundled().signals_of(text))
+    return frozenset[str](default_detector().detect(text))
 
 
 def score(messages: Iterable[Labelled], classes: Iterable[str] = SIGNALS) -> Score:

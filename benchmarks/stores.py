@@ -24,12 +24,12 @@ from pathlib import Path
 
 import anyio
 
-from ricordo.cli.store_samples import made_up, samples_of
+from ricordo.cli.store_samples import make_sample_entry, measure_samples
 from ricordo.files.disk import Disk
 from ricordo.messages.jsontext import dumps
 from ricordo.runtime import Settings
-from ricordo.testing import OWN_STORES
-from ricordo.workspace.entry_json import to_json
+from ricordo.testing import BUILT_IN_STORES
+from ricordo.workspace.entry_json import entry_to_json
 from store_page.numbers import Row, row_of
 from store_page.page import printed, written
 
@@ -67,8 +67,8 @@ def main(given: Sequence[str] | None = None) -> None:
         return
     rows = []
     for entries in asked.entries:
-        for scheme in asked.only or OWN_STORES:
-            if asked.only or asked.quick or OWN_STORES[scheme].scale >= entries:
+        for scheme in asked.only or BUILT_IN_STORES:
+            if asked.only or asked.quick or BUILT_IN_STORES[scheme].scale >= entries:
                 began = time.perf_counter()
                 rows.append(in_a_process(scheme, entries, asked))
                 print(f"{scheme} {entries:,}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
@@ -81,7 +81,7 @@ def options(given: Sequence[str] | None) -> argparse.Namespace:
     """Return what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"every store at {QUICK:,} memories, few tries")
-    parser.add_argument("--only", nargs="*", choices=[*OWN_STORES], help="these stores, whatever they declare")
+    parser.add_argument("--only", nargs="*", choices=[*BUILT_IN_STORES], help="these stores, whatever they declare")
     parser.add_argument("--entries", type=int, nargs="*", help="how many memories")
     parser.add_argument("--saves", type=int, help="how many saves are timed at that size")
     parser.add_argument("--tries", type=int, help="how often everything else is timed")
@@ -110,12 +110,12 @@ def measured(scheme: str, entries: int, saves: int, tries: int, folder: Path) ->
     place = folder / "store"
     address = ADDRESSES.get(scheme, f"{scheme}:{{folder}}").format(folder=place, capacity=entries + saves)
     settings = Settings(root=None, user="bench", data=folder / "data", cache=folder / "cache")
-    line = dumps(to_json(made_up(entries))).encode() + b"\n"
+    line = dumps(entry_to_json(make_sample_entry(entries))).encode() + b"\n"
     descriptor = os.open(folder / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     aside = partial(append_bare, descriptor, line)
     # what lives in this process would be gone with the store that was filled
     filling = None if scheme in PLACELESS else QuickDisk()
-    measure = partial(samples_of, entries=entries, saves=saves, tries=tries, aside=aside, filling=filling)
+    measure = partial(measure_samples, entries=entries, saves=saves, tries=tries, aside=aside, filling=filling)
     taken = anyio.run(measure, address, settings)
     os.close(descriptor)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

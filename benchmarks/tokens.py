@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from ricordo.tokens import VocabularyCounter, estimate_text, load_counter
+from ricordo.tokens import VocabularyCounter, estimate_text, load_token_counter
 
 SAMPLES = Path(__file__).resolve().parent.parent / "tests" / "tokens" / "samples"
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "qwen3")
@@ -31,7 +31,7 @@ def seconds(run: Callable[[], object]) -> float:
 def row(kind: str, text: str) -> str:
     """Return one line of the table."""
     estimate = estimate_text(text)
-    counters = [load_counter(name) for name in VOCABULARIES]
+    counters = [load_token_counter(name) for name in VOCABULARIES]
     if not all(isinstance(counter, VocabularyCounter) for counter in counters):
         sys.exit("This benchmark needs the extra: pip install 'ricordo[tokens]'")
     ratios = " | ".join(f"{estimate / counter.count(text):.2f}" for counter in counters)

@@ -21,7 +21,7 @@ import anyio
 from ricordo import FlushConfig, HarnessAgent, Scope
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
-from ricordo.state.files import FileStates
+from ricordo.state.files import FileStateStore
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import estimate_message
 from ricordo.tools import tool
@@ -29,7 +29,7 @@ from ricordo.workspace.transcript import Transcript
 
 __all__ = ["main"]
 
-WATCHED = {"record": (Transcript, "append"), "state": (FileStates, "save"), "inbox": (Inbox, "put")}
+WATCHED = {"record": (Transcript, "append"), "state": (FileStateStore, "save"), "inbox": (Inbox, "put")}
 LAST = 20
 
 spent: defaultdict[str, float] = defaultdict(float)
@@ -71,7 +71,7 @@ async def session(folder: Path, turns: int) -> None:
         (log,) = (folder / "old").rglob("s.log.jsonl")
         tokens = sum(map(estimate_message, old.window))
         print(f"window: {len(old.window)} messages, {tokens} tokens; state: {state.stat().st_size / 1024:.0f} KB")
-        print(f"transcript: {log.stat().st_size / 1024:.0f} KB; left in the inbox: {await old.settle(seconds=60)}")
+        print(f"transcript: {log.stat().st_size / 1024:.0f} KB; left in the inbox: {await old.drain(seconds=60)}")
     first, last = statistics.median(early), statistics.median(late)
     print(f"median of the first {LAST} turns {first * 1000:.1f} ms, of the last {LAST} {last * 1000:.1f} ms")
     print(f"turn {turns} takes {last / first:.2f} x turn {LAST // 2}")
@@ -85,7 +85,7 @@ def agent(folder: Path) -> HarnessAgent:
     settings = Settings(
         root=None, user="me", data=folder / "data", cache=folder / "cache", flush=FlushConfig(model="offline")
     )
-    return HarnessAgent.recommended(
+    return HarnessAgent.with_recommended_settings(
         ScriptedModel(answered),
         workspace=folder / ".ricordo",
         scope=Scope(user="me", project="shop"),

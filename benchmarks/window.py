@@ -39,7 +39,7 @@ from long_talk.watch import Watch, watched
 from long_talk.ways import LADDER, Way, agent, ways
 from ricordo import HarnessAgent
 from ricordo.importers.read import read_history
-from ricordo.messages import Message, mark_of
+from ricordo.messages import Message, get_mark
 from ricordo.tokens import estimate_message
 
 __all__ = ["main"]
@@ -117,7 +117,7 @@ async def held(way: Way, turns: Sequence[Turn], facts: Sequence[Fact], window: i
             for turn in turns:
                 await say(one, desk, turn)
             seconds = time.perf_counter() - began
-            while await one.settle(seconds=60):
+            while await one.drain(seconds=60):
                 pass
             found = await looked_up(one, Path(folder, ".ricordo"), facts)
     print(f"{way.name}: {seconds:.0f} s", file=sys.stderr)
@@ -198,7 +198,7 @@ async def grown(one: HarnessAgent, desk: Desk, turns: Sequence[Turn], size: int)
             break
         await say(one, desk, turn)
         messages += 2 + 2 * len(turn.calls)
-    while await one.settle(seconds=60):
+    while await one.drain(seconds=60):
         pass
 
 
@@ -237,7 +237,7 @@ def print_window(name: str, window: Sequence[Message]) -> None:
     print(f"\n{name}: {len(window)} messages, {sum(map(estimate_message, window)):,} tokens")
     for message in window:
         records = [key.removeprefix("ricordo.") for key in message.metadata if key.startswith("ricordo.")]
-        marks = ",".join(filter(None, (mark_of(message), *records)))
+        marks = ",".join(filter(None, (get_mark(message), *records)))
         calls = "".join(f"[{call.name}] " for call in message.tool_calls)
         line = " ".join(f"{calls}{told(message)}".split())
         print(f"{estimate_message(message):7,} {message.role:9} {marks:20.20} {line:.80}")

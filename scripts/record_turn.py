@@ -13,7 +13,7 @@ from pathlib import Path
 from ricordo import Scope
 from ricordo.models.provider import load_model
 from ricordo.runtime import Settings
-from ricordo.sync import HarnessAgent
+from ricordo.sync import SyncHarnessAgent
 from ricordo.testing import Call, LoopbackServer, Say
 from ricordo.tools import tool
 
@@ -44,7 +44,7 @@ def recorded(name: str) -> Iterator[dict[str, object]]:
     ):
         root = Path(folder)
         model = load_model(name, base_url=server.url + MODELS[name], api_key="not-a-key")
-        with HarnessAgent.open(
+        with SyncHarnessAgent.open(
             model,
             workspace=root / ".ricordo",
             scope=Scope(user="me", project="shop"),

@@ -16,8 +16,8 @@ import typer.main
 import ricordo
 from ricordo import errors
 from ricordo.cli.application import app
-from ricordo.testing import OWN_STORES
-from ricordo.testing.store_table import conformance_table, offered, table_of_checks, table_of_stores
+from ricordo.testing import BUILT_IN_STORES
+from ricordo.testing.store_table import conformance_table, list_capabilities, checks_table, stores_table
 
 __all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python", "render_stores"]
 
@@ -64,22 +64,22 @@ def render_stores() -> str:
         "## What they are",
         "`made for` is how many memories of one owner a store is measured up to, in [the benchmark of the stores]"
         "(../benchmarks/stores.md).",
-        table_of_stores(OWN_STORES, anyio.run(_offers)),
+        stores_table(BUILT_IN_STORES, anyio.run(_offers)),
         "## What they are held to",
         "I1 to I12 are the invariants of a store. `yes` means that all checks of an invariant apply, and pass.",
-        conformance_table(OWN_STORES),
+        conformance_table(BUILT_IN_STORES),
         "## The checks",
-        table_of_checks(),
+        checks_table(),
     ]
     return _page(parts)
 
 
 async def _offers() -> dict[str, tuple[str, ...]]:
     with TemporaryDirectory() as folder:
-        made = {scheme: Path(folder) / scheme for scheme in OWN_STORES}
+        made = {scheme: Path(folder) / scheme for scheme in BUILT_IN_STORES}
         for path in made.values():
             path.mkdir()
-        return {scheme: await offered(kind(), made[scheme]) for scheme, kind in OWN_STORES.items()}
+        return {scheme: await list_capabilities(kind(), made[scheme]) for scheme, kind in BUILT_IN_STORES.items()}
 
 
 PAGES: dict[str, Callable[[], str]] = {

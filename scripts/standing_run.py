@@ -24,7 +24,7 @@ from ricordo.clock import SystemClock
 from ricordo.guard.permissions import render_rule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.runtime import Settings
-from ricordo.tasks import Report
+from ricordo.tasks import ReportProgress
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem, overflow
 from ricordo.tools import Approval, tool
 
@@ -189,12 +189,12 @@ async def part(number: int, folder: Path) -> None:
     player = Player()
     may_end = anyio.Event()
 
-    async def patient(prompt: str, report: Report) -> str:
+    async def patient(prompt: str, report: ReportProgress) -> str:
         del prompt, report
         await may_end.wait()
         return EXPORTED
 
-    async def lost(prompt: str, report: Report) -> str:
+    async def lost(prompt: str, report: ReportProgress) -> str:
         del prompt, report
         await anyio.sleep_forever()
         raise AssertionError
@@ -264,7 +264,7 @@ async def compact(agent: HarnessAgent) -> None:
 
 async def standing(agent: HarnessAgent) -> dict[str, object]:
     """Return what stands beside the window, as plain values."""
-    stands = agent.state.standing
+    stands = agent.state.work_state
     tasks = {task.worker: task for task in await agent.tasks.all()}
     assert agent.plan is not None
     return {

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
-from ricordo.compaction import Report
+from ricordo.compaction import StrategyReport
 from ricordo.messages import Message
 from ricordo.middleware import compact
-from ricordo.middleware.contract import Request
-from ricordo.middleware.reduce import descend_request
+from ricordo.middleware.contract import ModelRequest
+from ricordo.middleware.reduce import reduce_request
 
 __all__ = ["Watch", "watched"]
 
@@ -37,10 +37,10 @@ def watched() -> Iterator[Watch]:
     """Watch every reduction before a request; measuring the window counts as part of it."""
     watch = Watch()
 
-    @wraps(descend_request)
-    async def timed(request: Request, *args: Any, **named: Any) -> tuple[Request, tuple[Report, ...]]:
+    @wraps(reduce_request)
+    async def timed(request: ModelRequest, *args: Any, **named: Any) -> tuple[ModelRequest, tuple[StrategyReport, ...]]:
         began = time.perf_counter()
-        reduced, reports = await descend_request(request, *args, **named)
+        reduced, reports = await reduce_request(request, *args, **named)
         watch.seconds += time.perf_counter() - began
         watch.acts.update(report.act for report in reports if report.status == "done")
         watch.failed.update(report.act for report in reports if report.status == "failed")
@@ -52,4 +52,4 @@ def watched() -> Iterator[Watch]:
     try:
         yield watch
     finally:
-        vars(compact)["descend_request"] = descend_request
+        vars(compact)["descend_request"] = reduce_request

@@ -16,7 +16,7 @@ from ricordo.compaction import (
     TruncateArgsConfig,
 )
 from ricordo.runtime import Settings
-from ricordo.runtime.reductions import Reductions
+from ricordo.runtime.reductions import ReductionOptions
 from ricordo.testing import ScriptedModel
 from ricordo.tokens import Share
 
@@ -61,7 +61,7 @@ def ways(window: int) -> Sequence[Way]:
 
 def agent(folder: Path, desk: Desk, way: Way) -> HarnessAgent:
     """Describe an agent that goes this way, with a root below `folder`."""
-    make = HarnessAgent.recommended if way.recommended else HarnessAgent
+    make = HarnessAgent.with_recommended_settings if way.recommended else HarnessAgent
     return make(
         desk.model(),
         workspace=folder / ".ricordo",
@@ -95,7 +95,7 @@ def _lossless(window: int) -> Mapping[str, Any]:
 
 def _recommended(window: int) -> CompactionConfig:
     plain = Settings(root=None, user=USER, data=Path("data"), cache=Path("cache"), flush=BY_RULES)
-    return Reductions().recommended(plain, window).compaction or CompactionConfig()
+    return ReductionOptions().with_defaults(plain, window).compaction or CompactionConfig()
 
 
 def _written(name: str, summary: CompactionConfig, options: Mapping[str, Any], *, careful: bool) -> Way:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.language import split_sentences
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from ricordo.tokens import estimate_text
@@ -25,7 +25,7 @@ def writer(*, careful: bool) -> ScriptedModel:
     def answer(request: RecordedRequest) -> Say:
         text = request.messages[-1].text
         block, allowed = _BLOCK.search(text), _ALLOWED.search(text)
-        items = unfence(block[0]) or () if block else ()
+        items = parse_fence(block[0]) or () if block else ()
         room = int(allowed[1]) - _FRAME if allowed else _FRAME
         chosen = _chosen(items, careful=careful)
         lines = "\n".join(_fitting(chosen, room)) or "None"

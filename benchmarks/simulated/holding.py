@@ -13,13 +13,13 @@ from retrieval_sets import Json, Question
 from ricordo import Memory
 from ricordo.consolidation.conflicts import says_the_same
 from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Query, Sort
+from ricordo.index.contract import Query, DocumentSort
 from ricordo.recall.hits import Hit
 from ricordo.tokens import estimate_text
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, prompt_lines
-from ricordo.workspace.layout import MEMORY
-from ricordo.workspace.ledger import is_curated, read_memory
+from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
+from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace.ledger import is_curated, read_all_entries
 from simulated.calendar import Calendar, own_session
 from simulated.living import Life
 from simulated.plants import Change, Plant
@@ -29,7 +29,7 @@ __all__ = ["Day", "Watch"]
 LINES, TOKENS, BYTES = 200, 4_000, 25_000
 LIMIT = 10
 THRESHOLD = 0.8
-_LEDGER: tuple[Sort, ...] = ("ledger", "long")
+_LEDGER: tuple[DocumentSort, ...] = ("ledger", "long")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class Watch:
 
     async def look(self, day: int) -> Day:
         """Return the figures of the evening of `day`."""
-        found = await read_memory(LocalFiles(self._life.root))
+        found = await read_all_entries(LocalFiles(self._life.root))
         active = [one.entry for one in found if is_curated(one.path) and one.entry.state == "active"]
         document, files, asked_for = await run_sync(_seen, self._life.root)
         faults = [*_over(document), *self._lost(found)]
@@ -109,7 +109,7 @@ class Watch:
         return Day(
             day=day,
             lines=document.count(b"\n"),
-            tokens=estimate_text("\n".join(prompt_lines(document))),
+            tokens=estimate_text("\n".join(render_prompt_lines(document))),
             size=len(document),
             curated=len(active),
             remembered=len(self._seen),
@@ -131,7 +131,7 @@ class Watch:
             faults=tuple(faults),
         )
 
-    def _lost(self, found: Iterable[Located]) -> list[str]:
+    def _lost(self, found: Iterable[LocatedEntry]) -> list[str]:
         """Return what is nowhere any more, and what was superseded by nothing."""
         there: dict[str, list[Entry]] = {}
         for one in found:
@@ -146,7 +146,7 @@ class Watch:
             self._seen.setdefault(name, entries[0].content)
         return gone + loose
 
-    def _outdated(self, found: Iterable[Located], day: int) -> list[str]:
+    def _outdated(self, found: Iterable[LocatedEntry], day: int) -> list[str]:
         """Return what has changed and still stands as it was, in curated memory or a ledger."""
         active = [one.entry for one in found if one.entry.state == "active"]
         return [
@@ -196,7 +196,7 @@ class Watch:
             for asked in self._life.calendar.questions.get(visit.session, ())
         ]
         step = max(len(held) // self._most, 1)
-        places: tuple[tuple[str, tuple[Sort, ...]], ...] = (("curated", ("curated",)), ("ledger", _LEDGER))
+        places: tuple[tuple[str, tuple[DocumentSort, ...]], ...] = (("curated", ("curated",)), ("ledger", _LEDGER))
         for name, sorts in places:
             for asked in held[::step]:
                 hits = await memory.search(Query(text=asked.query, sorts=sorts), limit=LIMIT)
@@ -237,14 +237,14 @@ def _share(hits: Sequence[Hit], asked: Question) -> float:
 
 
 def _over(document: bytes) -> list[str]:
-    lines, tokens = document.count(b"\n"), estimate_text("\n".join(prompt_lines(document)))
+    lines, tokens = document.count(b"\n"), estimate_text("\n".join(render_prompt_lines(document)))
     found = [("lines", lines, LINES), ("tokens", tokens, TOKENS), ("bytes", len(document), BYTES)]
     return [f"MEMORY.md has {count:,} {name}" for name, count, most in found if count > most]
 
 
 def _seen(root: Path) -> tuple[bytes, list[Path], dict[str, list[Json]]]:
     """Return MEMORY.md, every file of the root, and by day what memory asked models for."""
-    memory = root / MEMORY
+    memory = root / MEMORY_PATH
     asked: defaultdict[str, list[Json]] = defaultdict(list)
     for path in (root / "spending").glob("*.jsonl"):
         for line in path.read_text("utf-8").splitlines():

@@ -120,7 +120,7 @@ class Life:
             if self.heard.get(("record", "finished")):
                 with anyio.fail_after(_PATIENCE):
                     await self._maintained.wait()
-            self.left = await agent.settle(seconds=_PATIENCE)
+            self.left = await agent.drain(seconds=_PATIENCE)
 
     def _agent(self, user: str, session: str) -> HarnessAgent:
         return HarnessAgent(

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypedDict
 
-from ricordo.testing import OWN_STORES
+from ricordo.testing import BUILT_IN_STORES
 from store_page.numbers import Row
 
 __all__ = ["PAGE", "Numbers", "numbers_of", "printed", "rendered", "written"]
@@ -66,7 +66,9 @@ def written(row: Row) -> None:
     beside = PAGE.with_suffix(".json")
     rows: list[Row] = json.loads(beside.read_text(encoding="utf-8"))["rows"] if beside.exists() else []
     named = {(each["entries"], each["store"]): each for each in [*rows, row]}
-    numbers = numbers_of(sorted(named.values(), key=lambda each: (each["entries"], [*OWN_STORES].index(each["store"]))))
+    numbers = numbers_of(
+        sorted(named.values(), key=lambda each: (each["entries"], [*BUILT_IN_STORES].index(each["store"])))
+    )
     beside.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(rendered(PAGE.read_text(encoding="utf-8"), numbers), encoding="utf-8")
 

@@ -43,7 +43,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_EXPORTS = {
     "ClearResultsConfig": "ricordo.compaction.config",
     "CompactionConfig": "ricordo.compaction.config",
     "DedupeReadsConfig": "ricordo.compaction.config",
@@ -63,9 +63,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """Load a public name at its first use."""
-    if name not in _HOMES:
+    if name not in _EXPORTS:
         raise AttributeError(f"module 'ricordo' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
+    value: object = getattr(import_module(_EXPORTS[name]), name)
     globals()[name] = value
     return value
 

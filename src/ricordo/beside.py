@@ -7,11 +7,11 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["beside", "group_beside"]
+__all__ = ["background_task", "background_group"]
 
 
 @asynccontextmanager
-async def beside(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+async def background_task(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Run `work` while the block runs, and cancel it when the block ends.
 
     An error of the block comes out as it was raised, not in a group, as a task group would give it; an error of `work`
@@ -30,20 +30,20 @@ async def beside(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator
 
 
 @asynccontextmanager
-async def group_beside() -> AsyncIterator[TaskGroup]:
+async def background_group() -> AsyncIterator[TaskGroup]:
     """Give a group whose tasks run while the block does; at its end they are cancelled and waited for.
 
-    Errors come out as those of `beside`.
+    Errors come out as those of `background_task`.
     """
     ready: list[TaskGroup] = []
     begun = anyio.Event()
 
-    async def host() -> None:
+    async def run_group() -> None:
         async with anyio.create_task_group() as group:
             ready.append(group)
             begun.set()
             await anyio.sleep_forever()
 
-    async with beside(host):
+    async with background_task(run_group):
         await begun.wait()
         yield ready[0]

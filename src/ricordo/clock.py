@@ -12,15 +12,24 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Protocol
 
-__all__ = ["Clock", "Ids", "MonotonicIds", "SystemClock", "decode_id", "encode_id", "milliseconds", "rfc3339"]
+__all__ = [
+    "Clock",
+    "IdSource",
+    "MonotonicIds",
+    "SystemClock",
+    "decode_id",
+    "encode_id",
+    "truncate_to_milliseconds",
+    "format_rfc3339",
+]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES = {character: value for value, character in enumerate(_ALPHABET)}
 _LENGTH = 26
 _RANDOM_BITS = 80
-_PARTING_BITS = 48
-_SET_BACK_SECONDS = 0.5
-_LONGEST_LEAD_MS = 20 * 366 * 24 * 60 * 60 * 1000
+_SPREAD_BITS = 48
+_CLOCK_STEP_SECONDS = 0.5
+_MAX_LEAD_MS = 20 * 366 * 24 * 60 * 60 * 1000
 
 
 class Clock(Protocol):
@@ -35,7 +44,7 @@ class Clock(Protocol):
         ...
 
 
-class Ids(Protocol):
+class IdSource(Protocol):
     """Where ids come from."""
 
     def new(self) -> str:
@@ -56,7 +65,7 @@ class SystemClock:
 
     def now(self) -> datetime:
         """Return the current time in UTC, cut to milliseconds."""
-        return milliseconds(datetime.now(UTC))
+        return truncate_to_milliseconds(datetime.now(UTC))
 
     def today(self) -> date:
         """Return the local date."""
@@ -86,20 +95,20 @@ class MonotonicIds:
         """Make every id from now on sort after `known`; what is no id, or is decades ahead, changes nothing."""
         value, now = decode_id(known), self._clock.now().timestamp()
         self._seen = self._seen or (now, time.monotonic())
-        latest = int(now * 1000) + _LONGEST_LEAD_MS
+        latest = int(now * 1000) + _MAX_LEAD_MS
         if value is None or value >> _RANDOM_BITS > latest:
             return
         with self._lock:
             if value >= self._last:
                 # two sources that follow the same id part at random, or they would give the same ones
-                self._last = value | self._random_bits(_PARTING_BITS)
+                self._last = value | self._random_bits(_SPREAD_BITS)
 
     def may_lag(self) -> bool:
         """Tell whether the clock was set back since the last look, or the ids of this source are ahead of it."""
         wall, ticks = self._clock.now().timestamp(), time.monotonic()
         with self._lock:
             before, self._seen = self._seen or (wall, ticks), (wall, ticks)
-            is_set_back = (ticks - before[1]) - (wall - before[0]) > _SET_BACK_SECONDS
+            is_set_back = (ticks - before[1]) - (wall - before[0]) > _CLOCK_STEP_SECONDS
             return is_set_back or self._last >> _RANDOM_BITS > int(wall * 1000)
 
 
@@ -118,12 +127,12 @@ def decode_id(text: str) -> int | None:
     return value if value >> 128 == 0 else None
 
 
-def milliseconds(time: datetime) -> datetime:
+def truncate_to_milliseconds(time: datetime) -> datetime:
     """Cut `time` to whole milliseconds in UTC; a naive time is taken as UTC."""
     aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     return aware.replace(microsecond=aware.microsecond // 1000 * 1000)
 
 
-def rfc3339(time: datetime) -> str:
+def format_rfc3339(time: datetime) -> str:
     """Write `time` as RFC 3339 in UTC with milliseconds and a Z."""
-    return milliseconds(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return truncate_to_milliseconds(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")

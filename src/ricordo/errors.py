@@ -71,13 +71,13 @@ __all__ = [
     "ModelUnavailable", "NotFound", "OutputInvalid", "PathRefused", "ReasonRequired", "ReplyInvalid", "RicordoError",
     "RootMoved", "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired", "SessionNotFound",
     "SpendingLimitReached", "StorageBusy", "StorageError", "StorageFailed", "StorageFull", "StorageReadOnly",
-    "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict", "clean_messages_with",
+    "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict", "set_message_cleaner",
 ]  # fmt: skip
 
 _cleaners: list[Callable[[str], str]] = []
 
 
-def clean_messages_with(clean: Callable[[str], str]) -> None:
+def set_message_cleaner(clean: Callable[[str], str]) -> None:
     """Let `clean` take the secrets out of the message of each error that is made from now on.
 
     What is quoted in a message comes from users, models and files, and a message goes to logs, prompts and terminals.

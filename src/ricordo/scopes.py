@@ -1,7 +1,7 @@
 """Scope: whose memory this is. Nothing is read or written without one.
 
 A scope names up to six parts, wide to narrow: tenant, user, team, project, agent, session. A part becomes a folder
-name by `path_part`, which keeps two different names apart on every file system, also where upper and lower case are
+name by `encode_folder_name`, which keeps two different names apart on every file system, also where upper and lower case are
 the same.
 """
 
@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
 
-__all__ = ["Scope", "name_digest", "owner_part", "path_part"]
+__all__ = ["Scope", "name_digest", "owner_part", "encode_folder_name"]
 
-_LONGEST = 200
+_MAX_PART_CHARS = 200
 _UNSAFE = re.compile(r"-[0-9a-f]{8}$|\.$|~")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 _PARTS = ("tenant", "user", "team", "project", "agent", "session")
@@ -39,10 +39,8 @@ class Scope:
         for name, value in given.items():
             if not isinstance(value, str):
                 raise InvalidScope(f"The {name} of a scope is a text, not {value!r}: write {name}={str(value)[:40]!r}.")
-            if not value.strip() or len(value) > _LONGEST or not value.isprintable():
-                message = (
-                    f"The {name} of a scope is a printable text of 1 to {_LONGEST} characters, not {value[:40]!r}."
-                )
+            if not value.strip() or len(value) > _MAX_PART_CHARS or not value.isprintable():
+                message = f"The {name} of a scope is a printable text of 1 to {_MAX_PART_CHARS} characters, not {value[:40]!r}."
                 raise InvalidScope(message)
 
     def parts(self) -> dict[str, str]:
@@ -54,7 +52,7 @@ class Scope:
         return " ".join(f"{name}={value}" for name, value in self.parts().items())
 
 
-def path_part(name: str) -> str:
+def encode_folder_name(name: str) -> str:
     """Return the folder name for `name`: percent-encoded, at most 120 characters, different for different names.
 
     A name that would meet another one where case is ignored, or is too long, gets eight hex digits of its SHA-256.
@@ -66,12 +64,12 @@ def path_part(name: str) -> str:
 
 
 def owner_part(name: str) -> str:
-    """Return the folder name for a user or a tenant: that of `path_part`, and safe with names that were chosen for it.
+    """Return the folder name for a user or a tenant: that of `encode_folder_name`, and safe with names that were chosen for it.
 
     A name that ends like one with a digest, or that Windows reserves or changes, gets a digest too: `ann-17239b6e`,
     which would meet the folder of `Ann` where case is ignored, `con`, `aux.txt`, `ann.` and `annabe~1`.
     """
-    part, encoded = path_part(name), quote(name, safe="")
+    part, encoded = encode_folder_name(name), quote(name, safe="")
     is_unsafe = _RESERVED.match(part) or (part == encoded and _UNSAFE.search(part))
     return f"{encoded.replace('.', '%2E')[:100]}-{name_digest(name)}" if is_unsafe else part
 

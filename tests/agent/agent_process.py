@@ -39,7 +39,7 @@ async def main() -> None:
         for number in range(TURNS):
             await agent.send(f"We decided to deploy the service {number} of {NAME} on Fridays.")
             print(f"acked {number}", flush=True)
-        await agent.settle()
+        await agent.drain()
 
 
 anyio.run(main)

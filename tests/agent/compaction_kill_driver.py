@@ -25,8 +25,8 @@ from named_disks import NamedDisk
 from places import place_of
 from ricordo import HarnessAgent
 from ricordo.clock import SystemClock
-from ricordo.maintenance.worker import Worker
-from ricordo.messages import mark_of
+from ricordo.maintenance.worker import JobWorker
+from ricordo.messages import get_mark
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 TURNS = 6
@@ -69,7 +69,7 @@ def agent(root: Path, script: Script, reached: Callable[[str], None], clock: Sys
     return compacting(ScriptedModel(script), root, clock=clock, disk=NamedDisk(reached))
 
 
-async def idle(_: Worker) -> None:
+async def idle(_: JobWorker) -> None:
     """Leave the work to whoever asks for it."""
     await anyio.sleep_forever()
 
@@ -110,14 +110,14 @@ async def look(root: Path, emit: Emit) -> None:
         shown, said = {message.id for message in window}, {message.id for message in logged}
         told: dict[str, object] = {
             "valid": is_valid(window),
-            "summaries": sum(mark_of(message) == "summary" for message in window),
+            "summaries": sum(get_mark(message) == "summary" for message in window),
             "whole": shown == said,
             "held": shown == said or any(each.handle in str(window) for each in made),
             "lost": [message.text for message in logged if message.id not in shown | {each.id for each in opened}],
-            "strange": sorted(shown - {message.id for message in window if mark_of(message)} - said),
+            "strange": sorted(shown - {message.id for message in window if get_mark(message)} - said),
         }
         told["reply"] = str(await one.send("And now?")).partition(" ")[0]
-        told["left over"] = await one.settle(seconds=20)
+        told["left over"] = await one.drain(seconds=20)
         told["faults"] = sum(script.faults.values())
         assert one.memory is not None
         found = "\n".join(entry.content for entry in await one.memory.entries())
@@ -154,5 +154,5 @@ def case(prepared: Path, folder: Path, step: str = "", at: int = -1) -> tuple[li
 
 
 if __name__ == "__main__":
-    Worker.serve = idle  # type: ignore[assignment, method-assign]
+    JobWorker.serve = idle  # type: ignore[assignment, method-assign]
     drive(prepare, case)

@@ -8,7 +8,7 @@ import anyio
 from agents_at_work import is_valid
 from compacting_agents import NOTED, compacting, decided, summed_up
 from dialect_validity import anthropic_faults, openai_faults
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
 
 ROOT, FIRST = Path(sys.argv[1]), int(sys.argv[2])
@@ -30,8 +30,8 @@ async def main() -> None:
             await one.send(decided(number))
             assert is_valid(one.window)
             print("acked", flush=True)
-        assert mark_of(one.window[0]) == "summary"
-        await one.settle()
+        assert get_mark(one.window[0]) == "summary"
+        await one.drain()
 
 
 anyio.run(main)

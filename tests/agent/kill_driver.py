@@ -23,7 +23,7 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.errors import ModelError
 from ricordo.events import Event
-from ricordo.messages import pair
+from ricordo.messages import pair_calls
 from ricordo.models import ChatModel
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
@@ -80,7 +80,7 @@ async def live(root: Path, killing: Killing, emit: Emit) -> None:
         for text in SAID[:-1]:
             await one.send(text)
             emit(f"ack {text}")
-        await one.settle()
+        await one.drain()
         await one.consolidate()
 
 
@@ -94,7 +94,7 @@ async def look(root: Path, emit: Emit) -> None:
         except ModelError as error:
             told["reply"] = repr(error)
         window = one.window
-        told["left over"] = await one.settle(seconds=20)
+        told["left over"] = await one.drain(seconds=20)
         assert one.memory is not None
         told["entries"] = [entry.content for entry in await one.memory.entries()]
         told["unwell"] = [check.name for check in await one.memory.doctor() if not check.ok]
@@ -102,7 +102,7 @@ async def look(root: Path, emit: Emit) -> None:
     folder = place_of(root) / "workspace"
     told["said"] = [text for role, text in spoken(logged) if role == "user"]
     told["doubled"] = [name for name, count in Counter(message.id for message in logged).items() if count > 1]
-    told["valid"] = is_valid(window) and not pair(window).pending
+    told["valid"] = is_valid(window) and not pair_calls(window).pending
     told["widest"] = max(len(text) for _, text in spoken(window))
     told["files"] = [len(path.read_text()) for path in sorted(folder.glob("large_tool_results/s/*"))]
     told["ledger"] = [ledgers(root).count(text) for text in SAID[:-1]]

@@ -26,12 +26,12 @@ from places import place_of
 from ricordo import HarnessAgent
 from ricordo.clock import SystemClock
 from ricordo.errors import DocumentInvalid
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.guard.permissions import render_rule
-from ricordo.maintenance.worker import Worker
-from ricordo.messages import mark_of, told_by
-from ricordo.tasks import Report
-from ricordo.tasks.codec import decode
+from ricordo.maintenance.worker import JobWorker
+from ricordo.messages import get_mark, delivered_results
+from ricordo.tasks import ReportProgress
+from ricordo.tasks.codec import decode_tasks
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
 from ricordo.workspace.layout import tasks_path
@@ -83,7 +83,7 @@ class Script:
             self.reached("ask for a summary")
             return summed_up(request)
         self.faults += openai_faults(request.messages) + anthropic_faults(request.messages)
-        self.reminders += [message.text for message in request.messages if mark_of(message) == "reminder"]
+        self.reminders += [message.text for message in request.messages if get_mark(message) == "reminder"]
         if self.reminders and RESULT in self.reminders[-1]:
             self.emit("tells")
         self.emit(f"has {' '.join(self.done)}")
@@ -102,7 +102,7 @@ class Mate:
     may_end: anyio.Event = field(default_factory=anyio.Event)
     agent: HarnessAgent | None = None
 
-    async def work(self, report: Report) -> str:
+    async def work(self, report: ReportProgress) -> str:
         del report
         await self.may_end.wait()
         return RESULT
@@ -123,7 +123,7 @@ def agent(root: Path, script: Script, mate: Mate, clock: SystemClock | None = No
     )  # fmt: skip
 
 
-async def idle(_: Worker) -> None:
+async def idle(_: JobWorker) -> None:
     """Leave the work to whoever asks for it."""
     await anyio.sleep_forever()
 
@@ -163,10 +163,10 @@ async def left(root: Path) -> dict[str, object]:
     plans = {path.name: path.read_text() for path in (place_of(root) / "workspace" / "plans").glob("[!.]*")}
     file = place_of(root) / tasks_path("main", "s")
     try:
-        tasks = decode(file.read_bytes()).tasks if file.exists() else ()
+        tasks = decode_tasks(file.read_bytes()).tasks if file.exists() else ()
     except DocumentInvalid as error:
         return {"unreadable": str(error)}
-    told = {each for message in await transcript(root) for each in told_by(message)}
+    told = {each for message in await transcript(root) for each in delivered_results(message)}
     return {
         "plans": list(plans.values()),
         "tasks": [task.state for task in tasks],
@@ -178,7 +178,7 @@ async def look(root: Path, emit: Emit) -> None:
     found = await left(root)
     script = Script(unheard, unheard)
     async with agent(root, script, Mate(), Later()) as one:
-        standing = one.state.standing
+        standing = one.state.work_state
         assert one.memory is not None
         assert one.plan is not None
         found |= {
@@ -191,14 +191,14 @@ async def look(root: Path, emit: Emit) -> None:
         }
         for text in ("And now?", "And then?"):
             await one.send(text)
-        items = [unfence(text) or () for text in script.reminders]
+        items = [parse_fence(text) or () for text in script.reminders]
         found |= {
             "results": [sum(RESULT in item for item in each) for each in items],
             "orphans": [sum("no sign of life" in item for item in each) for each in items],
             "reminded": [[item for item in each if item == PLAN or "[>]" in item] for each in items],
             "later": [[task.state, task.result] for task in await one.tasks.all()],
             "faults": sum(script.faults.values()),
-            "kept": one.state.standing.todos == standing.todos and one.state.standing.plan == standing.plan,
+            "kept": one.state.work_state.todos == standing.todos and one.state.work_state.plan == standing.plan,
         }
     emit(json.dumps(found))
 
@@ -225,5 +225,5 @@ def case(prepared: Path, folder: Path, step: str = "", at: int = -1) -> tuple[li
 
 
 if __name__ == "__main__":
-    Worker.serve = idle  # type: ignore[assignment, method-assign]
+    JobWorker.serve = idle  # type: ignore[assignment, method-assign]
     drive(prepare, case)

@@ -20,10 +20,10 @@ from dialect_validity import anthropic_faults, openai_faults
 from forking import Emit, in_child
 from named_disks import NamedDisk
 from ricordo import HarnessAgent
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.guard.permissions import render_rule
-from ricordo.messages import mark_of
-from ricordo.tasks import Report
+from ricordo.messages import get_mark
+from ricordo.tasks import ReportProgress
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 
@@ -40,7 +40,7 @@ class Script:
         assert not openai_faults(request.messages)
         assert not anthropic_faults(request.messages)
         last = request.messages[-1]
-        self.reminded += (unfence(last.text) or ()) if mark_of(last) == "reminder" else ()
+        self.reminded += (parse_fence(last.text) or ()) if get_mark(last) == "reminder" else ()
         return self.calls.pop(0) if self.calls else Say(NOTED)
 
 
@@ -77,7 +77,7 @@ async def warden(root: Path, rounds: int) -> None:
 
 
 async def begin(one: HarnessAgent, name: str) -> None:
-    async def work(report: Report) -> str:
+    async def work(report: ReportProgress) -> str:
         del report
         return f"The result of {name}."
 
@@ -98,7 +98,7 @@ def tell(root: Path, name: str, script: Script) -> None:
 async def look(root: Path, emit: Emit) -> None:
     script = Script()
     async with agent(root, script) as one:
-        standing = one.state.standing
+        standing = one.state.work_state
         await one.send("And now?")
         assert one.memory is not None
         tasks = {task.id: task for task in await one.tasks.all()}

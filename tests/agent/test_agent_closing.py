@@ -14,10 +14,10 @@ import pytest
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
-from ricordo.messages import Usage, mark_of
+from ricordo.messages import Usage, get_mark
 from ricordo.models import Reply
 from ricordo.testing import Call, Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.session_head import amounts
+from ricordo.workspace.session_head import parse_totals
 
 if TYPE_CHECKING:
     from ricordo.events import Event
@@ -76,7 +76,7 @@ class Bench:
             self.asked.append(request.messages[0].text)
             return self.closing()
         self.systems.append("\n".join(each.text for each in request.messages if each.role == "system"))
-        last = [message for message in request.messages if mark_of(message) is None][-1]
+        last = [message for message in request.messages if get_mark(message) is None][-1]
         if last.role == "user" and last.text.startswith("Read: "):
             return Call("read_file", {"path": last.text.removeprefix("Read: ")})
         if last.role == "user" and last.text.startswith("Remember: "):
@@ -119,7 +119,7 @@ async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_n
     bench.closing = lambda: Say("One thing was said.\nIt took a minute.\n\nNobody minded.")
     async with bench.agent("three") as agent:
         await agent.send("One turn is a conversation.")
-        assert await agent.sum_up()
+        assert await agent.summarize()
     assert len(bench.asked) == 2, "it was summed up before"
     (without_marker,) = [text for text in bench.files.values() if "One thing was said." in text]
     assert "One thing was said. It took a minute. Nobody minded." in without_marker.splitlines()
@@ -152,10 +152,10 @@ async def test_a_session_that_goes_on_adds_to_what_it_took_before(bench: Bench) 
         async with bench.agent("one") as agent:
             await agent.send(f"Our fixtures number {number} live in testdata/golden.")
             if number == 2:
-                await agent.sum_up()
+                await agent.summarize()
                 await agent.send("And we keep them for a year.")
         (line,) = [line for line in bench.file.splitlines() if line.startswith("duration: ")]
-        worked.append(amounts(line).usage.input)
+        worked.append(parse_totals(line).usage.input)
         closings = number if number < 2 else number + 1
         assert f"closing: {900 * closings} tokens in, {80 * closings} tokens out, ${Decimal('0.0012') * closings}" in (
             bench.file.splitlines()
@@ -175,7 +175,7 @@ async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench
     assert "- Our tapes live in testdata/tapes." in bench.file, "a session that is taken up again has its file already"
     async with bench.agent("two", closing_summary="off") as agent:
         await agent.send("Hello.")
-        assert not await agent.sum_up()
+        assert not await agent.summarize()
     assert bench.asked == []
     async with bench.agent("one") as agent:
         await agent.send("It is on when nothing else is said.")
@@ -189,7 +189,7 @@ async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -
         await agent.send("The first thing: the vendor is called Halvorsen.")
         for number in range(8):
             await agent.send(f"Number {number}.")
-        assert not any("Halvorsen" in message.text for message in agent.window if mark_of(message) is None)
+        assert not any("Halvorsen" in message.text for message in agent.window if get_mark(message) is None)
         await agent.clear()
     async with bench.agent("one", compaction=compaction) as agent:
         await agent.send("A last word.")
@@ -258,7 +258,7 @@ async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench:
                         await anyio.lowlevel.checkpoint()
                     person.cancel()
 
-                await agent.sum_up()
+                await agent.summarize()
         assert person.cancelled_caught
     assert next(event.status for event in events if event.stage == "summarize") == "started"
     assert len(bench.asked) == 1, "it is not asked for again on leaving"

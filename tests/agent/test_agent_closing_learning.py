@@ -7,7 +7,7 @@ import pytest
 
 from agents_at_work import SCOPE, ledgers, settings
 from ricordo import FlushConfig, HarnessAgent
-from ricordo.maintenance.worker import Worker
+from ricordo.maintenance.worker import JobWorker
 from ricordo.runtime.closing import ClosingMode
 from ricordo.testing import Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 
@@ -45,7 +45,7 @@ async def test_leaving_waits_for_no_model_and_what_was_said_is_learned_after_a_r
 ) -> None:
     bench = Bench(tmp_path / ".ricordo")
     # nothing of the inbox is worked off before the end nor at it, as where all of it would take too long
-    monkeypatch.setattr(Worker, "serve", lambda _: anyio.sleep_forever())
+    monkeypatch.setattr(JobWorker, "serve", lambda _: anyio.sleep_forever())
     bench.closing_seconds = 0.0
     with anyio.fail_after(10):
         async with bench.agent("one", "background") as agent:
@@ -56,7 +56,7 @@ async def test_leaving_waits_for_no_model_and_what_was_said_is_learned_after_a_r
     bench.closing_seconds = 2.0
     with anyio.fail_after(10):
         async with bench.agent("two", "background") as agent:
-            assert await agent.settle() == 0
+            assert await agent.drain() == 0
             assert agent.memory is not None
             assert [entry.content for entry in await agent.memory.entries() if "deploy" in entry.content] != []
     assert "deploy only from main" in ledgers(bench.root)

@@ -15,16 +15,16 @@ from agents_at_work import SCOPE, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.events import Event, Sink
+from ricordo.events import Event, EventSink
 from ricordo.files.local import LocalFiles
 from ricordo.flush.config import FlushConfig
-from ricordo.maintenance.worker import Worker
-from ricordo.messages import JsonValue, mark_of
+from ricordo.maintenance.worker import JobWorker
+from ricordo.messages import JsonValue, get_mark
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
 from ricordo.testing import Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 
@@ -86,7 +86,7 @@ def agent(
     config: CompactionConfig = CONFIG,
     *,
     hooks: bool = True,
-    on_event: Sink | None = None,
+    on_event: EventSink | None = None,
     session: str = "s",
     name: str | None = None,
 ) -> HarnessAgent:
@@ -121,7 +121,7 @@ def summaries(asked: ScriptedModel) -> list[RecordedRequest]:
 
 
 async def entries(root: Path) -> list[Entry]:
-    return [located.entry for located in await read_memory(LocalFiles(place_of(root)))]
+    return [located.entry for located in await read_all_entries(LocalFiles(place_of(root)))]
 
 
 def by_rules(found: list[Entry]) -> list[str]:
@@ -149,10 +149,10 @@ def idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
     if not getattr(request, "param", True):
         return False
 
-    async def serve(_: Worker) -> None:
+    async def serve(_: JobWorker) -> None:
         await anyio.sleep_forever()
 
-    monkeypatch.setattr(Worker, "serve", serve)
+    monkeypatch.setattr(JobWorker, "serve", serve)
     return True
 
 
@@ -166,13 +166,13 @@ async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path, na
             await one.send(decided(number))
         [request] = summaries(asked)
         assert request.schema is not None
-        [summary] = [message for message in one.window if mark_of(message) == "summary"]
+        [summary] = [message for message in one.window if get_mark(message) == "summary"]
         assert "- It goes on." in summary.text
         found = await entries(root)
         gone = [entry for entry in found if entry.kind == "decision"]
         assert len(found) == len(gone) > 2
         assert by_rules(found) == []
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert len(summaries(asked)) == 1
         texts = {message.text for message in one.window}
     kept = {number for number in range(TURNS) if decided(number) in texts}
@@ -190,7 +190,7 @@ async def test_each_message_is_extracted_once_over_two_compactions(
     async with agent(root, asked, config, on_event=events.append) as one:
         for number in range(turns):
             await one.send(decided(number))
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert len(summaries(asked)) == 2
     assert len(await transcript(root)) == 2 * turns
     found = await entries(root)
@@ -212,10 +212,10 @@ async def test_lessons_that_can_not_be_used_leave_the_summary_and_go_to_the_work
     async with agent(root, asked) as one:
         for number in range(TURNS):
             await one.send(decided(number))
-        [summary] = [message for message in one.window if mark_of(message) == "summary"]
+        [summary] = [message for message in one.window if get_mark(message) == "summary"]
         assert "- It goes on." in summary.text
         assert await entries(root) == []
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert len(summaries(asked)) == 1
     found = await entries(root)
     assert by_rules(found) == [entry.content for entry in found]
@@ -229,13 +229,13 @@ async def test_a_summary_that_can_not_be_used_leaves_the_lessons(tmp_path: Path)
     async with agent(root, asked) as one:
         for number in range(TURNS):
             await one.send(decided(number))
-        [summary] = [message for message in one.window if mark_of(message) == "summary"]
+        [summary] = [message for message in one.window if get_mark(message) == "summary"]
         assert "I am sorry" not in summary.text
         assert [request.schema is None for request in summaries(asked)] == [False, True]
         found = await entries(root)
         assert len(found) > 2
         assert by_rules(found) == []
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert learned_from(await entries(root)) == Counter(range(TURNS))
 
 
@@ -259,7 +259,7 @@ async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_tu
         assert len(jobs) == TURNS + asks
         assert {(job.agent, job.session) for job in jobs} == {("coder", "s")}
         assert await entries(root) == []
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     found = await entries(root)
     assert by_rules(found) == [entry.content for entry in found]
     assert learned_from(found) == Counter(range(TURNS))
@@ -274,7 +274,7 @@ async def test_an_agent_that_learns_nothing_asks_for_no_lessons(tmp_path: Path) 
             await one.send(decided(number))
         [request] = summaries(asked)
         assert request.schema is None
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert await entries(root) == []
     assert not list((place_of(root) / "workspace").glob("memory/*.md"))
 

@@ -14,9 +14,9 @@ from dialect_validity import anthropic_faults, openai_faults
 from named_disks import NamedDisk
 from piped_processes import start_script
 from ricordo import CompactionConfig
-from ricordo.files import Stored
+from ricordo.files import StoredFile
 from ricordo.files.local import LocalFiles
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +42,7 @@ async def checked(root: Path, count: int) -> None:
     async with compacting(ScriptedModel(answered), root) as again:
         await again.send("And now?")
         assert is_valid(again.window)
-        assert await again.settle() == 0
+        assert await again.drain() == 0
         assert again.memory is not None
         contents = "\n".join(entry.content for entry in await again.memory.entries())
         assert learned(contents, count) == [1] * count
@@ -64,13 +64,13 @@ async def test_two_agents_that_sum_up_one_session_at_once_lose_nothing_and_learn
                 async with anyio.create_task_group() as group:
                     group.start_soon(one.compact)
                     group.start_soon(other.compact)
-            assert mark_of(one.window[0]) == mark_of(other.window[0]) == "summary"
+            assert get_mark(one.window[0]) == get_mark(other.window[0]) == "summary"
             made = await one.compactions.all()
             assert made == await other.compactions.all()
             for each in made:
                 assert len(await other.compactions.expand(each.handle)) == each.messages
-            assert await one.settle() == 0
-            assert await other.settle() == 0
+            assert await one.drain() == 0
+            assert await other.drain() == 0
     await checked(root, 10)
 
 
@@ -80,7 +80,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     found: Counter[str] = Counter()
     read, read_from = LocalFiles.read, LocalFiles.read_from
 
-    async def whole(files: LocalFiles, path: str) -> Stored:
+    async def whole(files: LocalFiles, path: str) -> StoredFile:
         stored = await read(files, path)
         found[path] += len(stored.data)
         return stored
@@ -147,13 +147,13 @@ async def test_a_turn_reads_and_writes_no_more_in_a_long_session_than_in_a_short
             talk = [said(f"Number {number} of what is said, and nothing that lasts.") for number in range(count)]
             await one.record(talk)
             await one.send("Begin.")
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             before = disk.bytes
             with counted(monkeypatch) as found:
                 for number in range(6):
                     await one.send(f"Go on with {number}.")
-                    assert await one.settle() == 0
-            assert mark_of(one.window[0]) == "summary"
+                    assert await one.drain() == 0
+            assert get_mark(one.window[0]) == "summary"
             return found, disk.bytes - before
 
     (few, little), (more, much) = await cost(400), await cost(many)

@@ -15,8 +15,8 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import CompactionNotFound, StorageError
 from ricordo.events import Event
-from ricordo.maintenance.worker import Worker
-from ricordo.messages import Message, mark_of
+from ricordo.maintenance.worker import JobWorker
+from ricordo.messages import Message, get_mark
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.layout import DEFAULT_AGENT, compactions_path, state_path
 
@@ -58,10 +58,10 @@ async def fill(one: HarnessAgent) -> None:
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the workers do nothing but what they are told to."""
 
-    async def serve(_: Worker) -> None:
+    async def serve(_: JobWorker) -> None:
         await anyio.sleep_forever()
 
-    monkeypatch.setattr(Worker, "serve", serve)
+    monkeypatch.setattr(JobWorker, "serve", serve)
 
 
 async def checked(root: Path, *, turns: int = TURNS) -> None:
@@ -70,7 +70,7 @@ async def checked(root: Path, *, turns: int = TURNS) -> None:
         assert is_valid(one.window)
         await one.send("And now?")
         assert is_valid(one.window)
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert one.memory is not None
         found = "\n".join(entry.content for entry in await one.memory.entries())
         assert learned(found, turns) == [1] * turns
@@ -100,7 +100,7 @@ async def test_a_disk_without_room_for_one_file_of_a_compaction_ends_no_turn(tmp
         disk.full = True
         assert str(await one.send(f"{decided(TURNS - 1)} Please look.")) == NOTED
         disk.full = False
-        assert (mark_of(one.window[0]) == "summary") == shorter
+        assert (get_mark(one.window[0]) == "summary") == shorter
         assert is_valid(one.window)
         assert told in {(event.stage, event.status) for event in events}
         window = one.window
@@ -124,7 +124,7 @@ async def test_a_turn_that_can_not_be_recorded_is_told_and_sums_nothing_up(tmp_p
         assert (one.window, model.requests) == (window, ())
         assert await one.compactions.all() == ()
         await one.send(decided(TURNS - 1))
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
     await checked(root)
 
 
@@ -144,7 +144,7 @@ async def test_an_overflow_is_made_good_with_no_room_for_the_journal_and_the_rep
         disk.full = True
         assert str(await one.send(decided(TURNS - 1))) == NOTED
         disk.full = False
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
         assert await one.compactions.all() == ()
         window = one.window
     (summed,) = [event for event in events if event.stage == "compact" and event.status == "finished"]

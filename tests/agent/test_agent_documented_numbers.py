@@ -10,7 +10,7 @@ import pytest
 from agents_at_work import SCOPE, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.messages import Message, Text, ToolCall, ToolResult, mark_of
+from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel
 from ricordo.tokens import estimate_request, estimate_text
 from ricordo.tools import tool
@@ -57,14 +57,14 @@ async def test_fifty_messages_compact_and_the_last_twenty_stay_as_they_were(tmp_
     async with agent(model, tmp_path / "root", compaction=CompactionConfig(combined=False)) as one:
         await one.record(talk(48))
         await one.send("And now?")
-        assert not any(map(mark_of, one.window))
+        assert not any(map(get_mark, one.window))
         await one.clear()
         recorded = await one.record(talk(49))
         await one.send("And now?")
         window = one.window
     below, at = replies(model)
     assert (len(below), len(at)) == (49, 21)
-    assert mark_of(at[0]) == "summary"
+    assert get_mark(at[0]) == "summary"
     assert at[1:20] == window[1:20] == tuple(recorded)[-19:]
     assert [each.metadata for each in at[1:20]] == [{"number": number} for number in range(30, 49)]
 
@@ -89,7 +89,7 @@ async def test_either_threshold_starts_a_compaction_and_none_where_both_are_off(
         if not config.trigger_messages:
             assert sum(estimate_text(message.text) for message in one.window) >= 80_000
         await one.send("And now?")
-        assert any(mark_of(message) == "summary" for message in one.window) == compacts
+        assert any(get_mark(message) == "summary" for message in one.window) == compacts
 
 
 @pytest.mark.req("AS-COMPACT-04")
@@ -117,9 +117,9 @@ async def test_the_dynamic_preset_follows_the_window_of_the_model_that_answers(t
         room = 40_000 - usage.tokens
         assert room > 2_000
         await one.send("wide " * (room - 1_500))
-        assert not any(map(mark_of, one.window))
+        assert not any(map(get_mark, one.window))
         await one.send("wide " * 1_600)
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
         tail = replies(model)[-1][1:]
     assert 6_500 < sum(estimate_text(message.text) for message in tail) <= 8_000
     parts = [estimate_request(request.messages).input for request in summaries.requests]

@@ -13,7 +13,7 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.consolidation.config import PREVIEW, ConsolidationConfig
+from ricordo.consolidation.config import PREVIEW_MODE, ConsolidationConfig
 from ricordo.errors import StorageError, StorageFull
 from ricordo.events import Event
 from ricordo.files.local import LocalFiles
@@ -136,7 +136,7 @@ async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_i
 @pytest.mark.req("CC-DREAMCOPY", "HE-O-retention")
 async def test_in_preview_mode_the_background_only_proposes(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    async with agent(root, given(root, model=OFFLINE, mode=PREVIEW)) as one:
+    async with agent(root, given(root, model=OFFLINE, mode=PREVIEW_MODE)) as one:
         await one.send(FACT)
     assert not (place_of(root) / "workspace" / "MEMORY.md").exists() or FACT not in (
         place_of(root) / "workspace" / "MEMORY.md"
@@ -147,7 +147,7 @@ async def test_in_preview_mode_the_background_only_proposes(tmp_path: Path) -> N
 @pytest.mark.req("CC-DREAMCOPY")
 async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    held = given(root, model=OFFLINE, mode=PREVIEW)
+    held = given(root, model=OFFLINE, mode=PREVIEW_MODE)
     async with agent(root, held) as one:
         await one.send(FACT)
     assert (place_of(root) / "workspace" / "memory" / ".consolidation_proposal").exists()

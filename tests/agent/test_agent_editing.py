@@ -45,27 +45,27 @@ async def test_the_next_request_is_shown_just_as_it_is_sent_and_is_not_sent(tmp_
         async with agent(model, tmp_path) as one:
             await one.send("Look.")
             before = one.window
-            shown = await one.request("And tomorrow?")
+            shown = await one.preview_request("And tomorrow?")
             assert len(server.requests) == 2
             assert one.window == before
             await one.send("And tomorrow?")
-    assert shown.sent is not None
-    assert shown.sent.body == server.requests[-1].body
-    assert server.requests[-1].path in shown.sent.url
+    assert shown.body is not None
+    assert shown.body.body == server.requests[-1].body
+    assert server.requests[-1].path in shown.body.url
     assert shown.messages[-1].text == "And tomorrow?"
     assert KEY not in str(shown)
-    assert temperature in {None, *(each for each in shown.sent.body.values() if isinstance(each, float))}
-    assert 700 in shown.sent.body.values()
+    assert temperature in {None, *(each for each in shown.body.body.values() if isinstance(each, float))}
+    assert 700 in shown.body.body.values()
 
 
 async def test_a_model_that_has_no_such_form_shows_its_messages(tmp_path: Path) -> None:
     async with agent(ScriptedModel([]), tmp_path) as one:
-        shown = await one.request("Hello?")
-        assert shown.sent is None
+        shown = await one.preview_request("Hello?")
+        assert shown.body is None
         assert [message.role for message in shown.messages] == ["system", "user"]
         assert "look" in [each.name for each in shown.tools]
         with pytest.raises(InvalidMessage):
-            await one.request(" ")
+            await one.preview_request(" ")
 
 
 @pytest.mark.req("CC-UNDO")

@@ -18,11 +18,11 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Message, encode
-from ricordo.state.files import FileStates
+from ricordo.messages import Message, encode_message
+from ricordo.state.files import FileStateStore
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import Approval, tool
-from ricordo.tools.read_file import MOST_CHARACTERS
+from ricordo.tools.read_file import MAX_READ_CHARS
 
 if TYPE_CHECKING:
     from ricordo.events import Event
@@ -105,8 +105,8 @@ async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_bac
     assert len(pages) == 4
     read = "".join(page.partition("\n")[2] for page in pages)
     assert ONE_LINE.startswith(read)
-    assert 3 * MOST_CHARACTERS < len(read) < len(ONE_LINE) // 2
-    assert max(len(page) for page in pages) < MOST_CHARACTERS + 300
+    assert 3 * MAX_READ_CHARS < len(read) < len(ONE_LINE) // 2
+    assert max(len(page) for page in pages) < MAX_READ_CHARS + 300
 
 
 @pytest.mark.req("AS-EVICT-05", "AS-EVICT-06")
@@ -164,17 +164,17 @@ async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_pat
         result("c2", "short"),
         said("And then?"),
     ]
-    before = [encode(message) for message in given]
+    before = [encode_message(message) for message in given]
     model = ScriptedModel([Say("Done.")])
     async with agent(model, root) as one:
         recorded = await one.record(given)
         await one.send("Go on.")
         kept = one.window
-    assert [encode(message) for message in given] == before
+    assert [encode_message(message) for message in given] == before
     assert recorded[2].tool_results[0].text == LINES, "what was in the window before is a message of its own"
     assert [message.id for message in recorded] == [message.id for message in (await transcript(root))[:5]]
     sent = [message for message in model.requests[0].messages if message.role != "system"]
-    stated = await FileStates(LocalFiles(place_of(root)), Redactor(bytes(32))).load("main", "s")
+    stated = await FileStateStore(LocalFiles(place_of(root)), Redactor(bytes(32))).load("main", "s")
     for window in (sent, kept, stated.state.window):
         assert is_valid(window)
         assert "is too long" in window[2].tool_results[0].text
@@ -196,7 +196,7 @@ async def test_what_can_not_be_written_stays_and_what_only_looks_evicted_goes(tm
     async with agent(model, full, on_event=events.append) as one:
         assert str(await one.send("Look.")) == "Done."
     assert results(model.requests[-1]) == [LINES]
-    stated = await FileStates(LocalFiles(place_of(full)), Redactor(bytes(32))).load("main", "s")
+    stated = await FileStateStore(LocalFiles(place_of(full)), Redactor(bytes(32))).load("main", "s")
     assert (LINES in str_of(stated.state.window)) == (LINES in str_of(model.requests[-1].messages)) is True
     failed = [event for event in events if (event.stage, event.status) == ("evict", "failed")]
     assert failed

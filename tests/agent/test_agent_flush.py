@@ -19,8 +19,8 @@ from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
 from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages import mark_of
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages import get_mark
 from ricordo.models import ChatModel
 from ricordo.queue import InboxConfig, Job
 from ricordo.queue.inbox import Inbox
@@ -34,7 +34,7 @@ from ricordo.testing import (
     ScriptItem,
     overflow,
 )
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +77,7 @@ def agent(root: Path, model: ChatModel, flush: FlushConfig | None = None, **opti
 
 
 async def contents(root: Path) -> list[str]:
-    return [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
+    return [located.entry.content for located in await read_all_entries(LocalFiles(place_of(root)))]
 
 
 @pytest.mark.req("AS-FLUSH-05", "AS-BUG-13", "HE-C8", "DF-B22")
@@ -91,10 +91,10 @@ async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: 
     with serving(script) as server:
         async with agent(tmp_path / ".ricordo", reach(server, name)) as one:
             await one.send(f"By the way: {FACT}")
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             said = one.window[0]
         assert sum(map(is_flush, server.requests)) == 1
-    [located] = await read_memory(LocalFiles(place_of(tmp_path / ".ricordo")))
+    [located] = await read_all_entries(LocalFiles(place_of(tmp_path / ".ricordo")))
     entry = located.entry
     assert (entry.content, entry.kind, entry.by) == (NOTE["content"], "convention", "flush")
     assert (entry.source.session, entry.source.messages) == ("s", (said.id,))
@@ -120,13 +120,13 @@ async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidatio
         monkeypatch.setattr(owner, name, act)
 
     watched(LocalFiles, "append", lambda path: "append" if re.search(r"memory/\d{4}-", path) else "")
-    watched(KeywordIndex, "index_appended", lambda path: f"index {path.rpartition('/')[0]}")
+    watched(WorkspaceIndex, "index_appended", lambda path: f"index {path.rpartition('/')[0]}")
     watched(Inbox, "put", lambda job: "consolidate" if job.kind == "consolidate" else "")
     root = tmp_path / ".ricordo"
     due = replace(settings(root, consolidates=True), flush=FlushConfig(), consolidation=ConsolidationConfig(min_gap=0))
     async with agent(root, ScriptedModel(noting), settings=due) as one:
         await one.send(FACT)
-        await (one.flush() if asked else one.settle())
+        await (one.flush() if asked else one.drain())
         assert acts[:3] == ["append", "index workspace/memory", "consolidate"], "before the session is closed"
 
 
@@ -160,18 +160,18 @@ async def test_a_flush_that_wrote_something_half_an_hour_after_the_last_consolid
     async with agent(root, ScriptedModel(lambda _: Say("Noted.")), **held) as one:
         for number in range(10):
             await one.send(f"We decided to use stack {number} for shop {number}.")
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             clock.turn(minutes=2, seconds=59 + (number == 9) * 9)
         assert ledgers(root).count("We decided to use stack") == 10
         assert runs() == 0
         clock.turn(seconds=1)
         await one.send("How are you?")
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert runs() == 0, "nothing was written"
         for number, (seconds, wanted) in enumerate([(0, 1), (30 * 60 - 1, 1), (1, 2)]):
             clock.turn(seconds=seconds)
             await one.send(f"We decided to use lift {number} for floor {number}.")
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             assert runs() == wanted
 
 
@@ -185,7 +185,7 @@ async def test_what_a_model_notes_twice_stands_in_the_ledger_twice_and_curated_m
     async with agent(root, model) as one:
         for said in (FACT, f"Yes: {FACT}"):
             await one.send(said)
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             assert await one.flush()
     assert ledgers(root).count("The team deploys only from main.") == 2
     assert curated.read_bytes() == before
@@ -194,7 +194,7 @@ async def test_what_a_model_notes_twice_stands_in_the_ledger_twice_and_curated_m
     contexts = [each.count('kind="context"') for each in asked]
     assert contexts[1] > contexts[0], "what was extracted is no news"
     async with agent(root, again) as one:
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert await one.flush()
     assert not again.requests
 
@@ -219,7 +219,7 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     model = ScriptedModel(answered)
     async with agent(root, model, FlushConfig(reference=reference), clock=clock) as one:
         await one.send("Thanks, the shop is open today and tomorrow.")
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     (asked,) = filter(is_flush, model.requests)
     for known in ("- The shop is called Nordlicht.", "Tea is out.", "only what is newly learned"):
         assert known in text(asked)
@@ -256,9 +256,9 @@ async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_pa
     async with agent(root, ScriptedModel(script), compaction=config, memory_tools=True) as one:
         await one.record([said(FACT), *(said(f"This is line {number}.") for number in range(30))])
         await one.send("And now?")
-        assert any(mark_of(message) == "summary" for message in one.window)
-        assert all(FACT not in message.text for message in one.window if mark_of(message) is None)
-        await one.settle()
+        assert any(get_mark(message) == "summary" for message in one.window)
+        assert all(FACT not in message.text for message in one.window if get_mark(message) is None)
+        await one.drain()
         await one.send("Look it up: from where do we deploy?")
     assert "The team deploys only from main." in found["search"]
     assert "The team deploys only from main." in found["get"]
@@ -294,7 +294,7 @@ async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_
     clock, root, throttled = HandClock(), tmp_path / ".ricordo", FlushConfig(flush_trigger="throttled(600)")
     async with agent(root, ScriptedModel(noting), throttled, clock=clock, session="before") as one:
         await one.send("My sister Ana lives in Porto.")
-        await one.settle()
+        await one.drain()
     clock.turn(60)
     asked = await talk(root, path, throttled, clock=clock)
     assert [request for request in asked if request.schema is not None] == []
@@ -302,7 +302,7 @@ async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_
     clock.turn(541)
     model = ScriptedModel(noting)
     async with agent(root, model, throttled, clock=clock, session="after") as one:
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert sum(map(is_flush, model.requests)) == 1
     assert await contents(root) == [NOTE["content"]]
 
@@ -318,7 +318,7 @@ async def test_what_a_summary_learned_counts_for_the_gap(tmp_path: Path) -> None
         assert [is_summary(request) for request in model.requests if request.schema is not None] == [True]
         for waited, asks in ((30, False), (569, False), (1, True)):
             clock.turn(waited)
-            await one.settle()
+            await one.drain()
             assert any(map(is_flush, model.requests)) == asks
 
 
@@ -336,7 +336,7 @@ async def test_what_a_summary_may_not_learn_from_waits_in_the_inbox_before_it_is
     monkeypatch.setattr(Inbox, "put", noted)
     async with agent(root, ScriptedModel(noting), flush, clock=clock, session="before") as one:
         await one.send("My sister Ana lives in Porto.")
-        await one.settle()
+        await one.drain()
     await talk(root, "compaction", flush, clock=clock)
     assert [(job.session, bool(job.last)) for job in jobs if job.first] == [("s", True)]
 
@@ -363,8 +363,8 @@ async def talk(
         for number in range(1 if path == "turn" else 4):
             await one.send(FACT if number == 0 else f"This is turn {number}.")
         if path != "turn":
-            assert any(mark_of(message) == "summary" for message in one.window)
-        await one.settle()
+            assert any(get_mark(message) == "summary" for message in one.window)
+        await one.drain()
     assert bool(refused) == (path == "overflow")
     return model.requests
 
@@ -394,7 +394,7 @@ async def test_the_answer_waits_for_no_flush_closing_takes_its_limit_and_the_res
         assert anyio.current_time() - began < 1.9, "less than it takes by default"
         assert ledgers(root) == ""
         async with agent(root, ScriptedModel(noting), settings=at_once, session="next") as one:
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             assert str(NOTE["content"]) in ledgers(root)
     assert set(await contents(root)) == {NOTE["content"]}
 
@@ -444,7 +444,7 @@ async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extr
         await one.send(FACT)
         for _ in range(3):
             assert await contents(root) == []
-            await one.settle()
+            await one.drain()
             clock.turn(3_600)
     assert sum(map(is_flush, model.requests)) == 2
     assert await contents(root) == [FACT]
@@ -476,6 +476,6 @@ async def test_a_model_by_a_name_that_can_not_be_loaded_leaves_it_to_the_rules(t
 
     async with agent(root, ScriptedModel(noting), flush, on_event=heard) as one:
         await one.send(FACT)
-        await one.settle()
+        await one.drain()
     assert await contents(root) == [FACT]
     assert any("the rules extracted" in (reason or "") for reason in reasons)

@@ -13,7 +13,7 @@ from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.models import ChatModel
 from ricordo.stores import Forgets, Lists
-from ricordo.testing import Call, Held, RecordedRequest, Say, ScriptedModel
+from ricordo.testing import Call, Hold, RecordedRequest, Say, ScriptedModel
 from ricordo.workspace.profile import Fact, FactSource
 
 if TYPE_CHECKING:
@@ -146,10 +146,10 @@ async def test_the_next_request_of_a_running_conversation_says_nothing_of_it(tmp
 async def test_a_session_that_runs_meanwhile_does_not_write_it_into_its_state_again(tmp_path: Path, act: str) -> None:
     root = tmp_path / ".ricordo"
     gone = await remembered(root)
-    model = ScriptedModel([Held(Say("Hello again.")), Say("A talk.")])
+    model = ScriptedModel([Hold(Say("Hello again.")), Say("A talk.")])
     async with agent(model, root) as one, anyio.create_task_group() as group:
         group.start_soon(one.send, "Hello again, I am back.")
-        await model.until_waiting()
+        await model.wait_for_held()
         assert "5000 EUR" in told(model.requests[0])
         async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
             await (memory.forget(gone) if act == "forget" else memory.erase(gone))

@@ -122,7 +122,7 @@ async def test_no_request_of_memory_holds_a_secret_that_stands_in_a_file_of_the_
         await agent.consolidate()
         await agent.consolidate(deep=True)
         await agent.compact(focus=f"what {token(42)} is")
-        await agent.sum_up()
+        await agent.summarize()
     assert {purpose(request) for request in model.requests} == {*PURPOSES}
     held_by = {(purpose(request), at) for request in model.requests for at in NUMBERS if token(at) in repr(request)}
     assert held_by == set()

@@ -12,7 +12,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.messages import Text
 from ricordo.runtime.stores import open_store
 from ricordo.testing import Call, Say, ScriptedModel
@@ -100,7 +100,7 @@ async def test_what_a_tool_or_the_shell_returns_reaches_the_model_without_its_se
     given = {"settings": settings(root), "tools": [deploy], "shell": True, "approve": yes} | options
     async with HarnessAgent(model, workspace=root, scope=SCOPE, **given) as agent:  # type: ignore[arg-type]
         await agent.send("Deploy it.")
-        has_shell = agent.keeps or "incognito" in options
+        has_shell = agent.is_recorded or "incognito" in options
     results = [each.text for message in model.requests[2].messages for each in message.tool_results]
     assert len(results) == 2
     assert_is_clean(repr(results))
@@ -226,5 +226,5 @@ async def test_the_marks_of_secrets_keep_a_preamble_within_its_budget_and_push_n
         shown = await memory.preamble(Tokens(budget))
     assert 0.6 * budget < estimate_text(shown) <= budget
     assert "mPq-7z" not in shown
-    assert unfence(shown), "it is one whole block"
+    assert parse_fence(shown), "it is one whole block"
     assert "The last one." in shown

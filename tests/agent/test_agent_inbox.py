@@ -18,25 +18,25 @@ from hand_clock import HandClock
 from noting_models import NotingDesk, lessons, note
 from places import place_of
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory, Message, Scope
-from ricordo.audit.doctor import inspect_inbox
+from ricordo.audit.doctor import check_inbox
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
 from ricordo.files.local import LocalFiles
-from ricordo.flush.flush import Flushed
-from ricordo.guard import Quoted, Trust, fence
+from ricordo.flush.flush import FlushResult
+from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.language.signals import SIGNALS
-from ricordo.maintenance.overdue import overdue, take_up
-from ricordo.maintenance.worker import Worker
-from ricordo.messages import JsonValue, Media, Text, marked
-from ricordo.middleware.flush import FlushJobs
+from ricordo.maintenance.overdue import find_overdue_work, resume_overdue_work
+from ricordo.maintenance.worker import JobWorker
+from ricordo.messages import JsonValue, Media, Text, with_mark
+from ricordo.middleware.flush import ExtractionMiddleware
 from ricordo.models import ChatModel
-from ricordo.queue import InboxConfig, Job, JobRecord, Outcome
+from ricordo.queue import InboxConfig, Job, JobRecord, JobOutcome
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
 from ricordo.spending import SpendingConfig
-from ricordo.testing import Call, Calls, Fail, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.testing import Call, Calls, Fail, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 
 pytestmark = pytest.mark.anyio
 
@@ -106,11 +106,11 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
         for waited in (29, 1):
             clock.turn(waited)
             async with agent(root, model, clock, session="t") as other:
-                await other.settle()
+                await other.drain()
             assert len(flushes(model)) == (waited == 1), "the pause began anew with the second call"
         assert await one.flush()
         assert len(flushes(model)) == 1
-        assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
+        assert [located.entry.content for located in await read_all_entries(LocalFiles(place_of(root)))] == [FACT[:-1]]
         # each exchange is seen, also when those before it were learned from, and one in which tools are called
         await one.send("We deploy tools only from main.")
         assert [record.state for record in await jobs(root, clock)] == ["waiting", "done"]
@@ -125,14 +125,14 @@ async def test_a_turn_is_neither_changed_nor_held_up_by_what_is_learned_of_it(tm
     def script(request: RecordedRequest) -> ScriptItem:
         if not is_flush(request):
             return Say(f"Reply {request.number}.")
-        return Held(Say(lessons())) if waits and waits.pop() else Say(lessons())
+        return Hold(Say(lessons())) if waits and waits.pop() else Say(lessons())
 
     model = ScriptedModel(script)
     at_once = replace(settings(root), flush=FlushConfig(), inbox=InboxConfig(debounce_seconds=0))
     async with agent(root, model, clock, settings=at_once) as one:
         with anyio.fail_after(20):
             assert str(await one.send(asked)) == "Reply 1."
-            await model.until_waiting(1)
+            await model.wait_for_held(1)
             # it is being learned from, and nobody waits for that
             async with one.stream("And now?") as events:
                 assert [event async for event in events]
@@ -179,7 +179,7 @@ async def test_what_is_learned_from_is_what_people_and_the_agent_said_and_nothin
         "version": 1, "kind": "human_input_response", "source": "ask", "request_id": "r1", "response_kind": "text",
         "value": "Staging, please.",
     }  # fmt: skip
-    recalled = fence([Quoted(text="Tables are plural.", source="ledger", trust=Trust.USER)])
+    recalled = render_fence([FencedItem(text="Tables are plural.", source="ledger", trust=Trust.USER)])
     file = Media(media_type="application/pdf", uri="/mnt/user-data/report.pdf")
     model = ScriptedModel(script)
     async with agent(root, model, clock, tools=[look]) as one:
@@ -193,7 +193,7 @@ async def test_what_is_learned_from_is_what_people_and_the_agent_said_and_nothin
             hidden("Today is Friday."),
             hidden("Staging, please.", human_input_response=answer),
             hidden("Production.", human_input_response={**answer, "request_id": ""}),
-            marked(Message(role="user", parts=(Text(text=recalled),)), "memory"),
+            with_mark(Message(role="user", parts=(Text(text=recalled),)), "memory"),
             Message(role="user", parts=(Text(text=recalled),)),
         ])  # fmt: skip
         assert await one.flush()
@@ -233,7 +233,7 @@ async def test_without_a_pause_each_call_is_one_extraction(tmp_path: Path) -> No
                     assert [event async for event in events]
             with anyio.fail_after(20):
                 await asked.wait()
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             asked = anyio.Event()
     assert len(flushes(model)) == 3
 
@@ -380,14 +380,14 @@ async def test_what_the_words_of_a_turn_do_is_hinted_at_where_it_is_learned_from
 @pytest.mark.req("DF-C21")
 async def test_a_flush_that_takes_too_long_or_fails_for_good_says_so_though_nothing_waits(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
-    model = ScriptedModel(lambda request: Held(noting(request)) if is_flush(request) else Say("Noted."))  # type: ignore[arg-type]
+    model = ScriptedModel(lambda request: Hold(noting(request)) if is_flush(request) else Say("Noted."))  # type: ignore[arg-type]
     async with agent(root, model, clock) as one:
         await one.send(FACT)
         with anyio.fail_after(20):
             assert not await one.flush(seconds=0.2)
         async with anyio.create_task_group() as group:
-            group.start_soon(one.settle)
-            await model.until_waiting(1)
+            group.start_soon(one.drain)
+            await model.wait_for_held(1)
             model.release()
         assert await one.flush()
     ledgers = place_of(root) / "workspace" / "memory"
@@ -418,7 +418,7 @@ async def test_a_flush_is_whole_when_all_is_done_and_tells_when_it_is_not(tmp_pa
     async with agent(root, ScriptedModel(noting), clock) as again:
         await again.send("And now?")
         assert await again.flush()
-    assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
+    assert [located.entry.content for located in await read_all_entries(LocalFiles(place_of(root)))] == [FACT[:-1]]
 
 
 @pytest.mark.req("DF-C18", "DF-C19", "AS-TRIG-02", "DF-QUEUE")
@@ -432,16 +432,16 @@ async def test_what_is_asked_for_at_once_does_not_wait_and_what_comes_meanwhile_
         answer = noting(request)
         if is_flush(request) and not held and isinstance(answer, Say):
             held.append(True)
-            return Held(answer)
+            return Hold(answer)
         return answer
 
     model = ScriptedModel(slow)
     async with agent(root, model, clock) as one:
         await one.send(FACT)
         async with anyio.create_task_group() as group:
-            group.start_soon(one.settle)
+            group.start_soon(one.drain)
             with anyio.fail_after(20):
-                await model.until_waiting(1)
+                await model.wait_for_held(1)
             # nothing of the pause has passed
             await one.send("We deploy tools only from main.")
             await one.send("We deploy pages only from main.")
@@ -460,7 +460,7 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
 ) -> None:
     clock = HandClock()
     inbox = Inbox(place_of(tmp_path) / "queue.db", clock=clock, ids=MonotonicIds(clock))
-    ask = FlushJobs(inbox, clock=clock)
+    ask = ExtractionMiddleware(inbox, clock=clock)
     desk = NotingDesk(ScriptedModel([Fail(503)] * 5))
     ids = await desk.say("We deploy only from main.", "Fine.", "I prefer tea over coffee.", "We always use uv.")
     hand_over = partial(ask.before_drop, Scope(user="me"), "main", "s")
@@ -471,17 +471,17 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     [waiting] = await inbox.jobs(states={"waiting"})
     assert (waiting.job.first, waiting.job.last, waiting.job.after) == (ids[1], ids[2], None)
     await hand_over([Message(role="user", id=ids[3])])
-    await inbox.settle(busy, Outcome(state="done"))
+    await inbox.complete(busy, JobOutcome(state="done"))
     # both are in the one that waits
     waits = await inbox.lease(seconds=60)
     assert waits is not None
     assert (waits.job.first, waits.job.last) == (ids[1], ids[3])
     await inbox.release(waits)
 
-    async def flush(job: Job) -> Flushed:
+    async def flush(job: Job) -> FlushResult:
         return await desk.flusher.flush(job.agent, job.session)
 
-    worker = Worker(inbox, flush=flush, emitter=Emitter(clock), clock=clock)
+    worker = JobWorker(inbox, flush=flush, emitter=Emitter(clock), clock=clock)
     pauses = []
     for _ in range(5):
         assert (await worker.drain(seconds=30)).failed == 1
@@ -493,12 +493,12 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     assert pauses[0] >= 30
     [record] = await inbox.jobs(limit=1)
     assert (record.state, record.outcome and record.outcome.error) == ("failed", "ModelUnavailable")
-    check = await inspect_inbox(inbox)
+    check = await check_inbox(inbox)
     assert not check.ok
     assert "ModelUnavailable" in check.detail
     # it is not discarded: asked for again, all of it is extracted
-    await take_up(inbox, await overdue(inbox, desk.files), retry=True)
-    rules = Worker(inbox, flush=lambda job: desk.flusher.flush(job.agent, job.session, by_rules=True),
+    await resume_overdue_work(inbox, await find_overdue_work(inbox, desk.files), retry=True)
+    rules = JobWorker(inbox, flush=lambda job: desk.flusher.flush(job.agent, job.session, by_rules=True),
                    emitter=Emitter(clock), clock=clock)  # fmt: skip
     assert (await rules.drain(seconds=30)).done >= 1
     contents = " ".join(await desk.contents())
@@ -513,25 +513,25 @@ async def test_slots_and_watermarks_of_one_user_hold_up_and_hide_nothing_of_anot
     mine, theirs, again, helper = (ScriptedModel(noting) for _ in range(4))
     async with agent(root, mine, clock, **gap) as one:
         await one.send(FACT)
-        await one.settle()
+        await one.drain()
     assert len(flushes(mine)) == 1
     async with agent(root, theirs, clock, user="you", session="t", **gap) as two:
         await two.send("We deploy tools only from main.")
-        await two.settle()
+        await two.drain()
     assert len(flushes(theirs)) == 1
     # another instance for the same user shares the slot
     async with agent(root, again, clock, session="u", **gap) as three:
         await three.send("We deploy pages only from main.")
-        await three.settle()
+        await three.drain()
         assert flushes(again) == []
         # and another agent of this user has one of its own
         coder = Scope(user="me", project="shop", agent="coder")
         async with agent(root, helper, clock, session="v", scope=coder, **gap) as four:
             await four.send("We deploy docs only from main.")
-            await four.settle()
+            await four.drain()
         assert (len(flushes(helper)), flushes(again)) == (1, [])
         clock.turn(601)
-        await three.settle()
+        await three.drain()
     assert len(flushes(again)) == 1
     # what one user's consolidation has read hides nothing that another's flush wrote meanwhile
     on = replace(settings(root, consolidates=True), flush=FlushConfig(model="offline"), inbox=InboxConfig())
@@ -569,7 +569,7 @@ async def test_over_the_daily_limit_rules_learn_and_turns_and_recall_go_on(tmp_p
     assert all(record["input"] + record["output"] > 100 for record in records)
     assert "deploy" not in "\n".join(lines)
     # the last session was learned by rules
-    contents = [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
+    contents = [located.entry.content for located in await read_all_entries(LocalFiles(place_of(root)))]
     assert any("delta" in content for content in contents)
     clock.turn(days=1)
     async with agent(root, model, clock, session="epsilon", settings=capped) as one:
@@ -606,7 +606,7 @@ async def test_a_call_that_fails_and_then_works_becomes_a_lesson_of_its_own_kind
     async with agent(root, ScriptedModel(script), clock, tools=[build]) as one:
         await one.send("Build it, please.")
         assert await one.flush()
-    [located] = await read_memory(LocalFiles(place_of(root)))
+    [located] = await read_all_entries(LocalFiles(place_of(root)))
     assert located.entry.kind == "lesson"
     assert "tool" in located.entry.tags
     assert "build" in located.entry.content

@@ -46,7 +46,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 def shy(model: ScriptedModel, root: Path, **options: object) -> HarnessAgent:
     given = {"settings": settings(root), "scope": SCOPE, "workspace": root} | options
-    return HarnessAgent.recommended(model, incognito=True, **given)  # type: ignore[arg-type]
+    return HarnessAgent.with_recommended_settings(model, incognito=True, **given)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,8 @@ async def test_no_request_of_an_incognito_session_holds_memory_and_no_file_holds
         assert [task.state for task in await agent.tasks.all()] == ["completed"]
         await agent.compact()
         assert await agent.flush()
-        assert not await agent.sum_up()
-        assert not agent.keeps
+        assert not await agent.summarize()
+        assert not agent.is_recorded
         assert agent.memory is None
         assert await agent.store.recall("heron branch") == []
     told = sent((*model.requests, *helper.requests))

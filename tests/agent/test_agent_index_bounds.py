@@ -15,9 +15,9 @@ from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.runtime import Settings
-from ricordo.stores.shown_index import IndexCut
+from ricordo.stores.shown_index import MemoryCut
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Author, Entry
@@ -50,7 +50,7 @@ def curated(root: Path) -> str:
 def index_of(prompt: str) -> list[str]:
     """Return the lines of MEMORY.md that a prompt holds."""
     begin = prompt.index("<memory ")
-    items = unfence(prompt[begin : prompt.index("\n</memory>", begin) + len("\n</memory>")])
+    items = parse_fence(prompt[begin : prompt.index("\n</memory>", begin) + len("\n</memory>")])
     assert items is not None
     return items[0].split("\n")
 
@@ -98,7 +98,7 @@ async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_w
     assert curated(root) == text, "the file is a person's, and stays"
     events: list[Event] = []
     async with Memory.open(root, scope=SCOPE, settings=given(root), on_event=events.append) as memory:
-        cut = await memory.index_cut()
+        cut = await memory.preamble_cut()
         await memory.preamble()
         checks = {check.name: check for check in await memory.doctor()}
     assert cut is not None
@@ -169,7 +169,7 @@ async def test_of_a_dense_file_the_tokens_of_the_preamble_act_first_unless_they_
     assert len(text.encode()) > 25_000
     given_by_default = replace(given(root), preamble_tokens=Settings.preamble_tokens)
     async with Memory.open(root, scope=SCOPE, settings=given_by_default) as memory:
-        cut, said = await memory.index_cut(), await memory.preamble()
+        cut, said = await memory.preamble_cut(), await memory.preamble()
     assert cut is not None
     assert (cut.cap, cut.topics) == ("tokens", 0)
     assert 3_500 < estimate_text(said) <= 4_000
@@ -273,4 +273,4 @@ def test_context_and_doctor_name_the_bound_and_what_to_do(tmp_path: Path, monkey
     assert (tight["cap"], tight["most"]) == ("tokens", 300)
     doctor = ricordo("doctor").out
     assert "MEMORY.md has 260 lines and prompts show at most 200 lines of it" in doctor
-    assert IndexCut(**told).lines == 60
+    assert MemoryCut(**told).lines == 60

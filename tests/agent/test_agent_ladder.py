@@ -14,7 +14,7 @@ import pytest
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import ClearResultsConfig
-from ricordo.messages import Message, Text, ToolCall, ToolResult, Usage, mark_of
+from ricordo.messages import Message, Text, ToolCall, ToolResult, Usage, get_mark
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import estimate_request
 from ricordo.tools import tool
@@ -80,7 +80,7 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
         return Call("look_up", {"size": 20_000 if number % 11 == 0 else 400})
 
     model = ScriptedModel(answered, window=window)
-    make = partial(HarnessAgent, compaction=CompactionConfig()) if alone else HarnessAgent.recommended
+    make = partial(HarnessAgent, compaction=CompactionConfig()) if alone else HarnessAgent.with_recommended_settings
     async with make(
         model,
         workspace=tmp_path / "root",
@@ -93,7 +93,7 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
         assert is_valid(one.window)
     assert len(sizes) > 2 * turns
     assert max(sizes) <= window
-    assert any(mark_of(message) == "summary" for message in model.requests[-1].messages)
+    assert any(get_mark(message) == "summary" for message in model.requests[-1].messages)
 
 
 @pytest.mark.req("CC-PROGRESS")
@@ -109,7 +109,7 @@ async def test_a_summary_that_frees_less_than_a_fifth_is_followed_by_dropping(tm
             await one.send(f"Number {number}. {WORDS * (2 if number < 3 else 90)}")
         (summed,), (dropped,) = finished(events, "compact"), finished(events, "drop")
         assert is_valid(one.window)
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
     before = summed.counts["tokens_before"]
     assert summed.counts["tokens_after"] > 0.8 * before
     assert dropped.counts["tokens_after"] <= 0.8 * before
@@ -298,7 +298,7 @@ async def seen(root: Path, **options: object) -> tuple[Effects, AbstractSet[str]
             await one.send(f"Number {number}. {WORDS}")
             assert is_valid(one.window)
     sent = [request for request in model.requests if request.tools]
-    summing = any(mark_of(message) == "summary" for request in sent for message in request.messages)
+    summing = any(get_mark(message) == "summary" for request in sent for message in request.messages)
     assert summing == any(not request.tools for request in model.requests)
     results = {each.text for request in sent for message in request.messages for each in message.tool_results}
     changed = {event.stage for event in finished(events, "compact", "evict", "truncate", "clear", "dedupe", "drop")}
@@ -346,7 +346,7 @@ async def test_there_are_five_kinds_of_reduction_each_named_in_its_events_and_ea
         async with agent(begun, tmp_path / kind, on_event=events.append, **options) as one:
             for number in range(1, 7):
                 await one.send(f"Number {number}. {WORDS}")
-            held = f"{[mark_of(message) for message in one.window]} {one.window}"
+            held = f"{[get_mark(message) for message in one.window]} {one.window}"
         stages = {event.stage for event in finished(events, *KINDS, "dedupe", "drop", "slide", "none")}
         # a forced compaction is carried out by the summary, and named by what forced it
         assert stages == ({"overflow", "compact"} if kind == "overflow" else {kind})

@@ -19,11 +19,11 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
 from ricordo.maintenance.config import MaintenanceConfig
 from ricordo.maintenance.rules import RetentionConfig
-from ricordo.messages import Message, Text, encode
+from ricordo.messages import Message, Text, encode_message
 from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
 from ricordo.workspace.layout import ledger_path
-from ricordo.workspace.session_file import SessionFile, updated_session
+from ricordo.workspace.session_file import SessionFile, update_session
 
 pytestmark = pytest.mark.anyio
 
@@ -143,7 +143,7 @@ async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path:
     for path, text in others.items():
         file = place_of(root) / "workspace" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        line = encode(Message(role="user", id="m1", parts=(Text(text=text),)))
+        line = encode_message(Message(role="user", id="m1", parts=(Text(text=text),)))
         file.write_bytes(line if path.endswith("l") else f"- {text}\n".encode())
     async with agent("two", root, clock, ear, consolidates=False):
         assert BY_HAND not in indexed(root)
@@ -220,12 +220,12 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
         files[days] = place_of(root) / path
         files[days].parent.mkdir(exist_ok=True)
         files[days].write_bytes(
-            updated_session(b"", path, SessionFile(started=started, session=f"s{days}", summary="Talk."))
+            update_session(b"", path, SessionFile(started=started, session=f"s{days}", summary="Talk."))
         )
     log = workspace / "agents/main/sessions/s174.log.jsonl"
     log.parent.mkdir(parents=True)
     said = Message(role="user", id="m1", parts=(Text(text="Hello."),), time=clock.now() - timedelta(days=174))
-    log.write_bytes(encode(said))
+    log.write_bytes(encode_message(said))
     held = replace(held, consolidation=ConsolidationConfig(model="offline"))
     before = texts[91].read_bytes()
 
@@ -315,7 +315,7 @@ async def test_the_cycles_of_an_agent_keep_to_the_days_of_its_settings(tmp_path:
         files[days] = place_of(root) / path
         files[days].parent.mkdir(exist_ok=True)
         files[days].write_bytes(
-            updated_session(b"", path, SessionFile(started=started, session=f"s{days}", summary="Talk."))
+            update_session(b"", path, SessionFile(started=started, session=f"s{days}", summary="Talk."))
         )
     async with agent("one", root, clock, ear, held=held) as one:
         await one.send(FACT)

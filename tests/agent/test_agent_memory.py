@@ -11,8 +11,8 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import StorageFailed
-from ricordo.guard import unfence
-from ricordo.messages import mark_of
+from ricordo.guard import parse_fence
+from ricordo.messages import get_mark
 from ricordo.models import ChatModel
 from ricordo.testing import Call, Say, ScriptedModel
 
@@ -57,7 +57,7 @@ async def test_what_was_stated_once_is_in_the_prompt_of_the_next_session(tmp_pat
 
     async with HarnessAgent(talking(), workspace=root, scope=SCOPE, session="one", settings=asked) as one:
         await one.send(FACT)
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert FACT in ledgers(root)
         assert FACT not in await prompted("meanwhile"), "a flush alone puts nothing into the prompt"
         await one.consolidate()
@@ -70,7 +70,7 @@ async def test_a_fact_comes_into_the_prompt_without_anybody_asking_for_a_consoli
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:
         await one.send(FACT)
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     model = talking()
     async with agent(model, root, "two") as two:
         await two.send("Hello.")
@@ -82,7 +82,7 @@ async def test_the_prompt_names_the_tools_there_are_and_shows_memory_unless_it_i
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:
         await one.send(FACT)
-        await one.settle()
+        await one.drain()
         await one.consolidate()
     assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text()
     every = {"remember", "recall", "memory_search", "memory_get", "session_search", "session_list", "session_history"}
@@ -112,7 +112,7 @@ async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
         assert one.memory is not None
         await one.memory.remember(FACT)
         await one.send("We decided to use PostgreSQL for the orders.")
-        await one.settle()
+        await one.drain()
         await one.consolidate()
     assert "AGENTS" not in system(model.requests[0])
     assert "AGENTS" not in caplog.text
@@ -123,7 +123,7 @@ async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
         model, workspace=root, scope=SCOPE, session="two", instructions="BASE.", settings=settings(root)
     ) as two:
         await two.send("We deploy on Fridays.")
-        await two.settle()
+        await two.drain()
         await two.consolidate()
         assert await two.system_prompt() == system(model.requests[-1])
     prompt = system(model.requests[0])
@@ -189,7 +189,7 @@ async def test_no_text_leaves_the_block_it_is_quoted_in(tmp_path: Path) -> None:
         assert harmless in prompt
         assert "Be kind." in _quoted(prompt, "instructions")
         # what is curated stands in MEMORY.md, and is quoted the same way
-        await two.settle()
+        await two.drain()
         await two.consolidate()
         two_results = [text for role, text in spoken(model.requests[1].messages) if role == "tool"]
         _quoted(two_results[-1], "memory")
@@ -209,7 +209,7 @@ def _quoted(text: str, name: str) -> str:
     """Return what the one block of this name quotes; nothing in it may have ended it."""
     start = text.index(f"<{name} note=")
     end = text.index(f"\n</{name}>", start) + len(f"\n</{name}>")
-    texts = unfence(text[start:end])
+    texts = parse_fence(text[start:end])
     assert texts is not None
     found = "\n".join(texts)
     assert "You are free now" in found
@@ -224,7 +224,7 @@ async def test_what_was_said_and_remembered_is_shown_once(tmp_path: Path) -> Non
     model = ScriptedModel([Call("remember", {"content": FACT, "kind": "decision"}), Say("Kept.")])
     async with agent(model, root, "one") as one:
         await one.send(FACT)
-        await one.settle()
+        await one.drain()
         await one.consolidate()
         assert one.memory is not None
         assert (await one.memory.preamble()).count(FACT) == 1
@@ -249,7 +249,7 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
         for number in range(3, 8):
             await one.send(f"Number {number} " + "and some words " * 20)
     prompts = [system(request) for request in model.requests]
-    summaries = [[each.id for each in request.messages if mark_of(each) == "summary"] for request in model.requests]
+    summaries = [[each.id for each in request.messages if get_mark(each) == "summary"] for request in model.requests]
     first = next(at for at, found in enumerate(summaries) if found)
     second = next(at for at, found in enumerate(summaries) if found not in ([], summaries[first]))
     assert len(set(prompts[:first])) == 1, "before the summary the prefix stays"
@@ -280,7 +280,7 @@ async def test_what_was_recorded_is_learned_from(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root) as one:
         await one.record([said(FACT)])
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert FACT in ledgers(root)
 
 
@@ -290,7 +290,7 @@ async def test_nothing_is_learned_without_the_hooks(tmp_path: Path) -> None:
     async with agent(talking(), root, hooks=False) as one:
         await one.send(FACT)
         await one.record([said("We decided to use PostgreSQL.")])
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         assert await memory.entries() == []
 
@@ -302,7 +302,7 @@ async def test_a_question_is_answered_without_a_model_however_often_it_was_asked
     async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
         assert str(await one.send(question)) == "Not in memory."
         assert str(await one.send("Our test fixtures live in tests/data.")).startswith("Noted.")
-        await one.settle()
+        await one.drain()
         for _ in range(3):
             assert str(await one.send(question)).startswith("Our test fixtures live in tests/data.")
         assert str(await one.send("Remember that we deploy only from main.")).startswith("remembered.")
@@ -331,6 +331,6 @@ async def test_memory_that_can_not_be_read_is_not_shown_as_an_empty_one(
     model = talking()
     async with agent(model, root) as one:
         with monkeypatch.context() as patched:
-            patched.setattr("ricordo.stores.layered.LayeredDriver.prefaced", unreadable)
+            patched.setattr("ricordo.stores.layered.LayeredDriver.build_preamble", unreadable)
             assert str(await one.send("Hello.")).startswith("Reply 1.")
     assert "\n\nWhat is remembered can't be read at the moment.\n\n" in system(model.requests[0])

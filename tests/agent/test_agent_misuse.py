@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent
 from ricordo.errors import InvalidSetting
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.tasks import Progress, Report
+from ricordo.tasks import TaskProgress, ReportProgress
 from ricordo.testing import Call, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -51,12 +51,12 @@ def test_what_an_agent_does_not_take_is_refused_when_it_is_described(
     assert words in str(refused.value)
 
 
-async def work(report: Report) -> str:
-    report(Progress(done=1))
+async def work(report: ReportProgress) -> str:
+    report(TaskProgress(done=1))
     return "done"
 
 
-def begun(report: Report) -> Awaitable[str]:
+def begun(report: ReportProgress) -> Awaitable[str]:
     return work(report)
 
 
@@ -87,8 +87,8 @@ async def test_what_is_no_task_begins_none_and_what_is_no_id_finds_none(tmp_path
 async def test_a_plain_function_works_in_a_thread_and_is_waited_for(tmp_path: Path) -> None:
     began, ended = threading.Event(), list[str]()
 
-    def plain(report: Report) -> str:
-        report(Progress(done=1, total=2))
+    def plain(report: ReportProgress) -> str:
+        report(TaskProgress(done=1, total=2))
         began.set()
         time.sleep(0.02)
         ended.append("plain")

@@ -87,7 +87,7 @@ async def opened(tools: Mapping[str, Tool], name: str, arguments: dict[str, Json
 async def check(one: HarnessAgent) -> set[str]:
     """Open all that the next request names; return the kinds of what it names."""
     tools = {each.spec.name: each for each in one._session.tools}
-    request = await one.request()
+    request = await one.preview_request()
     named = texts(request.messages)
     assert {*OURS.findall(named)} <= {*tools}
     handles = {*HANDLES.findall(named), *MORE_HANDLES.findall(named)}

@@ -12,11 +12,11 @@ from reached_models import KEY, load_packages
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import InvalidSetting, OutputInvalid, ReplyInvalid
 from ricordo.harness.turn_limits import TurnLimits
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.middleware import ToolFinished, TypedResult
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
-from ricordo.sync import HarnessAgent as BlockingAgent
+from ricordo.sync import SyncHarnessAgent as BlockingAgent
 from ricordo.testing import Call, LoopbackServer, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
 
@@ -79,7 +79,7 @@ async def test_a_turn_is_answered_with_a_value_of_a_type_over_every_protocol(tmp
     with LoopbackServer(script, strict=True) as server:
         url = server.url if name.startswith("anthropic:") else f"{server.url}/v1"
         async with agent(load_model(name, base_url=url, api_key=KEY), tmp_path) as one:
-            shown = await one.request("What is the weather in Bergamo?", output_type=Weather)
+            shown = await one.preview_request("What is the weather in Bergamo?", output_type=Weather)
             found = await one.send("What is the weather in Bergamo?", output_type=Weather)
             assert found.output == WEATHER
             assert (found.steps, found.ending, str(found)) == (2, "end", RAIN)
@@ -91,8 +91,8 @@ async def test_a_turn_is_answered_with_a_value_of_a_type_over_every_protocol(tmp
             assert events.result.output == WEATHER
         assert (server.refusals, server.problems) == ((), ())
     assert shown.schema is not None
-    assert shown.sent is not None
-    assert shown.sent.body == server.requests[0].body
+    assert shown.body is not None
+    assert shown.body.body == server.requests[0].body
     assert [request.schema is None and "give_answer" not in str(request.tools) for request in server.requests] == [
         False,
         False,
@@ -109,7 +109,7 @@ async def test_an_answer_of_another_form_is_asked_for_once_more(tmp_path: Path, 
     async with agent(model, tmp_path) as one:
         found = await one.send("What is the weather?", output_type=Weather)
         assert found.output == WEATHER
-        assert [mark_of(message) for message in found.messages] == [None, None, "notice", None]
+        assert [get_mark(message) for message in found.messages] == [None, None, "notice", None]
         assert "can't be used" in model.requests[1].messages[-1].text
         assert str(await one.send("Is that so?")) == "Yes."
         with pytest.raises(OutputInvalid) as caught:
@@ -154,7 +154,7 @@ async def test_a_compaction_in_the_middle_of_such_a_turn_changes_nothing(tmp_pat
     model = ScriptedModel([*[Call("look", {"city": "Bergamo " * 60})] * 4, Say(RAIN)])
     async with agent(model, tmp_path, compaction=compaction) as one:
         assert (await one.send("What is the weather?", output_type=Weather)).output == WEATHER
-        assert any(mark_of(message) == "summary" for message in one.window)
+        assert any(get_mark(message) == "summary" for message in one.window)
 
 
 def test_programs_that_do_not_await_get_the_same(tmp_path: Path) -> None:

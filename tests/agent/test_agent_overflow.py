@@ -12,18 +12,18 @@ from places import place_of
 from reached_models import load_packages, reach, serving
 from ricordo import CompactionConfig, HarnessAgent, TruncateArgsConfig
 from ricordo.clock import SystemClock
-from ricordo.compaction import Compact, DigestSummary
+from ricordo.compaction import Compact, DigestSummarizer
 from ricordo.errors import ModelError, ModelOverflow
 from ricordo.events import Emitter, Event
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.harness.conversation import Conversation, Keeper
-from ricordo.harness.loop import Harness
-from ricordo.messages import JsonValue, Message, ToolSpec, mark_of, with_ids
-from ricordo.middleware.compact import CompactWindow
-from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, TextDelta
+from ricordo.harness.conversation import TurnRunner, SessionState
+from ricordo.harness.loop import AgentLoop
+from ricordo.messages import JsonValue, Message, ToolSpec, get_mark, with_ids
+from ricordo.middleware.compact import CompactionMiddleware
+from ricordo.models import ChatModel, ReplyFinished, Reply, ReplyEvent, TextDelta
 from ricordo.state import AgentState
-from ricordo.state.files import FileStates
+from ricordo.state.files import FileStateStore
 from ricordo.testing import Fail, RecordedRequest, Say, overflow
 from ricordo.tools import tool
 
@@ -75,7 +75,7 @@ class Narrow:
             return reply(SUMMARY)
         window = tuple(message for message in messages if message.role != "system")
         self.asked.append(window)
-        kept = await FileStates(LocalFiles(place_of(self.root)), Redactor(bytes(32))).load("main", "s")
+        kept = await FileStateStore(LocalFiles(place_of(self.root)), Redactor(bytes(32))).load("main", "s")
         self.stored.append(kept.state.window)
         if sum(len(str(message.parts)) for message in window) > self.room:
             self.refused.append(ModelOverflow(f"narrow: refused the request number {len(self.asked)}"))
@@ -92,7 +92,7 @@ class Narrow:
         answer = await self.complete(messages, tools=tools, schema=schema)
         if answer.message.text:
             yield TextDelta(text=answer.message.text)
-        yield Finished(reply=answer)
+        yield ReplyFinished(reply=answer)
 
 
 def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
@@ -134,8 +134,8 @@ async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_bu
     first, again = model.asked
     assert len(first) == 31
     assert len(again) == 1 + config.keep_messages
-    assert mark_of(again[0]) == "summary"
-    assert not any(mark_of(message) == "summary" for message in first)
+    assert get_mark(again[0]) == "summary"
+    assert not any(get_mark(message) == "summary" for message in first)
     assert [message.text for message in again].count("And now?") == 1
     assert again[1:] == first[len(first) - len(again) + 1 :]
     assert [message.id for message in model.stored[1]] == [message.id for message in again]
@@ -246,14 +246,14 @@ async def test_a_first_message_larger_than_the_window_is_answered_by_a_provider_
 async def _answered(script: list[Fail | Say]) -> tuple[str, list[Event], int]:
     """Return what came of a conversation with a model that plays `script`: the reply or the error's type."""
     events: list[Event] = []
-    compact = Compact(CompactionConfig(), DigestSummary())
+    compact = Compact(CompactionConfig(), DigestSummarizer())
     with serving(script) as server:
-        step = CompactWindow([compact], retries=1, emitter=Emitter(SystemClock(), (events.append,)))
+        step = CompactionMiddleware([compact], retries=1, emitter=Emitter(SystemClock(), (events.append,)))
         window = tuple(with_ids([said(f"Number {number}. {LONG}") for number in range(30)], session="s"))
-        keeper = Keeper(AgentState(agent="main", session="s", window=window))
+        keeper = SessionState(AgentState(agent="main", session="s", window=window))
         model = reach(server, "openai-chat:gpt-4o")
-        harness = Harness(model, steps=[step, keeper.watch], record=keeper.record)
-        going = Conversation(scope=SCOPE, run=harness.run, keeper=keeper)
+        harness = AgentLoop(model, steps=[step, keeper.observe_request], record=keeper.record)
+        going = TurnRunner(scope=SCOPE, run=harness.run, session_state=keeper)
         try:
             answer = str(await going.send([said("And now?")]))
         except ModelError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings, system, transcript
 from ricordo import HarnessAgent, Memory, Scope
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.models import ChatModel
 from ricordo.profile.injection import InjectionConfig
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
@@ -41,7 +41,7 @@ def turns(model: ScriptedModel) -> list[RecordedRequest]:
 
 def told(request: RecordedRequest) -> list[str]:
     """Return the texts of the messages that memory put into a request."""
-    return [message.text for message in request.messages if mark_of(message) == "memory"]
+    return [message.text for message in request.messages if get_mark(message) == "memory"]
 
 
 async def _known(root: Path) -> None:
@@ -92,7 +92,7 @@ async def test_the_profile_is_in_the_prompt_and_a_change_reaches_the_next_turn(t
     # what was removed is gone from the prompt and from what was told
     assert gone.content not in json.dumps([message.text for message in last.messages])
     assert "The holidays." in system(last)
-    assert not any(mark_of(message) == "memory" for message in await transcript(root, "one"))
+    assert not any(get_mark(message) == "memory" for message in await transcript(root, "one"))
     # within the budget the surest come first
     tight = InjectionConfig(max_injection_tokens=100, guaranteed_categories=())
     model = talking()

@@ -15,21 +15,21 @@ from noting_models import lessons, note
 from places import place_of
 from ricordo import FlushConfig, HarnessAgent, Memory
 from ricordo.files.local import LocalFiles
-from ricordo.messages import Message, Text, mark_of
+from ricordo.messages import Message, Text, get_mark
 from ricordo.models import ChatModel
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.prompts import PROFILE_TASK
 from ricordo.queue import InboxConfig
 from ricordo.runtime import Settings
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.ledger import read_memory
-from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL
+from ricordo.workspace.ledger import read_all_entries
+from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES
 
 pytestmark = pytest.mark.anyio
 
 NURSE = "I live in Oslo and work as a nurse."
 LABELS = {"scope": "user", "durability": "durable", "authority": "descriptive"}
-SUMMARIES = (*USER_LEVEL, *HISTORY_LEVEL)
+SUMMARIES = (*USER_SUMMARIES, *HISTORY_SUMMARIES)
 WORDS = [f"{one}{other}" for one in ("bra", "cle", "dro", "flu", "gri", "kna", "lum", "mor", "nel", "pux")
          for other in ("bik", "dan", "fol", "gem", "hur", "jat", "kim", "lop", "mas", "ned")]  # fmt: skip
 
@@ -68,7 +68,7 @@ def learning(root: Path, config: ProfileConfig) -> Settings:
 
 def told(model: ScriptedModel) -> list[str]:
     """Return the texts of the messages that memory put into the last request."""
-    return [message.text for message in model.requests[-1].messages if mark_of(message) == "memory"]
+    return [message.text for message in model.requests[-1].messages if get_mark(message) == "memory"]
 
 
 async def profile_of(root: Path) -> Any:
@@ -106,7 +106,7 @@ async def test_one_request_learns_lessons_and_the_profile(tmp_path: Path) -> Non
     ]  # fmt: skip
     assert known["user"]["topOfMind"]["summary"] == ""
     assert known["user"]["workContext"]["summary"] == "A nurse in Oslo."
-    assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [
+    assert [located.entry.content for located in await read_all_entries(LocalFiles(place_of(root)))] == [
         "The user works as a nurse in Oslo."
     ]
 
@@ -116,7 +116,7 @@ async def _written_at(root: Path, clock: HandClock, number: int, config: Profile
     before = await profile_of(root) or {"user": {}, "history": {}}
     edits = {name: {"summary": f"{name} {number}.", "shouldUpdate": True, **LABELS} for name in SUMMARIES}
     model = answering(
-        user={name: edits[name] for name in USER_LEVEL}, history={name: edits[name] for name in HISTORY_LEVEL}
+        user={name: edits[name] for name in USER_SUMMARIES}, history={name: edits[name] for name in HISTORY_SUMMARIES}
     )
     async with agent(root, model, clock=clock, session=f"s{number}", settings=learning(root, config)) as one:
         await one.send(f"{NURSE} Ward {number} is mine.")
@@ -138,7 +138,7 @@ async def test_a_model_writes_the_user_level_with_each_turn_and_history_after_it
     month, quarter = timedelta(days=30), timedelta(days=90)
     for number, (later, history) in enumerate(
         [
-            (timedelta(), HISTORY_LEVEL),
+            (timedelta(), HISTORY_SUMMARIES),
             (month - moment, ()),
             (month, ("recentMonths",)),
             (quarter - moment, ("recentMonths",)),
@@ -146,10 +146,10 @@ async def test_a_model_writes_the_user_level_with_each_turn_and_history_after_it
         ]
     ):
         clock.time = began + later
-        assert await _written_at(root, clock, number, usual) == {*USER_LEVEL, *history}
+        assert await _written_at(root, clock, number, usual) == {*USER_SUMMARIES, *history}
     clock.turn(1)
-    at_once = ProfileConfig(summary_interval_days=dict.fromkeys(HISTORY_LEVEL, 0))
-    assert await _written_at(root, clock, 9, at_once) == {*USER_LEVEL, *HISTORY_LEVEL}
+    at_once = ProfileConfig(summary_interval_days=dict.fromkeys(HISTORY_SUMMARIES, 0))
+    assert await _written_at(root, clock, 9, at_once) == {*USER_SUMMARIES, *HISTORY_SUMMARIES}
 
 
 def noted(content: str, **further: Any) -> dict[str, Any]:

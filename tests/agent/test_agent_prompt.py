@@ -22,16 +22,16 @@ from places import place_of
 from reached_models import KEY, serving
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.guard import Redactor, unfence
-from ricordo.messages import JsonValue, Message, mark_of
-from ricordo.middleware import Request, Turn
+from ricordo.guard import Redactor, parse_fence
+from ricordo.messages import JsonValue, Message, get_mark
+from ricordo.middleware import ModelRequest, Turn
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.injection import InjectionConfig
-from ricordo.runtime.prompt import Prompt
-from ricordo.runtime.shown_profile import ShownProfile
-from ricordo.stores.preamble import preamble
+from ricordo.runtime.prompt import PromptBuilder
+from ricordo.runtime.shown_profile import ProfileView
+from ricordo.stores.preamble import compose_preamble
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools import tool
@@ -64,11 +64,11 @@ async def curated(root: Path, text: str) -> None:
 
 
 def updates(messages: Sequence[Message]) -> list[str]:
-    return [each.text for each in messages if mark_of(each) == "memory"]
+    return [each.text for each in messages if get_mark(each) == "memory"]
 
 
 def told(messages: Sequence[Message]) -> list[str]:
-    return [line for text in updates(messages) for each in unfence(text) or () for line in each.split("\n")]
+    return [line for text in updates(messages) for each in parse_fence(text) or () for line in each.split("\n")]
 
 
 @pytest.mark.req("AS-CURATED-03", "DF-C69", "DF-INJ")
@@ -89,7 +89,7 @@ async def test_what_changes_in_a_session_is_told_after_it_and_is_in_the_prompt_o
             await one.compact()
         if opening != "session":
             await one.send("Still there?")
-            assert mark_of(one.window[0]) == "summary"
+            assert get_mark(one.window[0]) == "summary"
         recorded = await transcript(root)
     before, after, later, *rest = model.requests
     assert FACT in system(before)
@@ -113,7 +113,7 @@ async def test_what_changes_in_a_session_is_told_after_it_and_is_in_the_prompt_o
 
 
 def is_last_an_update(request: RecordedRequest) -> bool:
-    return mark_of(request.messages[-1]) == "memory" and request.messages[-1].role == "user"
+    return get_mark(request.messages[-1]) == "memory" and request.messages[-1].role == "user"
 
 
 @pytest.mark.req("AS-CURATED-03")
@@ -335,7 +335,7 @@ class Remembering:
         self._saved = [("memory/a.md", Entry(id=str(at), content=text)) for at, text in enumerate(saved)]
 
     async def preamble(self, budget: Tokens | None = None) -> str:
-        return preamble(self._curated, self._saved, budget).text
+        return compose_preamble(self._curated, self._saved, budget).text
 
     def offers(self, capability: object) -> None:
         return None
@@ -372,13 +372,13 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
         workspace = SimpleNamespace(place=place, store=Remembering(curated, saved))
         known = InMemoryProfileStore(HandClock())
         await known.save(replace(await known.load(), facts=facts), base=await known.load(), by="test")
-        profile = ShownProfile(known, InjectionConfig(), place.redactor)
-        prompt = Prompt(
+        profile = ProfileView(known, InjectionConfig(), place.redactor)
+        prompt = PromptBuilder(
             folder, cast("Workspace", workspace), Tokens(1_000), clock=HandClock(), most=Tokens(most), profile=profile
         )
         turn = Turn(scope=SCOPE, agent="main", session="s", messages=())
         specs = (recall.spec,)
-        return await prompt(Request(turn=turn, system="BASE.", window=(said("x"),), tools=specs))
+        return await prompt(ModelRequest(turn=turn, system="BASE.", window=(said("x"),), tools=specs))
 
     prompt = anyio.run(written)
     injected = prompt.removeprefix("BASE.").rpartition("The date was")[0].strip("\n")

@@ -6,7 +6,7 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, settings
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.messages import Message, mark_of
+from ricordo.messages import Message, get_mark
 from ricordo.testing import Call, Say, ScriptedModel, ScriptItem
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("it writes files between turns")]
@@ -52,7 +52,7 @@ async def test_files_that_were_read_last_are_read_anew_after_a_summary_and_go_wi
         (root / "b.py").write_text("# the file b\nvalue = 2\n")
         await one.compact()
         summary, files, *rest = one.window
-        assert (mark_of(summary), mark_of(files)) == ("summary", "notice")
+        assert (get_mark(summary), get_mark(files)) == ("summary", "notice")
         assert rest == [*before[-2:]]
         assert files.text.index("the file a") < files.text.index("the file b")
         assert "value = 2" in files.text
@@ -74,7 +74,7 @@ async def test_what_a_rule_forbids_what_is_gone_and_what_lies_in_the_workspace_i
         await one.permissions.ask("read_file(b.py)")
         (root / "c.py").unlink()
         await one.compact()
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
         assert restored(one.window) == []
 
 
@@ -89,7 +89,7 @@ async def test_nothing_is_restored_where_it_is_switched_off_or_there_are_no_file
     async with agent(root, reading("a.py"), **options) as one:
         await work(one)
         await one.compact()
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
         assert restored(one.window) == []
 
 

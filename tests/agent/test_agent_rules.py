@@ -13,9 +13,9 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
 from ricordo.harness.sub_agents import SubAgent
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import Approve, Tool, tool
+from ricordo.tools import ApprovalHandler, Tool, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ class Bench:
         self,
         session: str = "s",
         *,
-        approve: Approve | None = None,
+        approve: ApprovalHandler | None = None,
         kept: bool = True,
         most: int = 60,
         sub_agents: Sequence[SubAgent] = (),
@@ -80,7 +80,7 @@ class Bench:
     def _answer(self, request: RecordedRequest) -> ScriptItem:
         if not request.tools:
             return Say(SUMMARY)
-        last = [message for message in request.messages if mark_of(message) is None][-1]
+        last = [message for message in request.messages if get_mark(message) is None][-1]
         if last.tool_results:
             return Say("Done.")
         if last.text.startswith("spawn "):
@@ -155,7 +155,7 @@ async def test_a_rule_holds_after_compactions_in_new_sessions_and_without_memory
     async with bench.agent(kept=kept, most=6) as agent:
         for number in range(6):
             await agent.send(f"git log -{number}")
-        assert any(mark_of(message) == "summary" for message in agent.window)
+        assert any(get_mark(message) == "summary" for message in agent.window)
         await agent.send(PUSH)
     async with bench.agent("another", kept=kept) as agent:
         await agent.send(PUSH)

@@ -16,8 +16,8 @@ from ricordo.tools import tool
 from ricordo.workspace.layout import (
     compactions_path,
     cursor_path,
-    record_of,
-    session_of,
+    parse_record_path,
+    parse_transcript_path,
     state_path,
     tasks_path,
     transcript_path,
@@ -64,7 +64,9 @@ async def test_no_files_of_sessions_that_differ_by_case_have_names_that_do(tmp_p
         await work(root, session, f"This is said in {session}.")
     found = names(root, root.parent / "data")
     assert len({name.lower() for name in found}) == len(found)
-    kinds = {(record.session, record.kind) for name in found if (record := record_of(name.partition("/me/")[2]))}
+    kinds = {
+        (record.session, record.kind) for name in found if (record := parse_record_path(name.partition("/me/")[2]))
+    }
     assert kinds == {*product(ALIKE, ("transcript", "state", "cursor", "compactions"))}
     plain = place_of(root) / "workspace/agents/main"
     assert (plain / "sessions/run-a.log.jsonl").is_file(), "a session in lower case has its id for a name"
@@ -83,7 +85,7 @@ def test_every_record_of_a_session_has_a_name_of_its_own_that_tells_the_session(
     ids = [*ALIKE, "a.cursor", "A.Cursor", "A.cursor", "B" * 120, "b" * 120, "x-00000000", "X-00000000"]
     paths = [path("main", each) for each in ids]  # type: ignore[operator]
     assert len({each.lower() for each in paths}) == len(ids)
-    records = [record_of(each) for each in paths]
+    records = [parse_record_path(each) for each in paths]
     assert [record.session for record in records if record] == ids
     assert path("foreman", "s").startswith("workspace/agents/foreman/")  # type: ignore[operator]
     assert {record.kind for record in records if record} == {dict(zip(PATHS, KINDS, strict=True))[path]}  # type: ignore[index]
@@ -98,7 +100,7 @@ def before(root: Path, session: str) -> list[str]:
     """Give the records of a session the names that they had before, and return these."""
     old = []
     for path in (place_of(root) / "workspace/agents").rglob("*"):
-        record = record_of(path.relative_to(place_of(root)).as_posix()) if path.is_file() else None
+        record = parse_record_path(path.relative_to(place_of(root)).as_posix()) if path.is_file() else None
         if record and record.session == session:
             ending = path.name[path.name.index(".") :]
             old.append(path.rename(path.with_name(session + ending)).relative_to(root).as_posix())
@@ -144,4 +146,4 @@ async def test_a_kill_between_the_two_steps_of_a_renaming_leaves_nothing_twice(t
 def test_an_id_that_no_file_can_have_is_refused() -> None:
     with pytest.raises(InvalidMessage):
         transcript_path("main", "../up")
-    assert session_of("workspace/agents/main/state/a.json") is None
+    assert parse_transcript_path("workspace/agents/main/state/a.json") is None

@@ -10,12 +10,12 @@ import pytest
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Scope
-from ricordo.guard import unfence
-from ricordo.messages import mark_of
+from ricordo.guard import parse_fence
+from ricordo.messages import get_mark
 from ricordo.models import ChatModel
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel
 from ricordo.tools import tool
-from ricordo.tools.session_tools import NOT_FOUND, NOTHING_FOUND
+from ricordo.tools.session_tools import NOT_FOUND_TEXT, NO_MATCHES_TEXT
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ async def test_an_agent_of_another_name_looks_back_at_its_own_sessions_and_learn
     root, scope = tmp_path / ".ricordo", replace(SCOPE, agent="coder")
     async with agent(ScriptedModel([]), root, scope=scope, session="one", memory_hooks=True) as one:
         (told,) = await one.record([said("We deploy only from main.")])
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert "We deploy only from main." in ledgers(root)
     calls = [
         Call("session_history", {"session_id": "one"}), Call("expand", {"handle": f"m:{told.id}", "session_id": "one"}),
@@ -98,16 +98,16 @@ async def test_after_a_compaction_the_tools_give_back_what_was_said(tmp_path: Pa
             await one.send(text)
         window = one.window
         await one.send("history")
-        history = unfence(spoken(model.requests[-1].messages)[-1][1]) or ()
+        history = parse_fence(spoken(model.requests[-1].messages)[-1][1]) or ()
         await one.send("search")
         search = spoken(model.requests[-1].messages)[-1][1]
         await one.send("list")
         listed = spoken(model.requests[-1].messages)[-1][1]
-    assert mark_of(window[0]) == "summary"
+    assert get_mark(window[0]) == "summary"
     assert not any(message.text == told[3] for message in window), "it is no longer in the window"
     assert [text for text in history if text.startswith("Number")] == told
     assert not any(window[0].text[:40] in text for text in history)
-    (found,) = unfence(search) or ()
+    (found,) = parse_fence(search) or ()
     assert found.splitlines()[1] == told[3].strip()
     logged = await transcript(root)
     assert [text for role, text in spoken(logged) if role == "user"] == [*told, *calls]
@@ -129,11 +129,11 @@ async def test_two_users_of_a_root_see_their_own_sessions(tmp_path: Path) -> Non
     assert "password of ana" in found
     assert "ben" not in found
     mine = await told(root, "session_history", {"session_id": "of-ana"}, user="ana", session="look-3")
-    assert unfence(mine) == ("The password of ana is a pear.", "Noted, ana.")
+    assert parse_fence(mine) == ("The password of ana is a pear.", "Noted, ana.")
     for session in ("of-ben", "of-nobody"):
         arguments: dict[str, str | int] = {"session_id": session}
-        assert NOT_FOUND in await told(root, "session_history", arguments, user="ana", session=f"look-{session}")
-    assert await told(root, "session_search", {"query": "is a pear"}, user="eve", session="new") == NOTHING_FOUND
+        assert NOT_FOUND_TEXT in await told(root, "session_history", arguments, user="ana", session=f"look-{session}")
+    assert await told(root, "session_search", {"query": "is a pear"}, user="eve", session="new") == NO_MATCHES_TEXT
 
 
 @pytest.mark.req("AS-BUG-28")
@@ -183,7 +183,7 @@ async def test_a_session_of_two_agents_keeps_all_and_is_rebuilt_when_its_log_is_
     assert [text for _, text in spoken(shown)].count("Yes.") == 8, "the same words of both are all there"
     assert len({message.id for message in shown}) == len(shown) == 24
     history = await told(root, "session_history", {"session_id": "s", "last_n": 99}, user="me", session="reader")
-    assert unfence(history) == tuple(text for _, text in spoken(shown))
+    assert parse_fence(history) == tuple(text for _, text in spoken(shown))
 
     async with agent(ScriptedModel([Say("Here.")]), root) as one:
         await one.send("Who is there?")

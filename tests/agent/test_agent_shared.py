@@ -8,7 +8,7 @@ import pytest
 from agents_at_work import SCOPE, is_valid, settings, spoken, transcript
 from piped_processes import start_script
 from ricordo import HarnessAgent
-from ricordo.messages import pair
+from ricordo.messages import pair_calls
 from ricordo.testing import Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -43,13 +43,13 @@ async def test_processes_that_chat_on_one_root_lose_nothing(tmp_path: Path, sess
             assert texts == [
                 f"We decided to deploy the service {number} of {name} on Fridays." for number in range(_TURNS)
             ]
-        assert len(pair(logged).answered) == _TURNS * list(sessions.values()).count(session)
+        assert len(pair_calls(logged).answered) == _TURNS * list(sessions.values()).count(session)
         model = ScriptedModel([Say("Here.")])
         agent = HarnessAgent(model, workspace=root, scope=SCOPE, session=session, settings=settings(root))
         async with agent as one:
             assert str(await one.send("Who is there?")) == "Here."
             assert is_valid(one.window)
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             assert one.memory is not None
             contents = Counter(entry.content for entry in await one.memory.entries())
             assert all(count == 1 for count in contents.values())

@@ -11,9 +11,9 @@ from desks import Person
 from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.messages import JsonValue, Message, Role, Text, ToolSpec, mark_of
+from ricordo.messages import JsonValue, Message, Role, Text, ToolSpec, get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import ToolContext, tool
 
@@ -52,7 +52,7 @@ class Bench:
     def reminded(self) -> tuple[str, ...]:
         """What the last request was reminded of, item by item."""
         last = self.requests[-1].messages[-1]
-        return (unfence(last.text) or ()) if mark_of(last) == "reminder" else ()
+        return (parse_fence(last.text) or ()) if get_mark(last) == "reminder" else ()
 
     @property
     def sent(self) -> str:
@@ -78,7 +78,7 @@ class Bench:
         if not request.tools:
             return Say(json.dumps({"summary": self.summary, "lessons": []}) if request.schema else self.summary)
         self.requests.append(request)
-        last = [message for message in request.messages if mark_of(message) is None][-1]
+        last = [message for message in request.messages if get_mark(message) is None][-1]
         if last.tool_results or not last.text.startswith("{"):
             return Say(f"Done. {LONG}")
         asked, _ = json.JSONDecoder().raw_decode(last.text)
@@ -94,7 +94,7 @@ async def compacted(agent: HarnessAgent) -> None:
     await agent.record([said(f"Number {number}. {LONG}") for number in range(4)])
     reports = await agent.compact()
     assert [report.status for report in reports if report.act == "compact"] == ["done"]
-    assert mark_of(agent.window[0]) == "summary"
+    assert get_mark(agent.window[0]) == "summary"
 
 
 async def outgrown(agent: HarnessAgent) -> None:
@@ -104,7 +104,7 @@ async def outgrown(agent: HarnessAgent) -> None:
     before = len(await agent.compactions.all())
     await agent.send("Go on.")
     assert len(await agent.compactions.all()) > before
-    assert mark_of(agent.window[0]) == "summary"
+    assert get_mark(agent.window[0]) == "summary"
 
 
 @pytest.fixture
@@ -119,17 +119,17 @@ async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_ba
     async with bench.agent() as agent:
         await agent.send(wanted("plan_enter", title="Release"))
         await agent.send(wanted("plan_write", content=PLAN))
-        before = agent.state.standing.plan
+        before = agent.state.work_state.plan
         file = place_of(bench.root) / "workspace" / before.path
         assert (before.active, before.path.startswith("plans/"), file.read_text()) == (True, True, PLAN)
         await compacted(agent)
-        assert agent.state.standing.plan == before
+        assert agent.state.work_state.plan == before
         assert file.read_text() == PLAN
         await agent.send("Go on.")
         assert bench.reminded[0].startswith("You are planning.")
         assert f"/{before.path}" in bench.reminded[0]
     async with bench.agent(compaction=SMALL) as agent:
-        assert agent.state.standing.plan == before
+        assert agent.state.work_state.plan == before
         async with agent.stream("Still there?") as heard:
             assert [event async for event in heard]
         assert bench.reminded[0].startswith("You are planning.")
@@ -138,15 +138,15 @@ async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_ba
         await agent.send(wanted("plan_write", content=longer))
         assert longer not in bench.reminded, "the window holds it word for word"
         await outgrown(agent)
-        assert agent.state.standing.plan == before
+        assert agent.state.work_state.plan == before
         assert bench.reminded[0].startswith("You are planning.")
         assert f"/{before.path}" in bench.reminded[0]
         assert longer in bench.reminded
         await agent.send(wanted("plan_exit"))
-        in_force = agent.state.standing.plan
+        in_force = agent.state.work_state.plan
         assert (in_force.active, in_force.path) == (False, before.path)
         await outgrown(agent)
-        assert agent.state.standing.plan == in_force
+        assert agent.state.work_state.plan == in_force
     assert f"The plan /{before.path} is in force" in bench.reminded[0]
     assert longer in bench.reminded
     assert file.read_text() == longer
@@ -306,7 +306,7 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
         assert agent.memory is not None
         assert await agent.memory.entries() == []
         await agent.send(wanted("plan_exit", outcome="ready"))
-        assert not agent.state.standing.plan.active
+        assert not agent.state.work_state.plan.active
         for name in ("deploy", "mute"):
             await agent.send(wanted(name, **denied[name]))
         await agent.send(wanted("spawn", **deploys))
@@ -420,5 +420,5 @@ def _quoted(text: str) -> list[str]:
     for name in ("system-reminder", "summary", "instructions", "memory"):
         for part in text.split(f"<{name} ")[1:]:
             block = f"<{name} " + part.split(f"\n</{name}>")[0] + f"\n</{name}>"
-            found += unfence(block) or ()
+            found += parse_fence(block) or ()
     return found

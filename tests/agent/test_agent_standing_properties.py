@@ -24,15 +24,15 @@ from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, Tr
 from ricordo.compaction import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import CompactionNotFound, FileMissing, ModelError, ToolFailed, UndoRefused
 from ricordo.files.disk import Disk
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.guard.permissions import render_rule
 from ricordo.harness.sub_agents import RemoteAgent
-from ricordo.messages import JsonValue, mark_of
+from ricordo.messages import JsonValue, get_mark
 from ricordo.state import AgentState
-from ricordo.tasks import Report
-from ricordo.testing import Call, Fail, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tasks import ReportProgress
+from ricordo.testing import Call, Fail, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import Approval, Tool, tool
-from ricordo.tools.planning import Outcome
+from ricordo.tools.planning import PlanOutcome
 from ricordo.workspace.layout import tasks_path
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ Act: TypeAlias = tuple[Verb, int]
 WINDOW = 14_000
 WORDS = "with some more words to fill a line, " * 30
 SUMMARY = "## SESSION INTENT\n- Talk.\n## SUMMARY\n- Talked.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
-OUTCOMES: tuple[Outcome, ...] = ("ready", "done", "dropped")
+OUTCOMES: tuple[PlanOutcome, ...] = ("ready", "done", "dropped")
 PATTERNS = ("deploy", "deploy(main)", "deploy(rel*)", "shell(git push*)")
 BRANCHES = ("main", "release/1", "wild")
 DECISIONS = ("deny", "ask", "allow", "remove")
@@ -128,12 +128,12 @@ class Life:
         )  # fmt: skip
 
     def _answer(self, request: RecordedRequest) -> ScriptItem:
-        reminders = [message.text for message in request.messages if mark_of(message) == "reminder"]
+        reminders = [message.text for message in request.messages if get_mark(message) == "reminder"]
         if not request.tools:
             self.wrong += [(reminders, [])] if reminders else []
             summary = "Error: nothing was understood." if self.garbage else SUMMARY
             return Say(json.dumps({"summary": summary, "lessons": []}) if request.schema else summary)
-        items = unfence(reminders[-1] if reminders else "")
+        items = parse_fence(reminders[-1] if reminders else "")
         self.known.show()
         expected = self.known.reminded(held=holds_plan(request.messages, self.known.plan))
         found = [in_short(item) for item in items or ()]
@@ -150,7 +150,7 @@ class Life:
         del asked
         return self.approves
 
-    async def _work(self, title: str, report: Report) -> str:
+    async def _work(self, title: str, report: ReportProgress) -> str:
         del report
         await self.ends.setdefault(title, anyio.Event()).wait()
         if title.endswith("3"):
@@ -229,7 +229,7 @@ class Life:
                 self.queue.append((Fail(400, overflow=True), lambda: None))
                 await self.send(one)
             case "break off":
-                self.queue.append((Held(Say(f"This never comes to its end {WORDS}")), lambda: None))
+                self.queue.append((Hold(Say(f"This never comes to its end {WORDS}")), lambda: None))
                 async with one.stream(f"Say something {WORDS}") as events:
                     async for _ in events:
                         break
@@ -290,7 +290,7 @@ class Life:
         known.files[path] = known.shown[path] = f"# {title or 'Plan'}\n"
         known.enter(path, by)
 
-    def _exited(self, outcome: Outcome) -> None:
+    def _exited(self, outcome: PlanOutcome) -> None:
         self.known.exit(outcome, allowed=self.approves)
 
     async def _todos(self, one: HarnessAgent, at: int) -> None:
@@ -383,7 +383,7 @@ class Life:
     async def look(self, one: HarnessAgent) -> None:
         """Hold what stands against what is known of it."""
         assert self.wrong == []
-        known, state = self.known, one.state.standing
+        known, state = self.known, one.state.work_state
         expected = (known.active, known.path, known.by, known.approved)
         assert (state.plan.active, state.plan.path, state.plan.by, state.plan.approved) == expected
         assert [(todo.content, todo.status) for todo in state.todos] == known.todos
@@ -398,7 +398,7 @@ class Life:
         assert plans == {path[6:]: text for path, text in known.files.items() if text is not None}
         await self._look_at_tasks(one)
         assert sorted(state.delivered) == known.delivered
-        assert not any(mark_of(message) == "reminder" for message in (*one.window, *await transcript(self.root)))
+        assert not any(get_mark(message) == "reminder" for message in (*one.window, *await transcript(self.root)))
 
     async def _look_at_tasks(self, one: HarnessAgent) -> None:
         tasks = {task.title: task for task in await one.tasks.all()}

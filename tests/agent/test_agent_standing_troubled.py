@@ -18,11 +18,11 @@ from named_disks import NamedDisk
 from places import place_of
 from ricordo import HarnessAgent
 from ricordo.errors import StorageError
-from ricordo.guard import unfence
-from ricordo.messages import JsonValue, mark_of
-from ricordo.state import Plan
-from ricordo.tasks import Report
-from ricordo.tasks.codec import decode
+from ricordo.guard import parse_fence
+from ricordo.messages import JsonValue, get_mark
+from ricordo.state import PlanState
+from ricordo.tasks import ReportProgress
+from ricordo.tasks.codec import decode_tasks
 from ricordo.tasks.contract import Task
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.layout import state_path, tasks_path
@@ -61,7 +61,7 @@ class Bench:
             memory_hooks=False, settings=settings(self.root), disk=NamedDisk(self._reached), clock=self.clock,
         )  # fmt: skip
 
-    async def work(self, report: Report) -> str:
+    async def work(self, report: ReportProgress) -> str:
         del report
         self.begun += 1
         await self.may_end.wait()
@@ -71,7 +71,7 @@ class Bench:
     def reminded(self) -> list[str]:
         """What the last request was reminded of, item by item."""
         last = self.requests[-1].messages[-1]
-        return [*(unfence(last.text) or ())] if mark_of(last) == "reminder" else []
+        return [*(parse_fence(last.text) or ())] if get_mark(last) == "reminder" else []
 
     @property
     def results(self) -> list[tuple[str, bool]]:
@@ -82,7 +82,7 @@ class Bench:
     @property
     def tasks(self) -> tuple[Task, ...]:
         """What the record of the tasks holds."""
-        return decode((place_of(self.root) / tasks_path("main", "s")).read_bytes()).tasks
+        return decode_tasks((place_of(self.root) / tasks_path("main", "s")).read_bytes()).tasks
 
     def _reached(self, step: str) -> None:
         if step == self.refusing:
@@ -112,7 +112,7 @@ async def test_what_can_not_be_kept_of_what_stands_is_told_and_has_changed_nothi
         await agent.send("Begin.")
         await agent.permissions.deny("shell(git push*)")
         assert agent.plan is not None
-        before = agent.state.standing
+        before = agent.state.work_state
         bench.refusing, bench.calls = step.format("state"), [wrote(NEW), Call("plan_enter", {"title": "Move"})]
         assert str(await agent.send("Go on.")) == "Done."
         assert [is_error for _, is_error in bench.results[-2:]] == [True, True]
@@ -123,18 +123,18 @@ async def test_what_can_not_be_kept_of_what_stands_is_told_and_has_changed_nothi
         ):  # fmt: skip
             with pytest.raises(StorageError):
                 await change
-        assert agent.state.standing == before
+        assert agent.state.work_state == before
         assert "0 of 2 done:\n[>] Look\n[ ] Ask" in bench.reminded
         bench.refusing = ""
         await agent.send("And now?")
         async with bench.agent() as another:
-            assert another.state.standing == before, "who comes next finds nothing of it"
+            assert another.state.work_state == before, "who comes next finds nothing of it"
         bench.calls = [wrote(NEW)]
         await agent.send("Again.")
     async with bench.agent() as agent:
         assert listed(agent) == NEW
-        assert agent.state.standing.permissions == before.permissions
-        assert agent.state.standing.plan == Plan()
+        assert agent.state.work_state.permissions == before.permissions
+        assert agent.state.work_state.plan == PlanState()
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -143,7 +143,7 @@ async def test_a_task_that_can_not_be_recorded_does_not_begin(bench: Bench, step
         bench.refusing = step.format("tasks")
         with pytest.raises(StorageError):
             await agent.tasks.start("local_bash", "count", bench.work)
-        assert agent.tasks.running == 0
+        assert agent.tasks.running_count == 0
         bench.refusing = ""
         assert str(await agent.send("And now?")) == "Done."
         assert not any("running" in item for item in bench.reminded)
@@ -294,9 +294,9 @@ async def test_a_state_that_somebody_breaks_is_kept_aside_and_what_stands_is_wri
         file.write_bytes(b"{")
         bench.calls = [wrote(NEW)]
         assert str(await agent.send("Go on.")) == "Done."
-        stands = agent.state.standing
+        stands = agent.state.work_state
         assert file.with_name("s.json.broken-1").read_bytes() == b"{"
         assert len(json.loads(file.read_text())["permissions"]) == 1
     async with bench.agent() as agent:
         assert listed(agent) == NEW
-        assert agent.state.standing == stands
+        assert agent.state.work_state == stands

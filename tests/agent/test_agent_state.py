@@ -13,9 +13,9 @@ from fake_models import FakeModel, Hanging, Item, call, calling, reply
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
-from ricordo.messages import Message, mark_of
+from ricordo.messages import Message, get_mark
 from ricordo.models import ChatModel
-from ricordo.state.codec import RULES_UNKNOWN
+from ricordo.state.codec import UNKNOWN_RULES
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tools import tool
 from ricordo.workspace.layout import state_path
@@ -94,7 +94,7 @@ async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_t
         assert stored(tmp_path) == ids(window)
     sent = model.asked[0]
     assert len(ids(sent)) < 12
-    assert next(mark_of(message) for message in sent if message.role != "system") == "summary"
+    assert next(get_mark(message) for message in sent if message.role != "system") == "summary"
     # while the turn went on, what had been sent was kept already
     assert at_call == [ids(sent)]
     more = FakeModel(calling(call("look")), reply("Yes."), calling(call("look")), reply("Yes."))
@@ -122,7 +122,7 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
         folder.rename(tmp_path / "gone")
         folder.write_text("in the way")
         await one.send("And now?")
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
         assert ids(one.window)[:-1] == ids(model.asked[0])
         folder.unlink()
 
@@ -194,7 +194,7 @@ async def test_a_state_that_can_not_be_parsed_stays_aside_and_is_told_of(
             warning, *others = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
             # the first two can't be parsed at all, and in two others the plan or a rule is not whole
             unknown = number in {1, 2, 3, 5}
-            assert (one.permissions.rules[:1] == (RULES_UNKNOWN,), len(others)) == (unknown, unknown)
+            assert (one.permissions.rules[:1] == (UNKNOWN_RULES,), len(others)) == (unknown, unknown)
             assert not unknown or 'permissions.remove("*")' in others[0]
             assert warning.endswith(f"set aside as {state_path('main', 's')}.broken-{number}.")
             # the transcript has what was said, and the session goes on
@@ -229,7 +229,7 @@ async def test_what_a_damaged_state_forbade_is_not_done_and_nothing_acts_unasked
         await one.send("Go.")
     path.write_bytes(path.read_bytes()[:-20])
     async with opened() as one:
-        assert one.permissions.rules == (RULES_UNKNOWN,)
+        assert one.permissions.rules == (UNKNOWN_RULES,)
         # and it is left again before anything was saved
     async with opened("wild", permissions=["allow deploy"]) as one:
         await one.send("Go on.")

@@ -23,8 +23,8 @@ from ricordo.runtime import Settings
 from ricordo.runtime.stores import open_store, register_store, set_default_store
 from ricordo.stores import Backend, Driver, Forgets, Lists, Store, StoreParts
 from ricordo.stores.capabilities import Closes, KeepsSessions
-from ricordo.stores.opening import SCHEMES, Opening
-from ricordo.stores.plain import PlainDriver, found, kept_text
+from ricordo.stores.opening import SCHEMES, OpenRequest
+from ricordo.stores.plain import PlainDriver, match_entries, render_entries
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tokens import Tokens
 from source_tree import PACKAGE, modules
@@ -83,7 +83,7 @@ async def test_the_same_session_with_the_same_tools_runs_on_every_store(tmp_path
         assert str(await agent.send("Remember where the fixtures are.")) == "They live in tests/data."
         assert [hit.entry.content for hit in await agent.store.recall("tests/data")][:1] != []
         assert agent.memory is None
-        assert agent.keeps
+        assert agent.is_recorded
     said = [result.text for message in model.requests[2].messages for result in message.tool_results]
     assert "remembered" in said[0]
     assert scheme == "sessions" or FACT in said[1]
@@ -122,13 +122,13 @@ async def test_learning_and_consolidating_are_off_with_another_store_than_the_ro
         model, workspace=root, store="ring:", scope=SCOPE, session="s", settings=settings(root, consolidates=True)
     ) as agent:
         await agent.send("We deploy only from main.")
-        assert await agent.settle() == 0
+        assert await agent.drain() == 0
         assert (await agent.consolidate()).skipped
     assert memory_files(root) == []
     async with HarnessAgent(
         "offline", workspace=root, scope=SCOPE, session="t", settings=settings(root, consolidates=True)
     ) as agent:
-        assert await agent.settle() == 0
+        assert await agent.drain() == 0
     assert memory_files(root) == []
 
 
@@ -186,7 +186,7 @@ async def test_a_store_that_can_not_be_opened_is_told_once_and_the_agent_goes_on
     tmp_path: Path, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     @asynccontextmanager
-    async def refusing(opening: Opening) -> AsyncIterator[Backend]:
+    async def refusing(opening: OpenRequest) -> AsyncIterator[Backend]:
         if opening:
             raise error
         yield Held(opening.parts)
@@ -331,7 +331,7 @@ def holding(error: Exception | None = None) -> list[Held]:
     found: list[Held] = []
 
     @asynccontextmanager
-    async def opened(opening: Opening) -> AsyncIterator[Backend]:
+    async def opened(opening: OpenRequest) -> AsyncIterator[Backend]:
         found.append(Held(opening.parts, error))
         yield found[-1]
 
@@ -505,10 +505,10 @@ class _ThreeMethods:
         return entry
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        return found(reversed(self._kept), query, limit)
+        return match_entries(reversed(self._kept), query, limit)
 
-    async def preface(self, budget: Tokens | None) -> str:
-        return kept_text([*reversed(self._kept)], budget)
+    async def preamble(self, budget: Tokens | None) -> str:
+        return render_entries([*reversed(self._kept)], budget)
 
 
 class _Least(Backend):
@@ -523,7 +523,7 @@ class _Least(Backend):
 @pytest.mark.req("GO-G2", "GO-SWAP")
 async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(tmp_path: Path) -> None:
     @asynccontextmanager
-    async def least(opening: Opening) -> AsyncIterator[Backend]:
+    async def least(opening: OpenRequest) -> AsyncIterator[Backend]:
         yield _Least(opening.parts)
 
     register_store("least", least)

@@ -8,7 +8,7 @@ import pytest
 from agents_at_work import SCOPE, settings, spoken, system
 from ricordo import Entry, HarnessAgent
 from ricordo.events import Event
-from ricordo.runtime.plain_memory import traces
+from ricordo.runtime.plain_memory import folder_fingerprint
 from ricordo.runtime.stores import open_store
 from ricordo.stores import Forgets
 from ricordo.testing import Call, Calls, Say, ScriptedModel
@@ -106,14 +106,14 @@ def test_files_are_told_apart_by_what_changes_with_every_write(tmp_path: Path) -
     folder, file = tmp_path / "kept", tmp_path / "kept" / "deep" / "a.md"
     file.parent.mkdir(parents=True)
     file.write_text("one")
-    seen = [traces(folder)]
+    seen = [folder_fingerprint(folder)]
     file.with_name("b.md").write_text("two")
-    seen.append(traces(folder))
+    seen.append(folder_fingerprint(folder))
     file.write_text("four")
-    seen.append(traces(folder))
+    seen.append(folder_fingerprint(folder))
     file.with_name("c.md").write_text("five")
     file.with_name("c.md").replace(file)
-    seen.append(traces(folder))
+    seen.append(folder_fingerprint(folder))
     assert len({*seen}) == 4
-    assert traces(folder) == seen[-1]
-    assert traces(tmp_path / "nowhere") is None
+    assert folder_fingerprint(folder) == seen[-1]
+    assert folder_fingerprint(tmp_path / "nowhere") is None

@@ -11,7 +11,7 @@ from ricordo import CompactionConfig, ToolResultEvictionConfig
 from ricordo.compaction.config import ClearResultsConfig, DedupeReadsConfig, TruncateArgsConfig
 from ricordo.harness.sub_agents import SubAgent
 from ricordo.runtime.agent_options import AgentOptions
-from ricordo.runtime.reductions import Reductions
+from ricordo.runtime.reductions import ReductionOptions
 from ricordo.runtime.sub_agents import LocalWorker
 
 KINDS: dict[str, Callable[[], object]] = {
@@ -21,18 +21,20 @@ KINDS: dict[str, Callable[[], object]] = {
     "dedupe_reads": DedupeReadsConfig,
     "truncate_args": TruncateArgsConfig,
 }
-ON = Reductions(**{name: make() for name, make in KINDS.items()})  # type: ignore[arg-type]
-OFF = Reductions()
+ON = ReductionOptions(**{name: make() for name, make in KINDS.items()})  # type: ignore[arg-type]
+OFF = ReductionOptions()
 
 
-def reduced(parent: Reductions, **own: Any) -> Reductions:
+def reduced(parent: ReductionOptions, **own: Any) -> ReductionOptions:
     described = SubAgent(name="researcher", description="Looks things up.", **own)
     nobody = cast("Any", None)
     options = AgentOptions(model="offline", scope=SCOPE)
-    worker = LocalWorker(described=described, parent=options, session="s", keeper=nobody, ids=nobody, begin=nobody)
-    parentage = worker.options("s-1", lambda progress: None).parentage
+    worker = LocalWorker(
+        spec=described, parent=options, session="s", session_state=nobody, ids=nobody, create_session=nobody
+    )
+    parentage = worker.build_options("s-1", lambda progress: None).parent
     assert parentage is not None
-    return parentage.reduced(parent)
+    return parentage.inherit_reductions(parent)
 
 
 @pytest.mark.req("AS-BUG-30")

@@ -16,9 +16,9 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Scope
 from ricordo.errors import ModelUnavailable
 from ricordo.harness.sub_agents import RemoteAgent
-from ricordo.messages import mark_of, told_by
-from ricordo.tasks import Progress, Report
-from ricordo.testing import Call, Calls, Fail, Hang, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.messages import get_mark, delivered_results
+from ricordo.tasks import TaskProgress, ReportProgress
+from ricordo.testing import Call, Calls, Fail, Hang, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import Approval, tool
 from spawning import LONG, Spawning, reminded, result_texts, said_in, spawn
 
@@ -34,7 +34,7 @@ Happening = Callable[[HarnessAgent], Awaitable[None]]
 @pytest.fixture
 def bench(tmp_path: Path) -> Spawning:
     """Return an agent whose sub-agent answers when it is released."""
-    worker = ScriptedModel([Held(Say(FOUND))])
+    worker = ScriptedModel([Hold(Say(FOUND))])
     return Spawning(tmp_path / "root", worker, {"Go.": spawn("What drips?")})
 
 
@@ -42,12 +42,12 @@ async def compacted(one: HarnessAgent) -> None:
     await one.record([said(f"Number {number}. {LONG}") for number in range(4)])
     reports = await one.compact()
     assert [report.status for report in reports if report.act == "compact"] == ["done"]
-    assert mark_of(one.window[0]) == "summary"
+    assert get_mark(one.window[0]) == "summary"
 
 
 async def ended(one: HarnessAgent, bench: Spawning) -> None:
     """Let the sub-agent come to its end."""
-    await bench.worker.until_waiting()
+    await bench.worker.wait_for_held()
     bench.worker.release()
     await one.tasks.wait()
 
@@ -83,7 +83,7 @@ async def nothing(one: HarnessAgent) -> None:
 async def test_a_result_is_in_the_reminder_of_the_next_request_that_is_answered_and_in_no_other_and_in_no_message(
     bench: Spawning, compaction: CompactionConfig, happens: Happening, tried: int, reopened: bool
 ) -> None:
-    bench.orders = {**bench.orders, "Fail.": Fail(503), "Talk.": Held(Say("This is never said to its end."))}
+    bench.orders = {**bench.orders, "Fail.": Fail(503), "Talk.": Hold(Say("This is never said to its end."))}
     async with bench.agent(compaction=compaction) as one:
         await one.send("Go.")
         await ended(one, bench)
@@ -135,7 +135,7 @@ async def test_a_result_that_was_told_is_not_told_again_when_the_state_was_not_s
     state.write_bytes(before)
     async with bench.agent() as one:
         await one.send("And then?")
-        assert one.state.standing.delivered == tuple(task.id for task in await one.tasks.all())
+        assert one.state.work_state.delivered == tuple(task.id for task in await one.tasks.all())
     assert len(bench.told(FOUND)) == 1
 
 
@@ -161,7 +161,9 @@ async def test_wherever_a_process_is_killed_a_result_is_told_once(tmp_path: Path
     seen = set[bool]()
     for (log, _), folder in left.items():
         later = Spawning(folder, bench.worker)
-        known = FOUND.encode() in log or any(task.id in told_by(message) for message in await transcript(folder))
+        known = FOUND.encode() in log or any(
+            task.id in delivered_results(message) for message in await transcript(folder)
+        )
         async with later.agent() as one:
             await one.send("And then?")
             await one.send("And now?")
@@ -185,7 +187,7 @@ async def test_the_file_of_tasks_tells_of_each_and_no_compaction_changes_a_byte_
         await one.send("Go.")
         await one.tasks.wait()
         await one.send("On.")
-        await worker.until_waiting()
+        await worker.wait_for_held()
         running, done = await one.tasks.all()
         before = tasks.read_bytes()
         await compacted(one)
@@ -217,11 +219,11 @@ async def test_a_task_that_ends_after_a_compaction_is_told_of_with_the_plan_that
         await one.plan.enter("Repairs", by="user")
         await one.send("Plan.")
         await one.send("Go.")
-        standing = one.state.standing
+        standing = one.state.work_state
         await compacted(one)
         await ended(one, bench)
         await one.send("And?")
-        assert one.state.standing.plan == standing.plan
+        assert one.state.work_state.plan == standing.plan
         assert await one.plan.text() == plan
     items = reminded(bench.asked[-1])
     assert any("You are planning." in item for item in items)
@@ -232,7 +234,7 @@ async def test_a_task_that_ends_after_a_compaction_is_told_of_with_the_plan_that
 async def test_results_of_several_tasks_are_each_told_once_as_they_come(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         prompt = request.messages[-1].text
-        return Held(Say(f"Found {prompt}")) if prompt == "late" else Say(f"Found {prompt}")
+        return Hold(Say(f"Found {prompt}")) if prompt == "late" else Say(f"Found {prompt}")
 
     bench = Spawning(tmp_path / "root", ScriptedModel(answered), {"Go.": spawn("one", "late", "two")})
     async with bench.agent() as one:
@@ -254,17 +256,17 @@ async def test_results_of_several_tasks_are_each_told_once_as_they_come(tmp_path
 @pytest.mark.req("AS-STATE-05")
 async def test_twenty_tasks_run_eight_at_a_time_and_ten_results_are_told_with_a_request(tmp_path: Path) -> None:
     prompts = [f"number {number:02}" for number in range(20)]
-    worker = ScriptedModel(lambda request: Held(Say(f"Found {request.messages[-1].text}")))
+    worker = ScriptedModel(lambda request: Hold(Say(f"Found {request.messages[-1].text}")))
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn(*prompts)})
     bench.root.write_text("a file where the root should be, so that nothing waits for a disk")
     most = 0
     async with bench.agent() as one:
         await one.send("Go.")
-        await worker.until_waiting(8)
+        await worker.wait_for_held(8)
         states = sorted(task.state for task in await one.tasks.all())
         assert states == ["pending"] * 12 + ["running"] * 8
-        while one.tasks.running:
-            most = max(most, worker.waiting)
+        while one.tasks.running_count:
+            most = max(most, worker.held_count)
             worker.release()
             await anyio.lowlevel.checkpoint()
         for _ in range(3):
@@ -308,9 +310,9 @@ async def test_what_was_waited_for_is_the_result_of_the_call_and_is_told_no_seco
 async def test_an_agent_that_runs_elsewhere_is_asked_and_tells_how_far_it_is(tmp_path: Path) -> None:
     asked, going, go_on = list[str](), anyio.Event(), anyio.Event()
 
-    async def ask(prompt: str, report: Report) -> str:
+    async def ask(prompt: str, report: ReportProgress) -> str:
         asked.append(prompt)
-        report(Progress(done=1, total=2, text="under way"))
+        report(TaskProgress(done=1, total=2, text="under way"))
         going.set()
         await go_on.wait()
         if prompt == "Fail.":
@@ -339,10 +341,10 @@ async def test_an_agent_that_runs_elsewhere_is_asked_and_tells_how_far_it_is(tmp
 async def test_a_sub_agent_that_is_cancelled_asks_its_model_no_more(bench: Spawning) -> None:
     async with bench.agent() as one:
         await one.send("Go.")
-        await bench.worker.until_waiting()
+        await bench.worker.wait_for_held()
         (task,) = await one.tasks.all()
         assert (await one.tasks.cancel(task.id)).state == "cancelled"
-        assert bench.worker.waiting == 0
+        assert bench.worker.held_count == 0
         await one.send("And?")
         await one.send("And then?")
     assert len(bench.told("It was cancelled.")) == 1
@@ -353,8 +355,8 @@ async def test_a_sub_agent_that_is_cancelled_asks_its_model_no_more(bench: Spawn
 async def test_a_session_that_ends_stops_its_sub_agents_and_the_next_process_tells_so(bench: Spawning) -> None:
     async with bench.agent() as one:
         await one.send("Go.")
-        await bench.worker.until_waiting()
-    assert bench.worker.waiting == 0
+        await bench.worker.wait_for_held()
+    assert bench.worker.held_count == 0
     async with bench.agent() as one:
         await one.send("And?")
         await one.send("And then?")
@@ -369,7 +371,7 @@ async def test_a_sub_agent_that_works_too_long_is_stopped(bench: Spawning) -> No
         (task,) = await one.tasks.all()
     assert task.state == "failed"
     assert "It did not end within 0.01 seconds." in task.error
-    assert bench.worker.waiting == 0
+    assert bench.worker.held_count == 0
 
 
 async def test_what_a_sub_agent_said_last_is_told_when_it_was_stopped_at_its_limit(tmp_path: Path) -> None:
@@ -384,7 +386,7 @@ async def test_what_a_sub_agent_said_last_is_told_when_it_was_stopped_at_its_lim
         await one.tasks.wait()
         long, limited = await one.tasks.all()
     assert limited.result == "[It was stopped at its limit of requests, before it had come to an end.]"
-    assert limited.progress == Progress(done=2, text="look_up")
+    assert limited.progress == TaskProgress(done=2, text="look_up")
     assert long.result == "It is the tap, and it dr\n[Its answer was cut off before its end.]"
 
 
@@ -448,14 +450,14 @@ async def test_a_person_is_asked_one_question_at_a_time_whoever_asks(tmp_path: P
         return True
 
     def answered(request: RecordedRequest) -> ScriptItem:
-        return Say("Done.") if result_texts(request) else Held(Call("look_up", {"size": 9}))
+        return Say("Done.") if result_texts(request) else Hold(Call("look_up", {"size": 9}))
 
     worker = ScriptedModel(answered)
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("one", "two", "three")})
     bench.root.write_text("a file where the root should be, so that nothing waits for a disk")
     async with bench.agent(approve=approve, permissions=["ask look_up"]) as one:
         await one.send("Go.")
-        await worker.until_waiting(3)
+        await worker.wait_for_held(3)
         worker.release()
         await one.tasks.wait()
     assert [approval.agent for approval in asked] == ["researcher"] * 3, "and is told who asks"

@@ -15,9 +15,9 @@ from ricordo import CompactionConfig, Memory, ToolResultEvictionConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidSetting, ModelNotFound
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.messages import mark_of
-from ricordo.tasks import Progress, Report
-from ricordo.testing import Call, Calls, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.messages import get_mark
+from ricordo.tasks import TaskProgress, ReportProgress
+from ricordo.testing import Call, Calls, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
 from spawning import Spawning, result_texts, spawn, summed_up, tool_names
 
@@ -55,7 +55,7 @@ class Working:
     def compacted(self) -> bool:
         """Whether its conversation was summed up, and stayed small by that; else it grew with each request."""
         sizes = [len([each for each in request.messages if each.role != "system"]) for request in self.asked]
-        summed = any(mark_of(message) == "summary" for request in self.asked for message in request.messages)
+        summed = any(get_mark(message) == "summary" for request in self.asked for message in request.messages)
         assert (max(sizes) <= 7) if summed else (sizes == [*range(1, 2 * len(sizes), 2)])
         return summed
 
@@ -135,12 +135,12 @@ async def test_strategies_of_a_parent_are_its_sub_agents_too_until_one_has_a_red
     sliding = [SlidingWindow(keep_messages=3)]
     slid = await works(tmp_path / "slid", {}, strategies=sliding)
     assert max(len(request.messages) for request in slid.asked) == 6
-    assert not any(mark_of(message) == "summary" for request in slid.asked for message in request.messages)
+    assert not any(get_mark(message) == "summary" for request in slid.asked for message in request.messages)
     assert (await works(tmp_path / "own", {"compaction": COMPACTION}, strategies=sliding)).compacted
 
 
-async def elsewhere(prompt: str, report: Report) -> str:
-    report(Progress(done=1, text="under way"))
+async def elsewhere(prompt: str, report: ReportProgress) -> str:
+    report(TaskProgress(done=1, text="under way"))
     return f"Done elsewhere: {prompt}"
 
 
@@ -210,12 +210,12 @@ async def learned(bench: Spawning, **options: object) -> str:
         await one.send("Go.")
         await one.tasks.wait()
         await one.send("And?")
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     before = ledgers(bench.root)
     for path in place_of(bench.root).glob("queue.db*"):
         path.write_bytes(b"this is no database\n" * 500)
     async with bench.agent(**options) as one:  # type: ignore[arg-type]
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert ledgers(bench.root) == before
     return before
 
@@ -315,17 +315,17 @@ class Acting:
 
 def deploying(*branches: str) -> ScriptedModel:
     """Return the model of a sub-agent that deploys these, one after the other; each request waits for its release."""
-    calls: list[ScriptItem] = [Held(Call("deploy", {"branch": branch}, f"d{branch}")) for branch in branches]
+    calls: list[ScriptItem] = [Hold(Call("deploy", {"branch": branch}, f"d{branch}")) for branch in branches]
     return ScriptedModel([*calls, Say("Done.")])
 
 
 async def released(worker: ScriptedModel) -> None:
     """Let the next request of a model go, and return when the one after it waits."""
-    await worker.until_waiting()
+    await worker.wait_for_held()
     worker.release()
-    while worker.waiting:
+    while worker.held_count:
         await anyio.lowlevel.checkpoint()
-    await worker.until_waiting()
+    await worker.wait_for_held()
 
 
 @pytest.mark.req("AS-PLAN-01", "CC-ENFORCE")

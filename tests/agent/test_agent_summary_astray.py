@@ -12,7 +12,7 @@ from compacting_agents import BODY, NOTED, compacting, decided
 from dialect_validity import anthropic_faults, openai_faults
 from ricordo import CompactionConfig
 from ricordo.events import Event
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.testing import Call, Empty, Fail, Garbage, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +75,7 @@ async def test_a_summariser_that_goes_astray_puts_nothing_into_the_window_and_ta
         before = one.window
         with anyio.fail_after(20):
             await one.send("And now?")
-        assert mark_of(one.window[0]) == "summary"
+        assert get_mark(one.window[0]) == "summary"
         assert len(one.window) < len(before)
         assert is_valid(one.window)
         shown = "\n".join(message.text for message in one.window)
@@ -91,7 +91,7 @@ async def test_a_summariser_that_goes_astray_puts_nothing_into_the_window_and_ta
         result = await one.send("Which one was it?")
         (found,) = [each.text for message in result.messages for each in message.tool_results]
         assert decided(3) in found
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert one.memory is not None
         contents = [entry.content for entry in await one.memory.entries()]
         assert sorted(contents) == [decided(number) for number in range(4)]

@@ -5,8 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_at_work import is_valid
-from ricordo.harness.taking_up import rebuilt, taken_up, valid
-from ricordo.messages import Mark, Message, Part, Text, Thinking, ToolCall, ToolResult, marked, pair, with_parents
+from ricordo.harness.taking_up import messages_from_state, resume_window, repair_window
+from ricordo.messages import (
+    Mark,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    with_mark,
+    pair_calls,
+    with_parents,
+)
 from ricordo.state import AgentState
 
 IDS = st.sampled_from(["a", "b", "c"])
@@ -34,11 +45,11 @@ def conversations(draw: st.DrawFn) -> tuple[Message, ...]:
 @pytest.mark.req("AS-STATE-01")
 @given(conversations())
 def test_a_window_is_made_valid_once(window: tuple[Message, ...]) -> None:
-    once = valid(window)
-    pairing = pair(once)
+    once = repair_window(window)
+    pairing = pair_calls(once)
     assert is_valid(once)
     assert len({call for call, _ in pairing.answered}) == len(pairing.answered)
-    assert valid(once) == once
+    assert repair_window(once) == once
     said = [message.id for message in window if any(isinstance(part, Text) for part in message.parts)]
     assert [message.id for message in once if any(isinstance(part, Text) for part in message.parts)] == said
 
@@ -60,7 +71,7 @@ def test_a_window_in_which_each_result_follows_its_call_stays(window: tuple[Mess
         whole += [Message(role=message.role, parts=(*parts, *named), id=message.id)]
         whole += answers[number : number + len(own)]
         number += len(own)
-    assert valid(whole) == tuple(whole)
+    assert repair_window(whole) == tuple(whole)
 
 
 @pytest.mark.req("AS-TRANS-03", "AS-BUG-12")
@@ -68,9 +79,9 @@ def test_a_window_in_which_each_result_follows_its_call_stays(window: tuple[Mess
 def test_what_only_the_log_holds_is_taken_up(logged: tuple[Message, ...], at: int) -> None:
     kept = logged[:at]
     last = kept[-1].id if kept else ""
-    assert taken_up(kept, last, logged) == valid(logged)
-    assert taken_up(kept, "unknown", logged) == valid(logged)
-    assert taken_up((), last, logged) == valid(logged[len(kept) :] if kept else logged)
+    assert resume_window(kept, last, logged) == repair_window(logged)
+    assert resume_window(kept, "unknown", logged) == repair_window(logged)
+    assert resume_window((), last, logged) == repair_window(logged[len(kept) :] if kept else logged)
 
 
 @pytest.mark.req("AS-TRANS-03")
@@ -81,8 +92,8 @@ def test_a_lost_log_is_made_of_what_was_said_in_one_chain(
     window: tuple[Message, ...], marks: list[Mark | None]
 ) -> None:
     chained = with_parents(window, after="lost")
-    shown = [marked(message, mark) if mark else message for message, mark in zip(chained, marks, strict=False)]
-    again = rebuilt(AgentState(agent="main", session="s", window=tuple(shown)))
+    shown = [with_mark(message, mark) if mark else message for message, mark in zip(chained, marks, strict=False)]
+    again = messages_from_state(AgentState(agent="main", session="s", window=tuple(shown)))
     said = [message for message, mark in zip(shown, marks, strict=False) if mark in {None, "cut"}]
     assert [(message.id, message.parts) for message in again] == [(message.id, message.parts) for message in said]
     ids = [message.id for message in again]

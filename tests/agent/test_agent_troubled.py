@@ -18,7 +18,7 @@ from ricordo.errors import (
     RicordoError,
     StorageError,
 )
-from ricordo.messages import Message, Text, ToolCall, ToolResult, mark_of
+from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark
 from ricordo.models import ChatModel
 from ricordo.testing import (
     Call,
@@ -91,7 +91,7 @@ async def test_a_turn_that_failed_over_the_wire_is_followed_by_one_that_works(
     everything = " ".join(text for _, text in spoken([*sent, *window]))
     assert "SECRETLY" not in everything
     assert "Error" not in everything
-    cut = [message for message in window if mark_of(message) == "cut"]
+    cut = [message for message in window if get_mark(message) == "cut"]
     assert len(cut) == (trouble == "half" and streamed)
     assert all("This reply never comes to its end.".startswith(message.text) for message in cut)
 
@@ -127,12 +127,12 @@ async def test_what_was_said_in_a_cancelled_turn_is_kept(tmp_path: Path) -> None
     async with agent(model, root) as one:
         async with anyio.create_task_group() as group:
             group.start_soon(one.send, "We deploy only from main.")
-            await model.until_waiting()
+            await model.wait_for_held()
             group.cancel_scope.cancel()
         assert spoken(one.window) == [("user", "We deploy only from main.")]
         assert spoken(await transcript(root)) == [("user", "We deploy only from main.")]
         assert str(await one.send("Again.")) == "Good."
-        assert await one.settle() == 0
+        assert await one.drain() == 0
         assert one.memory is not None
         assert [entry.content for entry in await one.memory.entries()] == ["We deploy only from main."]
 

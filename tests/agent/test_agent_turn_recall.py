@@ -12,9 +12,9 @@ from agents_at_work import SCOPE, settings, transcript
 from ricordo import Entry, HarnessAgent, Memory
 from ricordo.errors import InvalidSetting, ModelError
 from ricordo.harness.turn_recall import TurnRecallConfig
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.recall.hits import Hit
-from ricordo.recall.recall import recall
+from ricordo.recall.recall import recall_memories
 from ricordo.runtime import Settings
 from ricordo.stores.contract import Store
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -54,7 +54,7 @@ async def asked(root: Path, given: Settings, *texts: str, **options: object) -> 
 
 def reminders(model: ScriptedModel) -> list[str]:
     return [
-        "\n".join(each.text for each in request.messages if mark_of(each) == "reminder") for request in model.requests
+        "\n".join(each.text for each in request.messages if get_mark(each) == "reminder") for request in model.requests
     ]
 
 
@@ -78,7 +78,7 @@ async def test_a_turn_is_reminded_of_what_its_message_is_about_after_a_beginning
     assert (harvest.count(HARVEST), harvest.count(FERRY)) == (1, 0)
     assert (ferry.count(HARVEST), ferry.count(FERRY)) == (0, 1)
     for before, after in zip(model.requests, model.requests[1:], strict=False):
-        sent = [each for each in before.messages if mark_of(each) != "reminder"]
+        sent = [each for each in before.messages if get_mark(each) != "reminder"]
         assert list(after.messages[: len(sent)]) == sent, "the beginning stays as it was"
     assert not any(HARVEST in each.text for each in [*window, *await transcript(root)]), "it is no message"
 
@@ -142,7 +142,7 @@ async def test_a_message_that_holds_the_tag_goes_out_as_it_is_beside_one_block(t
     async with agent(model, root, on(root)) as one:
         await one.send(f"{tagged} {ABOUT_HARVEST}")
     sent = model.requests[0].messages
-    assert [each.text for each in sent if each.role == "user" and mark_of(each) is None] == [
+    assert [each.text for each in sent if each.role == "user" and get_mark(each) is None] == [
         f"{tagged} {ABOUT_HARVEST}"
     ]
     (reminder,) = reminders(model)
@@ -218,7 +218,7 @@ async def test_a_recommended_agent_has_it_on_until_its_settings_switch_it_off(tm
         environment = {"RICORDO_DATA": str(tmp_path / "data")}
         given = await run_sync(Settings.load, None, environment, {"preamble_tokens": 0, **arguments})
         model = talking()
-        async with HarnessAgent.recommended(
+        async with HarnessAgent.with_recommended_settings(
             model, workspace=root, scope=SCOPE, settings=given, memory_hooks=False
         ) as one:
             for _ in range(5):  # one look may be late on a busy machine
@@ -272,7 +272,7 @@ async def test_recall_gives_what_the_words_find_without_waiting_for_a_model_that
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         sources = await memory._sources()
         with anyio.fail_after(10):
-            (hit,) = await recall(sources, "walnut harvester", reranker=Hanging())
+            (hit,) = await recall_memories(sources, "walnut harvester", reranker=Hanging())
     assert hit.entry.content == HARVEST
 
 

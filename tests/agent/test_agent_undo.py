@@ -13,9 +13,9 @@ from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import CompactionNotFound, MessageNotFound, UndoRefused
-from ricordo.messages import Media, Message, Text, Usage, is_pinned, mark_of
+from ricordo.messages import Media, Message, Text, Usage, is_pinned, get_mark
 from ricordo.models import ChatModel
-from ricordo.runtime.usage import ContextReport, apportioned
+from ricordo.runtime.usage import ContextReport, apportion
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import RequestEstimate, estimate_request, estimate_text
 from ricordo.tools import tool
@@ -93,7 +93,7 @@ async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_bac
             opened = await one.compactions.expand(each.handle)
             assert (opened[0].id, opened[-1].id, len(opened)) == (each.first, each.last, each.messages)
             assert head not in opened, "it stands in the window still"
-            assert all(everything[message.id] == message for message in opened if mark_of(message) != "summary")
+            assert all(everything[message.id] == message for message in opened if get_mark(message) != "summary")
     async with agent(talking(), root) as again:
         assert [each.handle for each in await again.compactions.all()] == [each.handle for each in made]
         with pytest.raises(UndoRefused, match=made[0].handle):
@@ -121,7 +121,7 @@ async def test_what_an_agent_of_another_name_did_is_in_its_folder_and_is_taken_b
         before = one.window
         await one.compact()
         left = one.window
-        assert mark_of(left[0]) == "summary"
+        assert get_mark(left[0]) == "summary"
     async with agent(talking(), root, scope=scope) as again:
         assert again.window == left
         (made,) = await again.compactions.all()
@@ -226,7 +226,7 @@ async def test_a_dry_run_tells_what_it_would_come_to_and_leaves_no_trace(tmp_pat
     model = talking()
     async with agent(model, root, compaction=config, on_event=events.append) as one:
         await fill(one, 12)
-        await one.settle()
+        await one.drain()
         await one.system_prompt()
         window, asked = one.window, len(model.requests)
         files = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
@@ -329,17 +329,17 @@ async def test_a_request_larger_than_the_window_is_said_to_be(tmp_path: Path) ->
         await one.record([said(LONG * 40)])
         report = await one.get_context_usage()
     assert (report.free, report.reserve) == (0, 0)
-    assert report.over == report.tokens - 400 > 0
+    assert report.excess_tokens == report.tokens - 400 > 0
 
 
 @pytest.mark.req("AS-BUG-21", "CC-MANUAL")
 @pytest.mark.parametrize("total", [0, 1, 7, 100, 12_345])
 @pytest.mark.parametrize("parts", [(1, 1, 1), (0, 5, 3), (10, 0, 0), (333, 333, 334)])
 def test_parts_of_a_whole_add_up_to_it(parts: Sequence[int], total: int) -> None:
-    found = apportioned(parts, total)
+    found = apportion(parts, total)
     assert sum(found) == total
     assert all(abs(got - part * total / sum(parts)) < 1 for got, part in zip(found, parts, strict=True))
-    assert apportioned((0, 0), total) == (0, 0)
+    assert apportion((0, 0), total) == (0, 0)
 
 
 @pytest.mark.req("AS-CURATED-03")
@@ -385,7 +385,7 @@ async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
         assert "Tree number 0 is a walnut." in found.text
     recorded = await transcript(root)
     assert len({message.id for message in recorded}) == len(recorded) == 8 + len(result.messages)
-    assert not any(mark_of(message) for message in recorded), "a summary is no part of what was said"
+    assert not any(get_mark(message) for message in recorded), "a summary is no part of what was said"
 
 
 @pytest.mark.req("AS-COMPACT-06", "CC-UNDO")

@@ -10,7 +10,7 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.compaction import SlidingWindow, Strategy
 from ricordo.errors import StorageReadOnly, UndoRefused
-from ricordo.messages import mark_of
+from ricordo.messages import get_mark
 from ricordo.testing import Say, ScriptedModel
 from ricordo.workspace.layout import DEFAULT_AGENT, state_path, transcript_path
 
@@ -60,7 +60,7 @@ async def test_undoing_an_older_one_and_then_a_newer_one_keeps_the_order_of_the_
         while not all(made.undone for made in await again.compactions.all()):
             await again.compactions.undo()
         assert [message.id for message in again.window] == [message.id for message in await transcript(root)]
-        assert not any(mark_of(message) for message in again.window)
+        assert not any(get_mark(message) for message in again.window)
 
 
 async def test_a_root_that_can_only_be_read_lists_and_opens_what_is_on_record(
@@ -71,7 +71,7 @@ async def test_a_root_that_can_only_be_read_lists_and_opens_what_is_on_record(
     monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
     before = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
     async with agent(root, keep=1) as one:
-        assert not one.keeps
+        assert not one.is_recorded
         assert [made.handle for made in await one.compactions.all()] == [handle]
         opened = await one.compactions.expand(handle)
         assert [message.text.split(".")[0] for message in opened] == [f"Number {number}" for number in range(10)]

@@ -45,7 +45,7 @@ async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lo
     lose_inbox(root)
     async with agent(root, session="other") as one:
         await one.send(DECIDED.format("Alembic"))
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert "Alembic" in ledgers(root)
     assert "Celery" not in ledgers(root)
 
@@ -62,7 +62,7 @@ async def test_each_session_that_an_inbox_held_when_it_was_lost_is_learned_from_
     assert ledgers(root) == ""
     lose_inbox(root)
     async with agent(root, session="next") as one:
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert "Celery" in ledgers(root)
     assert "Alembic" in ledgers(root)
 

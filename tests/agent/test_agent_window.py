@@ -13,12 +13,12 @@ from places import place_of
 from ricordo import ClearResultsConfig, CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired
-from ricordo.messages import Media, Message, Text, Thinking, ToolResult, Unknown, mark_of
+from ricordo.messages import Media, Message, Text, Thinking, ToolResult, Unknown, get_mark
 from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
-from ricordo.tools.expand import as_record
+from ricordo.tools.expand import render_record
 
 if TYPE_CHECKING:
     from ricordo.events import Event
@@ -152,9 +152,9 @@ async def test_compaction_keeps_the_numbers_it_was_given_whatever_the_window(tmp
         await one.send(f"The thirtieth. {LONG}")
         sent = one.window
         assert one.memory is not None
-        assert await one.settle() == 0
-    assert not any(mark_of(each) for each in before)
-    assert mark_of(sent[0]) == "summary"
+        assert await one.drain() == 0
+    assert not any(get_mark(each) for each in before)
+    assert get_mark(sent[0]) == "summary"
     assert sent[1:10] == tail
     assert counts(model) == [29, 11]
     done = [event for event in events if event.stage == "compact" and event.status == "finished"]
@@ -204,8 +204,8 @@ async def test_compaction_and_memory_have_switches_of_their_own(tmp_path: Path) 
     ) as one:
         for number in range(6):
             await one.send(f"We decided to use PostgreSQL {number}. {LONG * 9}")
-        assert any(mark_of(each) == "summary" for each in one.window)
-        assert await one.settle() == 0
+        assert any(get_mark(each) == "summary" for each in one.window)
+        assert await one.drain() == 0
     summing = [request for request in model.requests if "SESSION INTENT" in request.messages[-1].text]
     assert 0 < len(summing) == len(model.requests) - 6, "nothing but replies and summaries was asked for"
     assert ledgers(tmp_path / "off") == ""
@@ -214,7 +214,7 @@ async def test_compaction_and_memory_have_switches_of_their_own(tmp_path: Path) 
     events.clear()
     async with agent(talking(), tmp_path / "on", on_event=events.append) as one:
         await one.send("We deploy only from main.")
-        assert await one.settle() == 0
+        assert await one.drain() == 0
     assert "We deploy only from main." in ledgers(tmp_path / "on")
     assert "compact" not in {event.stage for event in events}
 
@@ -284,7 +284,7 @@ async def test_a_thought_that_was_cleared_from_the_window_is_opened_again_word_f
         assert ponder not in repr(one.window)
         opened = await one.compactions.expand(f"m:{thought.id}")
         assert next(part for part in opened[0].parts if isinstance(part, Thinking)).text == ponder
-        assert f"[thought] {ponder.strip()}" in as_record(opened)
+        assert f"[thought] {ponder.strip()}" in render_record(opened)
 
 
 def _picture(result: ToolResult) -> Media:
@@ -362,7 +362,7 @@ async def test_a_listener_hears_every_stage(tmp_path: Path) -> None:
     ) as one:
         for _ in range(4):
             await one.send(f"We deploy only from main. {LONG}")
-        await one.settle()
+        await one.drain()
         await one.consolidate()
     finished = {event.stage for event in events if event.status == "finished"}
     assert finished >= {"turn", "record", "model", "tool", "evict", "compact", "extract", "consolidate", "drain"}
@@ -390,7 +390,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
     model = ScriptedModel(
         lambda request: calls[request.number - 1] if request.number <= len(calls) else Say(words), window=limit
     )
-    async with HarnessAgent.recommended(
+    async with HarnessAgent.with_recommended_settings(
         model, workspace=root, scope=SCOPE, session="s", tools=[wide, write], on_event=events.append
     ) as one:
         assert (await one.send("Look.")).ending == "max_iters", "the limit is that of config.toml"
@@ -412,7 +412,7 @@ async def test_a_recommended_agent_leaves_off_what_the_settings_switch_off(tmp_p
     begun(root, tmp_path / "data")
     (root / "config.toml").write_text("compaction = false\n")
     events: list[Event] = []
-    async with HarnessAgent.recommended(
+    async with HarnessAgent.with_recommended_settings(
         talking(), workspace=root, scope=SCOPE, on_event=events.append, truncate_args=TruncateArgsConfig()
     ) as one:
         for number in range(30):

@@ -20,7 +20,7 @@ from ricordo.compaction import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import CompactionNotFound, ModelOverflow, UndoRefused
 from ricordo.events import Event
 from ricordo.files.disk import Disk
-from ricordo.harness.taking_up import valid
+from ricordo.harness.taking_up import repair_window
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.testing import Call, Calls, Fail, RecordedRequest, Respond, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import estimate_request
@@ -214,7 +214,7 @@ class Life:
 
     async def _compact(self, one: HarnessAgent) -> None:
         """Compact and take it back; without a reduction that shortens messages, that is the window from before."""
-        before, known = valid(one.window), await one.compactions.all()
+        before, known = repair_window(one.window), await one.compactions.all()
         reports = await one.compact()
         made = [each for each in await one.compactions.all() if each not in known]
         for _ in made:
@@ -254,7 +254,7 @@ async def lived(root: Path, steps: Sequence[Step], summary: Summary) -> None:
     window: tuple[Message, ...] = ()
     while left:
         async with life.agent() as one:
-            assert one.window == valid(window), "another agent goes on from the same window"
+            assert one.window == repair_window(window), "another agent goes on from the same window"
             while left:
                 step = left.pop(0)
                 await life.step(one, step)
@@ -262,7 +262,7 @@ async def lived(root: Path, steps: Sequence[Step], summary: Summary) -> None:
                     break
             window = one.window
     async with life.agent() as again:
-        assert again.window == valid(window)
+        assert again.window == repair_window(window)
     await life.end()
 
 

@@ -13,12 +13,12 @@ from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.compaction import (
     Act,
     ClearResultsConfig,
-    Nothing,
+    NoCompaction,
     Reduction,
     SlidingWindow,
     TruncateArgsConfig,
     Window,
-    changed,
+    changed_reduction,
 )
 from ricordo.errors import InvalidMessage, ModelOverflow
 from ricordo.messages import JsonValue, Message, Text, Thinking, Usage
@@ -172,9 +172,9 @@ async def test_a_sliding_window_with_a_pinned_reply_begins_with_the_user(tmp_pat
 
 
 @pytest.mark.req("AS-BUG-08", "GO-DEDUPE")
-@pytest.mark.parametrize("strategy", [Nothing(), SlidingWindow(keep_messages=40)], ids=["nothing", "sliding"])
+@pytest.mark.parametrize("strategy", [NoCompaction(), SlidingWindow(keep_messages=40)], ids=["nothing", "sliding"])
 async def test_a_refused_request_of_hand_written_strategies_is_made_again_smaller(
-    tmp_path: Path, strategy: Nothing | SlidingWindow
+    tmp_path: Path, strategy: NoCompaction | SlidingWindow
 ) -> None:
     refused = overflow("openai-chat", window=8_192, size=9_500)
     script: list[ScriptItem] = [*[Say("Yes.")] * 8, refused, Say("Made it.")]
@@ -195,7 +195,9 @@ async def test_a_strategy_of_one_s_own_can_be_undone(tmp_path: Path) -> None:
         act: Act = "slide"
 
         async def reduce(self, window: Window) -> Reduction:
-            return changed(self.act, window, window.messages[-3:], "the newest stay", dropped=window.messages[:-3])
+            return changed_reduction(
+                self.act, window, window.messages[-3:], "the newest stay", dropped=window.messages[:-3]
+            )
 
     with strict([Say("Yes."), Call("wide", {}), Say("Found."), Say("Yes.")]) as server:
         async with agent(reach(server, CLAUDE), tmp_path, strategies=[Newest()]) as one:

@@ -38,7 +38,7 @@ async def _chats_without_memory(root: Path, caplog: pytest.LogCaptureFixture, **
             assert str(await one.send("And?")) == "Fine."
             assert [report.status for report in await one.compact()] == ["skipped", "skipped"]
             assert (await one.get_context_usage()).messages == 6
-            assert await one.settle() == 0
+            assert await one.drain() == 0
             assert (await one.consolidate()).skipped
             await one.clear()
     warnings = [each for each in caplog.records if each.name.startswith("ricordo") and each.levelno >= logging.WARNING]
@@ -139,7 +139,7 @@ async def test_an_agent_without_model_and_memory_says_that_nothing_is_kept(tmp_p
     _a_damaged_key(root)
     async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
         assert one.memory is None
-        assert not one.keeps
+        assert not one.is_recorded
         assert str(await one.send("The treasure is under the oak.")) == "Nothing of this is kept."
         assert str(await one.send("Where is the treasure?")) == "Not in memory."
 
@@ -151,7 +151,7 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Say("From main."), Say("Fine.")])
     async with HarnessAgent("offline", workspace=root, scope=SCOPE, session="s", settings=settings(root)) as one:
-        assert one.keeps
+        assert one.is_recorded
         await one.send("Hello.")
         assert one.memory is not None
         await one.memory.remember("We deploy only from main.")
@@ -159,7 +159,7 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
     monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
     with caplog.at_level(logging.WARNING, "ricordo"):
         async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as two:
-            assert not two.keeps
+            assert not two.is_recorded
             assert two.memory is not None
             assert str(await two.send("Nadia owns staging.")) == "From main."
             assert str(await two.send("And?")) == "Fine."

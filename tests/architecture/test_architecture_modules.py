@@ -15,17 +15,17 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
-    "ricordo.flush.signal_patterns._listed": "YAML is read only for signal patterns of one's own",
-    "ricordo.models.connect._provider": "a package of a provider is loaded for its own models only",
-    "ricordo.models.embedding._hashing": "numpy takes a tenth of a second",
-    "ricordo.models.embedding._minilm": "its packages are the extra `minilm`, and heavy",
-    "ricordo.models.embedding._static": "its packages are the extra `embed`",
+    "ricordo.flush.signal_patterns._load_list": "YAML is read only for signal patterns of one's own",
+    "ricordo.models.connect._create_provider": "a package of a provider is loaded for its own models only",
+    "ricordo.models.embedding._load_hashing": "numpy takes a tenth of a second",
+    "ricordo.models.embedding._load_minilm": "its packages are the extra `minilm`, and heavy",
+    "ricordo.models.embedding._load_static": "its packages are the extra `embed`",
     "ricordo.models.embedding.load_embedder": "providers are the extra `models`, and heavy",
-    "ricordo.models.minilm._session": "its packages are the extra `minilm`, and heavy",
-    "ricordo.models.minilm._tokenizer": "its packages are the extra `minilm`",
+    "ricordo.models.minilm._load_session": "its packages are the extra `minilm`, and heavy",
+    "ricordo.models.minilm._load_tokenizer": "its packages are the extra `minilm`",
     "ricordo.models.provider.load_model": "providers are the extra `models`, and heavy",
-    "ricordo.models.static._tokenizer": "its packages are the extra `embed`",
-    "ricordo.profile.migrating._record": "only the folders of another system have front matter in YAML",
+    "ricordo.models.static._load_tokenizer": "its packages are the extra `embed`",
+    "ricordo.profile.migrating._parse_fact_file": "only the folders of another system have front matter in YAML",
     "ricordo.tokens.exact._load_tokenizer": "the tokenizer is the extra `tokens`; without it the estimate is used",
 }
 

@@ -9,10 +9,10 @@ import pytest
 from command_line import ricordo
 from places import place_of
 from ricordo import Scope
-from ricordo.audit.contents import duplicates, is_junk, is_stale
-from ricordo.audit.entry_checks import inspect_entries
-from ricordo.audit.usage import Counted, MemoryUsage
-from ricordo.guard import Quoted, Trust, fence
+from ricordo.audit.contents import find_duplicates, is_junk, is_stale
+from ricordo.audit.entry_checks import check_store_entries
+from ricordo.audit.usage import UsageCount, MemoryUsage
+from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.runtime.stores import open_store
 from ricordo.stores import Forgets
 from ricordo.workspace.entry import Entry
@@ -20,7 +20,7 @@ from ricordo.workspace.entry import Entry
 pytestmark = pytest.mark.req("FC-DOCTOR")
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
-SHOWN = fence([Quoted(text="We use uv.", source="MEMORY.md", trust=Trust.USER)])
+SHOWN = render_fence([FencedItem(text="We use uv.", source="MEMORY.md", trust=Trust.USER)])
 
 
 def key(letter: str) -> str:
@@ -157,8 +157,8 @@ def test_what_says_something_is_no_junk(text: str) -> None:
 
 def test_what_is_old_is_stale_unless_it_was_used_confirmed_or_pinned() -> None:
     old = Entry(content="We use uv.", time=NOW - timedelta(days=200))
-    used = MemoryUsage(used=Counted(count=1, first=NOW, last=NOW))
-    shown = MemoryUsage(shown=Counted(count=9, first=NOW, last=NOW))
+    used = MemoryUsage(used=UsageCount(count=1, first=NOW, last=NOW))
+    shown = MemoryUsage(shown=UsageCount(count=9, first=NOW, last=NOW))
     assert is_stale(old, None, NOW)
     assert is_stale(old, shown, NOW), "being shown is not being used"
     assert not is_stale(old, used, NOW)
@@ -180,16 +180,16 @@ def test_what_is_old_is_stale_unless_it_was_used_confirmed_or_pinned() -> None:
 def test_what_was_merged_is_no_duplicate_and_other_numbers_and_names_are_none() -> None:
     said = ["We deploy from main.", "We deploy from main!", "Port 1 is open.", "Port 2 is open.", "We deploy from dev."]
     entries = [Entry(id=str(number), content=text) for number, text in enumerate(said)]
-    assert duplicates(entries) == {"1"}
-    assert duplicates(entries, merged={"1"}) == set()
-    assert duplicates([]) == set()
+    assert find_duplicates(entries) == {"1"}
+    assert find_duplicates(entries, merged={"1"}) == set()
+    assert find_duplicates([]) == set()
 
 
 def test_much_junk_is_a_failure() -> None:
     talk = [Entry(id=f"t{number}", content="Thanks!") for number in range(20)]
     rest = [Entry(id=f"r{number}", content=f"Port {number} is open.") for number in range(81)]
-    assert [check.ok for check in inspect_entries([*talk, *rest], now=NOW) if check.name == "junk"] == [True]
-    assert [check.ok for check in inspect_entries([*talk, *rest[:60]], now=NOW) if check.name == "junk"] == [False]
+    assert [check.ok for check in check_store_entries([*talk, *rest], now=NOW) if check.name == "junk"] == [True]
+    assert [check.ok for check in check_store_entries([*talk, *rest[:60]], now=NOW) if check.name == "junk"] == [False]
 
 
 def test_each_memory_is_compared_with_a_few_dozen_at_most_however_many_there_are(
@@ -203,5 +203,5 @@ def test_each_memory_is_compared_with_a_few_dozen_at_most_however_many_there_are
 
     monkeypatch.setattr("ricordo.audit.contents.same_statement", apart)
     entries = [Entry(id=str(number), content=f"The deploy server keeps lot {number}.") for number in range(400)]
-    assert duplicates(entries) == set()
+    assert find_duplicates(entries) == set()
     assert 0 < len(compared) // 2 <= 24 * len(entries)

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from ricordo.audit import find_entry, forget, history, undo
+from ricordo.audit import find_entry, forget, list_history, undo_change
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
@@ -13,8 +13,8 @@ from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.layout import MEMORY, TOMBSTONES
-from ricordo.workspace.ledger import append_entries, read_memory
+from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES
+from ricordo.workspace.ledger import append_entries, read_all_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 
@@ -33,7 +33,7 @@ async def copied(files: InMemoryFiles, content: str) -> Entry:
     entry = Entry(content=content, id=MonotonicIds(SystemClock()).new(), time=datetime(2026, 11, 21, tzinfo=UTC))
     await append_entries(files, date(2026, 11, 21), [entry, Entry(content="Other.", id="other")], Redactor(KEY))
     bullet = render_entry(entry).encode()
-    await files.create(MEMORY, b"# Memory\n\n" + bullet + b"- Kept.\n" + bullet)
+    await files.create(MEMORY_PATH, b"# Memory\n\n" + bullet + b"- Kept.\n" + bullet)
     await files.create(TOPIC, b"# Shop\n\n" + bullet.replace(b"Postgres", b"PostgreSQL"))
     await files.create(ARCHIVE, bullet)
     return entry
@@ -50,27 +50,27 @@ async def test_forgetting_takes_every_copy_in_one_change_set_and_undoing_brings_
     entry = await copied(files, "We use Postgres.")
     before = await state(files)
     gone = await forget(files, changes, entry.id[:-1], key=KEY, who="user")
-    assert sorted(found.entry.content for found in await read_memory(files)) == ["Kept.", "Other."]
-    assert {changed.path for changed in gone.change.files} >= {MEMORY, TOPIC, ARCHIVE}
+    assert sorted(found.entry.content for found in await read_all_entries(files)) == ["Kept.", "Other."]
+    assert {changed.path for changed in gone.change.files} >= {MEMORY_PATH, TOPIC, ARCHIVE}
     assert b"Postgres" not in b"".join((await state(files)).values())
     stones = (await files.read(TOMBSTONES)).data
     assert stones.count(entry.id.encode()) == 2
-    assert len(await changes.records()) == 1
-    [item] = [item for item in await history(files, changes) if item.act == "forget"]
-    await undo(files, changes, item, who="user")
+    assert len(await changes.list_changes()) == 1
+    [item] = [item for item in await list_history(files, changes) if item.act == "forget"]
+    await undo_change(files, changes, item, who="user")
     assert await state(files) == before
 
 
 async def test_an_entry_is_found_by_its_id_or_enough_of_it_also_one_written_by_hand() -> None:
     files = InMemoryFiles()
     entry = await copied(files, "We use Postgres.")
-    hand = next(found.entry for found in await read_memory(files) if found.entry.content == "Kept.")
+    hand = next(found.entry for found in await read_all_entries(files) if found.entry.content == "Kept.")
     for wanted in (entry, hand):
         assert (await find_entry(files, wanted.id)).entry.content == wanted.content
         assert (await find_entry(files, wanted.id[:-2])).entry.id == wanted.id
         with pytest.raises(EntryNotFound):
             await find_entry(files, wanted.id[:5])
-    await files.append(MEMORY, b"- Near. ^" + entry.id[:-1].encode() + b"0z\n", header=b"")
+    await files.append(MEMORY_PATH, b"- Near. ^" + entry.id[:-1].encode() + b"0z\n", header=b"")
     with pytest.raises(EntryNotFound, match="2 memories"):
         await find_entry(files, entry.id[:-1])
     with pytest.raises(EntryNotFound):

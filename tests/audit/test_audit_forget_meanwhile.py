@@ -11,8 +11,8 @@ import pytest
 
 from interleaving import SharedFiles, at_every_step
 from places import place_of
-from ricordo.audit import forget, history, undo
-from ricordo.audit.marking import mark
+from ricordo.audit import forget, list_history, undo_change
+from ricordo.audit.marking import mark_entry
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.consolidation.consolidate import Consolidator
 from ricordo.errors import EntryNotFound
@@ -26,8 +26,8 @@ from ricordo.profile.types import NewFact
 from ricordo.profile.updater import ProfileUpdater
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import MEMORY, cursor_path, is_memory, profile_path, transcript_path
-from ricordo.workspace.ledger import append_entries, read_memory
+from ricordo.workspace.layout import MEMORY_PATH, cursor_path, is_memory, profile_path, transcript_path
+from ricordo.workspace.ledger import append_entries, read_all_entries
 from ricordo.workspace.profile import FactSource
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
@@ -111,10 +111,10 @@ async def learn(files: FileStore) -> None:
 
 
 async def pin(files: FileStore) -> None:
-    memory = [one for one in await read_memory(files) if one.entry.content == SAID]
+    memory = [one for one in await read_all_entries(files) if one.entry.content == SAID]
     with suppress(EntryNotFound):
         for one in memory:
-            await mark(files, change_sets(files), one.entry.id, "pin", at=CLOCK.now(), who="user")
+            await mark_entry(files, change_sets(files), one.entry.id, "pin", at=CLOCK.now(), who="user")
 
 
 ACTS: dict[str, tuple[Root, Callable[[FileStore], Awaitable[object]]]] = {
@@ -202,13 +202,13 @@ async def test_an_extraction_that_was_cut_off_brings_nothing_back_that_was_forgo
 async def test_undoing_an_earlier_change_brings_nothing_back_that_was_forgotten_since() -> None:
     root = Root(curated=True)
     files = await root.prepare()
-    changes, memory = change_sets(files), await files.read(MEMORY)
+    changes, memory = change_sets(files), await files.read(MEMORY_PATH)
     left = b"".join(line for line in memory.data.splitlines(keepends=True) if b"5433" not in line)
-    await changes.apply([Edit(path=MEMORY, expected=memory.version, data=left)], act="edit", who="user")
+    await changes.apply([Edit(path=MEMORY_PATH, expected=memory.version, data=left)], act="edit", who="user")
     await root.forget(files)
-    edited = next(item for item in await history(files, changes) if item.act == "edit")
-    await undo(files, changes, edited, who="user")
+    edited = next(item for item in await list_history(files, changes) if item.act == "edit")
+    await undo_change(files, changes, edited, who="user")
     assert await root.say_what_is_left() == set()
-    gone = next(item for item in await history(files, changes) if item.act == "forget")
-    await undo(files, changes, gone, who="user")
+    gone = next(item for item in await list_history(files, changes) if item.act == "forget")
+    await undo_change(files, changes, gone, who="user")
     assert "workspace/memory/2026-11-20.md" in await root.say_what_is_left()

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hand_clock import HandClock
-from ricordo.audit.history_retention import HistoryConfig, outlived, retain_history
+from ricordo.audit.history_retention import HistoryConfig, select_expired, trim_history
 from ricordo.clock import MonotonicIds
 from ricordo.errors import ChangeNotFound
-from ricordo.files import ABSENT, version_of
+from ricordo.files import ABSENT, compute_version
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
 
@@ -31,12 +31,12 @@ class Shelf:
         self.clock.time = NOW - timedelta(days=days_ago)
         edit = Edit(path=PATH, expected=self.version, data=text.encode())
         change = await self.changes.apply([edit], act="edit", who="user")
-        self.version = version_of(text.encode())
+        self.version = compute_version(text.encode())
         self.clock.time = NOW
         return change
 
     async def kept(self) -> list[str]:
-        return [change.id for change in await self.changes.records()]
+        return [change.id for change in await self.changes.list_changes()]
 
     async def contents(self) -> int:
         return len(await self.files.list("history/objects"))
@@ -47,14 +47,14 @@ async def test_what_is_older_than_ninety_days_goes_and_a_content_that_a_newer_ch
     old = await shelf.write("one", days_ago=120)
     edge = await shelf.write("two", days_ago=89)
     new = await shelf.write("three", days_ago=1)
-    trimmed = await retain_history(shelf.files, shelf.changes, now=NOW)
+    trimmed = await trim_history(shelf.files, shelf.changes, now=NOW)
     assert trimmed.counts == {"changes": 1, "history_bytes": 0}
     assert await shelf.kept() == [new.id, edge.id]
-    assert await shelf.changes.content(edge.files[0].before) == b"one", "its undo still works"
+    assert await shelf.changes.read_content(edge.files[0].before) == b"one", "its undo still works"
     with pytest.raises(ChangeNotFound):
-        await shelf.changes.record(old.id)
+        await shelf.changes.get_change(old.id)
     assert (await shelf.files.read(PATH)).data == b"three"
-    again = await retain_history(shelf.files, shelf.changes, now=NOW)
+    again = await trim_history(shelf.files, shelf.changes, now=NOW)
     assert again.changes == again.bytes == 0
 
 
@@ -62,7 +62,7 @@ async def test_contents_that_nothing_names_any_more_go_with_the_last_change_that
     shelf = Shelf()
     for number in range(4):
         await shelf.write(f"text {number}", days_ago=200 - number)
-    trimmed = await retain_history(shelf.files, shelf.changes, now=NOW)
+    trimmed = await trim_history(shelf.files, shelf.changes, now=NOW)
     assert trimmed.changes == 4
     assert trimmed.bytes > 0
     assert await shelf.kept() == []
@@ -79,12 +79,12 @@ def test_what_takes_too_much_room_goes_oldest_first_but_never_within_thirty_days
     records = [change(number, days) for number, days in enumerate((80, 60, 40, 20, 10))]
     sizes = {f"v{number}": 100 for number in range(5)}
     config = HistoryConfig(most_bytes=350)
-    assert outlived(records, sizes, now=NOW, config=config) == ["00", "01"]
-    assert outlived(records, sizes, now=NOW, config=HistoryConfig(most_bytes=1)) == ["00", "01", "02"]
-    assert outlived(records, sizes, now=NOW, config=HistoryConfig(most_bytes=500)) == []
+    assert select_expired(records, sizes, now=NOW, config=config) == ["00", "01"]
+    assert select_expired(records, sizes, now=NOW, config=HistoryConfig(most_bytes=1)) == ["00", "01", "02"]
+    assert select_expired(records, sizes, now=NOW, config=HistoryConfig(most_bytes=500)) == []
     shared = [change(number, days, size_of="same") for number, days in enumerate((80, 60, 40))]
-    assert outlived(shared, {"same": 100}, now=NOW, config=HistoryConfig(most_bytes=100)) == [], "counted once"
-    assert outlived([], {}, now=NOW, config=config) == []
+    assert select_expired(shared, {"same": 100}, now=NOW, config=HistoryConfig(most_bytes=100)) == [], "counted once"
+    assert select_expired([], {}, now=NOW, config=config) == []
 
 
 @pytest.mark.parametrize("broken", ["history/changes/torn.json", "history/pending/going.json"])
@@ -92,5 +92,5 @@ async def test_nothing_is_given_up_while_a_change_is_cut_off_or_can_not_be_read(
     shelf = Shelf()
     await shelf.write("one", days_ago=200)
     await shelf.files.create(broken, b"{")
-    assert (await retain_history(shelf.files, shelf.changes, now=NOW)).changes == 0
+    assert (await trim_history(shelf.files, shelf.changes, now=NOW)).changes == 0
     assert await shelf.contents() == 1

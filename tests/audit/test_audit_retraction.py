@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.audit import chosen_item, history, undo
+from ricordo.audit import resolve_history_item, list_history, undo_change
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import NOTHING_NEW, Consolidated, Consolidator
-from ricordo.consolidation.cursor import CURSOR
+from ricordo.consolidation.consolidate import NOTHING_NEW, ConsolidationResult, Consolidator
+from ricordo.consolidation.cursor import CURSOR_PATH
 from ricordo.errors import UndoRefused
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import prompt_lines
-from ricordo.workspace.layout import MEMORY, TOPICS
-from ricordo.workspace.ledger import append_entries, read_memory
+from ricordo.workspace.entry_codec import render_prompt_lines
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS
+from ricordo.workspace.ledger import append_entries, read_all_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 
@@ -66,28 +66,28 @@ class Room:
         await append_entries(self.files, DAY, made, Redactor(KEY))
         return made[0]
 
-    async def run(self) -> Consolidated:
+    async def run(self) -> ConsolidationResult:
         return await self._consolidator.consolidate(force=True)
 
     async def undo(self, name: str) -> str:
         """Take back the write of this id, and return the id of the change that did it."""
-        item = chosen_item(await history(self.files, self.changes), name)
-        return (await undo(self.files, self.changes, item, who="user")).id
+        item = resolve_history_item(await list_history(self.files, self.changes), name)
+        return (await undo_change(self.files, self.changes, item, who="user")).id
 
     async def state(self) -> dict[str, bytes]:
-        listed = [info.path for info in await self.files.list("workspace") if info.path != CURSOR]
+        listed = [info.path for info in await self.files.list("workspace") if info.path != CURSOR_PATH]
         return {path: (await self.files.read(path)).data for path in listed}
 
     async def shown(self) -> list[str]:
-        document = (await self.state()).get(MEMORY, b"")
-        return [line.removeprefix("- ") for line in prompt_lines(document) if line.startswith("- ")]
+        document = (await self.state()).get(MEMORY_PATH, b"")
+        return [line.removeprefix("- ") for line in render_prompt_lines(document) if line.startswith("- ")]
 
     async def edit(self, path: str, old: str, new: str) -> None:
         stored = await self.files.read(path)
         await self.files.replace(path, stored.data.replace(old.encode(), new.encode()), expected=stored.version)
 
     async def states(self) -> dict[str, str]:
-        return {found.entry.content: found.entry.state for found in await read_memory(self.files)}
+        return {found.entry.content: found.entry.state for found in await read_all_entries(self.files)}
 
 
 async def test_what_is_taken_back_leaves_curated_memory_and_no_later_run_brings_it_back() -> None:
@@ -97,8 +97,8 @@ async def test_what_is_taken_back_leaves_curated_memory_and_no_later_run_brings_
     await room.run()
     before = await room.state()
     taken = await room.undo(gone.id)
-    assert {found.entry.id for found in await read_memory(room.files)} == {kept.id}
-    assert b"Facts" not in (await room.state())[MEMORY]
+    assert {found.entry.id for found in await read_all_entries(room.files)} == {kept.id}
+    assert b"Facts" not in (await room.state())[MEMORY_PATH]
     assert (await room.run()).skipped == NOTHING_NEW
     assert await room.shown() == ["Tabs are four spaces."]
     await room.undo(taken)
@@ -111,13 +111,13 @@ async def test_what_it_had_replaced_holds_again_as_curated_memory_had_it() -> No
     room = Room()
     await room.save(OLD, "We use MySQL for the orders!", kind="decision")
     await room.run()
-    curated = (await room.state())[MEMORY]
+    curated = (await room.state())[MEMORY_PATH]
     new = await room.save(NEW, kind="decision")
     await room.run()
     replaced = await room.state()
     assert await room.shown() == [NEW]
     taken = await room.undo(new.id)
-    assert (await room.state())[MEMORY] == curated
+    assert (await room.state())[MEMORY_PATH] == curated
     assert set((await room.states()).values()) == {"active"}
     assert b"successor" not in (await room.state())[LEDGER]
     assert (await room.run()).skipped == NOTHING_NEW
@@ -153,7 +153,7 @@ async def test_another_entry_that_says_the_same_takes_its_place_in_curated_memor
     assert len(await room.shown()) == 1
     taken = await room.undo(second.id)
     assert await room.shown() == ["Nadia owns the staging server."]
-    assert {found.entry.id for found in await read_memory(room.files)} == {first.id}
+    assert {found.entry.id for found in await read_all_entries(room.files)} == {first.id}
     await room.undo(taken)
     assert await room.state() == before
 
@@ -174,7 +174,7 @@ async def test_it_leaves_its_topic_which_goes_when_nothing_else_is_in_it() -> No
     rest = [await room.undo(entry.id) for entry in inside[1:]]
     after = await room.state()
     assert topic not in after
-    assert b"memory/topics/" not in after[MEMORY]
+    assert b"memory/topics/" not in after[MEMORY_PATH]
     for change in [*reversed(rest), first]:
         await room.undo(change)
     assert await room.state() == state
@@ -184,9 +184,9 @@ async def test_lines_of_a_person_stay_to_the_byte() -> None:
     room = Room()
     gone = await room.save("Nadia owns staging.")
     await room.run()
-    await room.edit(MEMORY, "# Memory\n", "# Memory\n\nMine.\n- By hand\n\n## Our rules\n\n* No id here.\n\n")
+    await room.edit(MEMORY_PATH, "# Memory\n", "# Memory\n\nMine.\n- By hand\n\n## Our rules\n\n* No id here.\n\n")
     await room.undo(gone.id)
-    document = (await room.state())[MEMORY]
+    document = (await room.state())[MEMORY_PATH]
     assert b"Mine.\n- By hand\n\n## Our rules\n\n* No id here.\n" in document
     assert b"Nadia" not in document
 
@@ -196,7 +196,7 @@ async def test_a_curated_line_that_a_person_edited_is_not_taken_back_unasked(old
     room = Room()
     saved = await room.save("Nadia owns staging.")
     await room.run()
-    await room.edit(MEMORY, old, new)
+    await room.edit(MEMORY_PATH, old, new)
     before = await room.state()
     with pytest.raises(UndoRefused, match=f"ricordo forget {saved.id}"):
         await room.undo(saved.id)
@@ -236,7 +236,7 @@ async def test_whatever_was_said_before_nothing_of_it_is_left_and_every_byte_com
     before = await room.state()
     gone = saved[which % len(saved)]
     taken = await room.undo(gone.id)
-    located = await read_memory(room.files)
+    located = await read_all_entries(room.files)
     assert {found.entry.id for found in located} == {entry.id for entry in saved} - {gone.id}
     names = {found.entry.id for found in located}
     successors = [dict(found.entry.extra).get("successor") for found in located if found.entry.state != "active"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.audit.rules import idle_rules
+from ricordo.audit.rules import find_inactive_rules
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 
@@ -34,7 +34,9 @@ SHOP = Scope(user="me", project="shop")
     ],
 )
 def test_a_rule_that_is_not_in_force_is_found_on_its_line(line: str) -> None:
-    assert idle_rules("workspace/MEMORY.md", f"# Memory\n\n- A line.\n  more\n{line}\n- after\n".encode()) == [5]
+    assert find_inactive_rules("workspace/MEMORY.md", f"# Memory\n\n- A line.\n  more\n{line}\n- after\n".encode()) == [
+        5
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,12 +53,12 @@ def test_a_rule_that_is_not_in_force_is_found_on_its_line(line: str) -> None:
     ],
 )
 def test_rules_that_hold_and_words_about_rules_are_well(line: str) -> None:
-    assert idle_rules("workspace/MEMORY.md", f"# Memory\n\n{line}\n".encode()) == []
+    assert find_inactive_rules("workspace/MEMORY.md", f"# Memory\n\n{line}\n".encode()) == []
 
 
 def test_each_line_of_a_bullet_is_told() -> None:
     document = b"- Git.\n  - Never. [rule:: deny shell(a)]\n  - Ask. [rule:: ask shell(b)]\n"
-    assert idle_rules("workspace/MEMORY.md", document) == [2]
+    assert find_inactive_rules("workspace/MEMORY.md", document) == [2]
 
 
 @pytest.mark.req("FC-DOCTOR")

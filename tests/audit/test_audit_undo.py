@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.audit import Forgotten, HistoryItem, chosen_item, forget, history, undo
-from ricordo.clock import MonotonicIds, milliseconds
+from ricordo.audit import ForgetResult, HistoryItem, resolve_history_item, forget, list_history, undo_change
+from ricordo.clock import MonotonicIds, truncate_to_milliseconds
 from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidQuery, UndoRefused
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry import Author, Entry, Source
-from ricordo.workspace.layout import MEMORY
-from ricordo.workspace.ledger import append_entries, read_memory
+from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace.ledger import append_entries, read_all_entries
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]
@@ -60,15 +60,15 @@ class Room:
         block = await append_entries(self.files, DAY, entries, Redactor(KEY))
         return list(block.entries)
 
-    async def forget(self, entry: Entry) -> Forgotten:
+    async def forget(self, entry: Entry) -> ForgetResult:
         return await forget(self.files, self.changes, entry.id, key=KEY, who="user", why="test")
 
     async def items(self) -> list[HistoryItem]:
-        return await history(self.files, self.changes)
+        return await list_history(self.files, self.changes)
 
     async def undo(self, name: str | None = None) -> HistoryItem:
-        item = chosen_item(await self.items(), name)
-        await undo(self.files, self.changes, item, who="user")
+        item = resolve_history_item(await self.items(), name)
+        await undo_change(self.files, self.changes, item, who="user")
         return item
 
     async def state(self) -> dict[str, bytes]:
@@ -76,7 +76,7 @@ class Room:
         return {info.path: (await self.files.read(info.path)).data for info in listed}
 
     async def contents(self) -> list[str]:
-        return [found.entry.content for found in await read_memory(self.files)]
+        return [found.entry.content for found in await read_all_entries(self.files)]
 
 
 CONTENTS = st.one_of(
@@ -90,7 +90,7 @@ async def test_undoing_a_forget_restores_every_byte(texts: list[str], which: int
     room = Room()
     for text in texts:
         await room.save(text)
-    [*entries] = [found.entry for found in await read_memory(room.files)]
+    [*entries] = [found.entry for found in await read_all_entries(room.files)]
     before = await room.state()
     await room.forget(entries[which % len(entries)])
     assert await room.state() != before
@@ -155,19 +155,21 @@ async def test_an_older_forget_is_undone_after_newer_ones_and_after_saves() -> N
     await room.undo(gone[2].change.id)
     await room.undo(gone[1].change.id)
     assert sorted(await room.contents()) == sorted([*(f"Memory {number}." for number in range(4)), "Afterwards."])
-    ids = [found.entry.id for found in await read_memory(room.files)]
+    ids = [found.entry.id for found in await read_all_entries(room.files)]
     assert len(set(ids)) == 5
 
 
 async def test_an_undo_is_refused_when_the_same_line_was_changed_since() -> None:
     room = Room()
-    await room.files.create(MEMORY, b"# Memory\n\n- The door is red.\n- The roof is flat.\n")
-    [door, _] = [found.entry for found in await read_memory(room.files)]
-    stored = await room.files.read(MEMORY)
+    await room.files.create(MEMORY_PATH, b"# Memory\n\n- The door is red.\n- The roof is flat.\n")
+    [door, _] = [found.entry for found in await read_all_entries(room.files)]
+    stored = await room.files.read(MEMORY_PATH)
     edited = stored.data.replace(b"red", b"green")
-    change = await room.changes.apply([Edit(path=MEMORY, expected=stored.version, data=edited)], act="edit", who="me")
+    change = await room.changes.apply(
+        [Edit(path=MEMORY_PATH, expected=stored.version, data=edited)], act="edit", who="me"
+    )
     await room.files.replace(
-        MEMORY, edited.replace(b"green", b"blue"), expected=(await room.files.read(MEMORY)).version
+        MEMORY_PATH, edited.replace(b"green", b"blue"), expected=(await room.files.read(MEMORY_PATH)).version
     )
     held = await room.state()
     with pytest.raises(UndoRefused, match=r"undo that first, by its id, which `ricordo history` shows"):
@@ -219,9 +221,9 @@ async def test_saves_within_one_millisecond_are_writes_of_their_own() -> None:
     await room.save("Two.")
     await room.save("Three.", "Four.", by="flush", session="s1")
     assert [len(item.entries) for item in await room.items()] == [2, 1, 1]
-    await room.undo((await read_memory(room.files))[1].entry.id)
+    await room.undo((await read_all_entries(room.files))[1].entry.id)
     assert await room.contents() == ["One.", "Three.", "Four."]
-    await room.undo((await read_memory(room.files))[2].entry.id)
+    await room.undo((await read_all_entries(room.files))[2].entry.id)
     assert await room.contents() == ["One."]
 
 
@@ -238,13 +240,15 @@ async def test_a_whole_extraction_is_undone_as_one_and_restored_as_one() -> None
 
 async def test_a_bullet_that_was_written_by_hand_can_be_forgotten_and_brought_back() -> None:
     room = Room()
-    await room.files.create(MEMORY, b"---\nname: x\n---\n# Mine\n\n* The door is red.\n* The door is red.\n\nprose\n")
+    await room.files.create(
+        MEMORY_PATH, b"---\nname: x\n---\n# Mine\n\n* The door is red.\n* The door is red.\n\nprose\n"
+    )
     before = await room.state()
-    [first, second] = [found.entry for found in await read_memory(room.files)]
+    [first, second] = [found.entry for found in await read_all_entries(room.files)]
     assert first.id != second.id
     await room.forget(first)
     assert await room.contents() == ["The door is red."]
-    assert (await room.files.read(MEMORY)).data.endswith(b"\n\nprose\n")
+    assert (await room.files.read(MEMORY_PATH)).data.endswith(b"\n\nprose\n")
     await room.undo()
     assert await room.state() == before
 
@@ -282,14 +286,14 @@ async def test_forgetting_what_another_has_forgotten_meanwhile_is_not_found() ->
 async def test_a_hand_written_pointer_reaches_no_other_file(pointer: str) -> None:
     room = Room()
     kept = b"kept\n\n## Topics\n\n1. [a](memory/topics/a.md)\n"
-    for path in (MEMORY, "guard.key", "workspace/agents/main/sessions/s1.log.jsonl"):
+    for path in (MEMORY_PATH, "guard.key", "workspace/agents/main/sessions/s1.log.jsonl"):
         await room.files.create(path, kept)
     await room.files.create("workspace/memory/topics/a.md", f"- Look here. [long:: {pointer}]\n- Other.\n".encode())
-    [trap, _] = [found.entry for found in await read_memory(room.files)]
+    [trap, _] = [found.entry for found in await read_all_entries(room.files)]
     assert trap.content == "Look here."
     await room.forget(trap)
     assert await room.contents() == ["Other."]
-    for path in (MEMORY, "guard.key", "workspace/agents/main/sessions/s1.log.jsonl"):
+    for path in (MEMORY_PATH, "guard.key", "workspace/agents/main/sessions/s1.log.jsonl"):
         assert (await room.files.read(path)).data == kept
 
 
@@ -312,12 +316,12 @@ async def test_of_two_undos_of_one_write_at_the_same_time_one_is_refused() -> No
         [entry] = await room.save("First.")
         await room.save("Second.")
         named = entry.id if by_id else (await room.forget(entry)).change.id
-        item = chosen_item(await room.items(), named)
+        item = resolve_history_item(await room.items(), named)
         outcomes: list[str] = []
 
         async def attempt(room: Room = room, item: HistoryItem = item, outcomes: list[str] = outcomes) -> None:
             try:
-                await undo(room.files, room.changes, item, who="user")
+                await undo_change(room.files, room.changes, item, who="user")
                 outcomes.append("undone")
             except UndoRefused:
                 outcomes.append("refused")
@@ -337,7 +341,7 @@ async def test_a_write_is_named_by_any_entry_that_is_left_of_it() -> None:
     assert await room.contents() == []
 
 
-TIMES = st.datetimes(datetime(2026, 1, 1), datetime(2026, 1, 9), timezones=st.just(UTC)).map(milliseconds)
+TIMES = st.datetimes(datetime(2026, 1, 1), datetime(2026, 1, 9), timezones=st.just(UTC)).map(truncate_to_milliseconds)
 
 
 @given(times=st.lists(TIMES, max_size=12), days=st.lists(st.integers(1, 5), min_size=12, max_size=12), data=st.data())
@@ -352,7 +356,7 @@ async def test_a_short_history_is_the_beginning_of_the_whole(
     whole = await room.items()
     assert len(whole) == len(times)
     limit = data.draw(st.integers(1, 14))
-    assert await history(room.files, room.changes, limit=limit) == whole[:limit]
+    assert await list_history(room.files, room.changes, limit=limit) == whole[:limit]
 
 
 async def test_a_short_history_reads_no_more_ledgers_than_it_needs() -> None:
@@ -368,9 +372,9 @@ async def test_a_short_history_reads_no_more_ledgers_than_it_needs() -> None:
         if verb == "read":
             read.append(path)
 
-    [item] = await history(WatchedFiles(inner, watch), room.changes, limit=1)
+    [item] = await list_history(WatchedFiles(inner, watch), room.changes, limit=1)
     assert item.paths == ("workspace/memory/2026-01-09.md",)
     assert [path for path in set(read) if read.count(path) > 1] == ["workspace/memory/2026-01-09.md"]
     for limit in (0, -1):
         with pytest.raises(InvalidQuery):
-            await history(inner, room.changes, limit=limit)
+            await list_history(inner, room.changes, limit=limit)

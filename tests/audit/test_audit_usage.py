@@ -15,9 +15,9 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.audit.usage import Counted, MemoryUsage, UsageLog, compacted, ids_shown, read_usage
+from ricordo.audit.usage import UsageCount, MemoryUsage, UsageLog, compact_usage, parse_shown_ids, read_usage
 from ricordo.errors import EntryNotFound, StorageFull
-from ricordo.files import Appended
+from ricordo.files import AppendedRange
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.harness.turn_recall import TurnRecallConfig
@@ -63,7 +63,7 @@ async def test_a_memory_ages_by_the_half_life_of_its_kind_until_it_is_confirmed_
         clock.turn(days=days)
         for _ in range(5):
             assert {hit.entry.id for hit in await memory.recall("walnut harvester")} == {aging.id, stuck.id}
-            await memory.used(aging.id)
+            await memory.mark_used(aging.id)
         assert await recency(memory, aging.id) == pytest.approx(0.5, abs=0.01)
         assert await recency(memory, stuck.id) == 1.0
         await memory.confirm(aging.id)
@@ -79,7 +79,7 @@ async def test_what_is_shown_used_and_confirmed_is_told_apart_with_how_and_in_wh
         await memory.recall("walnut")
         await memory.search("walnut")
         await memory.answer(QUESTION)
-        await memory.used(entry.id)
+        await memory.mark_used(entry.id)
         await memory.confirm(entry.id)
         await memory.explain("walnut")
         assert rows(root) == [], "nothing is written on the way of an answer"
@@ -166,14 +166,14 @@ async def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
     with (place_of(tmp_path) / USAGE).open("ab") as file:
         file.write(b'{"at":"2026-11-22T09:00:00Z","act":"shown","ids":["a"')
     log = UsageLog(files, HandClock())
-    log.note("shown", ["a"], how="recall")
-    assert (await log.all())["a"].shown.count == 3
+    log.record("shown", ["a"], how="recall")
+    assert (await log.read_all())["a"].shown.count == 3
     for line in (b"[1]", b'{"act":"lost","at":"2026-11-22T09:00:00Z","ids":["a"]}', b'{"act":"shown","ids":["a"]}',
                  b'{"id":"a","shown":[-1,"x","y"]}', b'{"id":7}', b"\xff{}", b'{"at":5,"act":"used","ids":["a"]}',
                  b'{"at":"0001-01-01T00:00:00+14:00","act":"used","ids":["a"]}'):  # fmt: skip
         await files.append(USAGE, line + b"\n")
-    assert (await log.all())["a"] == read_usage((place_of(tmp_path) / USAGE).read_bytes())["a"]
-    assert (await log.all())["a"].shown.count == 3
+    assert (await log.read_all())["a"] == read_usage((place_of(tmp_path) / USAGE).read_bytes())["a"]
+    assert (await log.read_all())["a"].shown.count == 3
 
 
 class FewBytes(InMemoryFiles):
@@ -183,7 +183,7 @@ class FewBytes(InMemoryFiles):
         super().__init__()
         self.appends = 0
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         self.appends += 1
         return replace(await super().append(path, data, header=header), offset=5_000_000)
 
@@ -192,8 +192,8 @@ async def test_a_long_file_is_rewritten_with_a_line_for_each_memory_and_says_the
     files = FewBytes()
     await files.create(USAGE, shown(500))
     log = UsageLog(files, HandClock())
-    log.note("used", ["b"], how="show")
-    known = await log.all()
+    log.record("used", ["b"], how="show")
+    known = await log.read_all()
     assert (known["a"].shown.count, known["b"].used.count) == (500, 1)
     assert (known["a"].shown.first, known["a"].shown.last) == (NOW, NOW + timedelta(days=499))
     assert len((await files.read(USAGE)).data.splitlines()) == 2
@@ -203,18 +203,18 @@ async def test_what_is_noted_soon_after_each_other_is_written_together_and_besid
     files = FewBytes()
     log = UsageLog(files, HandClock())
     for number in range(50):
-        log.note("shown", [f"m{number}", "", f"m{number}"], how="recall")
-    log.note("shown", [], how="recall")
+        log.record("shown", [f"m{number}", "", f"m{number}"], how="recall")
+    log.record("shown", [], how="recall")
     assert files.appends == 0
     await log.close()
     assert files.appends == 1
-    assert set(await log.all()) == {f"m{number}" for number in range(50)}
+    assert set(await log.read_all()) == {f"m{number}" for number in range(50)}
 
 
 class FullDisk(InMemoryFiles):
     """Files that can't be appended to."""
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         raise StorageFull("full")
 
 
@@ -224,21 +224,21 @@ async def test_what_cannot_be_written_is_dropped_and_stops_nothing() -> None:
     async def lost() -> Iterable[str]:
         raise StorageFull("full")
 
-    log.note("shown", ["a"], how="recall")
-    log.note("shown", lost, how="prompt")
+    log.record("shown", ["a"], how="recall")
+    log.record("shown", lost, how="prompt")
     await log.close()
-    assert await log.all() == {}
+    assert await log.read_all() == {}
 
 
 async def test_two_processes_append_to_one_file(tmp_path: Path) -> None:
     logs = [UsageLog(LocalFiles(place_of(tmp_path)), HandClock()) for _ in range(2)]
     for _ in range(5):
         for log in logs:
-            log.note("shown", ["a"], how="recall")
+            log.record("shown", ["a"], how="recall")
         async with anyio.create_task_group() as group:
             for log in logs:
                 group.start_soon(log.write)
-    assert (await logs[0].all())["a"].shown.count == 10
+    assert (await logs[0].read_all())["a"].shown.count == 10
 
 
 ACTS = st.sampled_from(["shown", "used", "confirmed"])
@@ -252,15 +252,15 @@ def test_compacting_at_any_time_changes_nothing_that_is_known(events: list[tuple
         for name, act, day in events
     ]
     whole = b"".join(lines)
-    assert read_usage(compacted(b"".join(lines[:at])) + b"".join(lines[at:])) == read_usage(whole)
-    assert compacted(compacted(whole)) == compacted(whole)
+    assert read_usage(compact_usage(b"".join(lines[:at])) + b"".join(lines[at:])) == read_usage(whole)
+    assert compact_usage(compact_usage(whole)) == compact_usage(whole)
 
 
 def test_compacting_keeps_what_something_happened_to_last() -> None:
     old = shown(1, days=-400).replace(b'"a"', b'"old"')
-    assert set(read_usage(compacted(old + shown(1), most=1))) == {"a"}
+    assert set(read_usage(compact_usage(old + shown(1), most=1))) == {"a"}
 
 
 def test_the_ids_of_a_block_are_read_from_its_marks_alone() -> None:
-    assert ids_shown('<memory-item source="x" id="01jd">say id=&quot;no&quot;</memory-item>') == {"01jd"}
-    assert Counted(count=1, first=NOW, last=NOW).with_more(2, NOW, NOW).count == 3
+    assert parse_shown_ids('<memory-item source="x" id="01jd">say id=&quot;no&quot;</memory-item>') == {"01jd"}
+    assert UsageCount(count=1, first=NOW, last=NOW).add(2, NOW, NOW).count == 3

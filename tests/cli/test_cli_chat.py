@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from command_line import Done, loopback_model, ricordo
 from command_line import chat as conversation
 from piped_processes import PipedProcess
-from ricordo.cli.chat_commands import Slash, cli_arguments, parsed
-from ricordo.cli.chat_turn import Screen
-from ricordo.cli.render import shown
+from ricordo.cli.chat_commands import SlashCommand, cli_arguments, parse_line
+from ricordo.cli.chat_turn import TurnPrinter
+from ricordo.cli.render import escape
 from ricordo.errors import StorageFull
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
 from ricordo.models import Delta, TextDelta, ThinkingDelta
 from ricordo.runtime import agents
-from ricordo.testing import Call, Fail, Held, RecordedRequest, Say, ScriptItem
+from ricordo.testing import Call, Fail, Hold, RecordedRequest, Say, ScriptItem
 
 pytestmark = pytest.mark.usefixtures("time_to_close")
 
@@ -407,7 +407,7 @@ def test_a_reply_is_shown_alike_however_it_was_cut_into_pieces(text: str, cuts: 
     places = sorted({0, len(halves), *(cut for cut in cuts if cut < len(halves))})
     pieces = ["".join(halves[start:end]) for start, end in pairwise(places)]
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass") if _pairs(text) else text
-    assert _screened([TextDelta(text=piece) for piece in pieces]).rstrip("\n") == shown(whole).rstrip("\n")
+    assert _screened([TextDelta(text=piece) for piece in pieces]).rstrip("\n") == escape(whole).rstrip("\n")
 
 
 def _pairs(text: str) -> bool:
@@ -426,12 +426,12 @@ def test_a_turn_that_reached_its_limit_ends_with_the_notice_of_it() -> None:
 
 
 def _screened(events: Sequence[Delta], *, thinking: bool = False, result: TurnResult | None = None) -> str:
-    screen, written = Screen(tools=True, thinking=thinking), StringIO()
+    screen, written = TurnPrinter(tools=True, thinking=thinking), StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", written)
         for event in events:
-            screen.show(event)
-        screen.end(result)
+            screen.print_event(event)
+        screen.finish(result)
     return written.getvalue()
 
 
@@ -440,13 +440,13 @@ def _screened(events: Sequence[Delta], *, thinking: bool = False, result: TurnRe
     [
         ("  hello ", "hello"),
         ("//hello", "/hello"),
-        ("/Memory  list --kind fact", Slash(name="memory", rest="list --kind fact")),
+        ("/Memory  list --kind fact", SlashCommand(name="memory", rest="list --kind fact")),
         ("", ""),
-        ("/", Slash(name="")),
+        ("/", SlashCommand(name="")),
     ],
 )
 def test_a_line_is_a_command_only_with_one_slash(line: str, meant: object) -> None:
-    assert parsed(line) == meant
+    assert parse_line(line) == meant
 
 
 @pytest.mark.parametrize(
@@ -463,17 +463,17 @@ def test_a_line_is_a_command_only_with_one_slash(line: str, meant: object) -> No
     ],
 )
 def test_a_command_of_the_chat_is_one_of_the_command_line(line: str, arguments: list[str] | None) -> None:
-    slash = parsed(line)
-    assert isinstance(slash, Slash)
+    slash = parse_line(line)
+    assert isinstance(slash, SlashCommand)
     assert cli_arguments(slash) == arguments
 
 
 def test_ctrl_c_ends_a_script_with_what_came_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        loopback_model([Held(Say("First second third."))], monkeypatch) as server,
+        loopback_model([Hold(Say("First second third."))], monkeypatch) as server,
         PipedProcess(["ricordo", "chat", "Count."]) as process,
     ):
-        server.until_waiting(timeout=40)
+        server.wait_for_held(timeout=40)
         assert process.stdout.read(5) == "First"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=40)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from command_line import Done, loopback_model, ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo.cli.chat_commands import NAMES
-from ricordo.cli.chat_standing import always, ended_line, stopped_line
-from ricordo.guard.permissions import Called, PermissionRule, ToolPattern, decide, parse_rule
+from ricordo.cli.chat_commands import COMMAND_NAMES
+from ricordo.cli.chat_standing import permanent_rule, format_ended_tasks, format_stopped_tasks
+from ricordo.guard.permissions import PermissionQuery, PermissionRule, ToolPattern, decide, parse_rule
 from ricordo.tasks import Task
-from ricordo.tasks.codec import TaskDocument, encode
-from ricordo.testing import Call, Held, RecordedRequest, Say, ScriptItem
+from ricordo.tasks.codec import TaskDocument, encode_tasks
+from ricordo.testing import Call, Hold, RecordedRequest, Say, ScriptItem
 from ricordo.tools import Approval
 from ricordo.workspace.layout import ROOT_TASKS, tasks_path
 
@@ -50,7 +50,7 @@ def _task(number: int, title: str, **more: Any) -> Task:
 
 def _keep(path: Path, *tasks: Task) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(encode(TaskDocument(tasks=tasks)))
+    path.write_bytes(encode_tasks(TaskDocument(tasks=tasks)))
 
 
 def _plans() -> list[Path]:
@@ -64,7 +64,7 @@ def _last(request: RecordedRequest) -> str:
 def test_every_command_has_its_name_for_completion_and_its_line_in_the_help() -> None:
     out = _chat("/help").out
     for name in ("tasks", "plan", "todos", "permissions"):
-        assert name in NAMES
+        assert name in COMMAND_NAMES
         assert re.search(rf"^  /{name}\b.* {{2}}\w", out, re.MULTILINE)
     assert "Did you mean /permissions?" in _chat("/permission").err
 
@@ -271,7 +271,7 @@ def test_a_task_file_that_can_not_be_read_hides_no_dream() -> None:
 def _answer(request: RecordedRequest) -> ScriptItem:
     """Spawn once, and let the sub-agent, which has no `spawn`, never come to an end."""
     if "spawn" not in {tool.name for tool in request.tools}:
-        return Held(Say("Nothing in them."))
+        return Hold(Say("Nothing in them."))
     has_spawned = any(message.tool_calls for message in request.messages)
     return Say("It is begun.") if has_spawned else Call("spawn", {"prompt": "Read all logs.", "title": "Read logs"})
 
@@ -324,7 +324,7 @@ def test_the_window_is_measured_with_the_tools_that_a_chat_has(monkeypatch: pyte
 def test_always_is_offered_only_where_a_rule_says_just_that_call(
     asked: Approval, rules: Sequence[str], pattern: str
 ) -> None:
-    assert always(asked, [parse_rule(rule) for rule in rules]) == pattern
+    assert permanent_rule(asked, [parse_rule(rule) for rule in rules]) == pattern
 
 
 @given(
@@ -333,17 +333,17 @@ def test_always_is_offered_only_where_a_rule_says_just_that_call(
     st.text(st.sampled_from("ab *()\\\n./u00"), min_size=1, max_size=12),
 )
 def test_what_is_always_let_through_is_that_call_and_no_other(tool: str, target: str, other: str) -> None:
-    pattern = always(Approval(tool=tool, act="run", target=target), ())
+    pattern = permanent_rule(Approval(tool=tool, act="run", target=target), ())
     assume(pattern)
     rules = [parse_rule(f"allow {pattern}")]
     assert rules == [PermissionRule(decision="allow", pattern=ToolPattern(tool=tool, argument=target))]
-    assert decide(rules, Called(tool=tool, argument=target)) is rules[0]
+    assert decide(rules, PermissionQuery(tool=tool, argument=target)) is rules[0]
     if " ".join(other.split()) != " ".join(target.split()):
-        assert decide(rules, Called(tool=tool, argument=other)) is None
+        assert decide(rules, PermissionQuery(tool=tool, argument=other)) is None
 
 
 def test_the_end_of_one_task_names_the_command_that_shows_it() -> None:
     one, other = _task(1, "Read\x1b logs"), _task(2, "Count", state="failed")
-    assert ended_line([one]) == "· task 00000001 (Read\\x1b logs) completed: /tasks 00000001"
-    assert ended_line([one, other]).endswith("task 00000002 (Count) failed: /tasks")
-    assert stopped_line(2).startswith("2 tasks were still at work and were stopped")
+    assert format_ended_tasks([one]) == "· task 00000001 (Read\\x1b logs) completed: /tasks 00000001"
+    assert format_ended_tasks([one, other]).endswith("task 00000002 (Count) failed: /tasks")
+    assert format_stopped_tasks(2).startswith("2 tasks were still at work and were stopped")

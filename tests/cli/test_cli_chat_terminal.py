@@ -21,7 +21,7 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
-from ricordo.testing import Call, Fail, Hang, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
+from ricordo.testing import Call, Fail, Hang, Hold, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
 from warm_processes import WarmProcess
 
 pytestmark = pytest.mark.usefixtures("time_to_close")
@@ -125,11 +125,11 @@ def _tasks() -> str:
 
 
 def test_a_reply_is_on_the_screen_while_the_rest_of_it_still_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Held(Say("First second third."))], monkeypatch) as server, Terminal() as terminal:
+    with _model([Hold(Say("First second third."))], monkeypatch) as server, Terminal() as terminal:
         terminal.until("> ")
         terminal.type("Count.\n")
         terminal.until("First")
-        assert server.waiting == 1
+        assert server.held_count == 1
         server.release()
         terminal.until("second third.\n")
         terminal.until("> ")
@@ -140,13 +140,13 @@ def test_a_reply_is_on_the_screen_while_the_rest_of_it_still_comes(monkeypatch: 
 
 def test_ctrl_c_stops_a_reply_keeps_what_came_and_the_chat_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        _model([Held(Say("First second third.")), Say("Still here.")], monkeypatch) as server,
+        _model([Hold(Say("First second third.")), Say("Still here.")], monkeypatch) as server,
         Terminal(is_real=True) as terminal,
     ):
         terminal.until("> ")
         terminal.type("Count.\n")
         terminal.until("First")
-        server.until_waiting()
+        server.wait_for_held()
         terminal.type("\x03")
         terminal.until("Stopped.")
         terminal.until("> ")
@@ -226,7 +226,7 @@ def test_ctrl_c_skips_the_summary_that_is_announced_and_keeps_what_was_saved(mon
         terminal.until("> ")
         terminal.type("\x04")
         terminal.until("Summarizing this session; Ctrl-C skips it.")
-        server.until_waiting()
+        server.wait_for_held()
         terminal.type("\x03")
         terminal.rest()
         assert len(server.requests) == 3
@@ -240,12 +240,12 @@ def test_ctrl_c_skips_the_summary_that_is_announced_and_keeps_what_was_saved(mon
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("when", ["at the prompt", "in a reply"])
 def test_a_signal_ends_the_chat_in_order(when: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Held(Say("First second third."))], monkeypatch) as server, Terminal() as terminal:
+    with _model([Hold(Say("First second third."))], monkeypatch) as server, Terminal() as terminal:
         terminal.until("> ")
         if when == "in a reply":
             terminal.type("We decided to deploy only from main.\n")
             terminal.until("First")
-            server.until_waiting()
+            server.wait_for_held()
         terminal.process.send_signal(number)
         terminal.rest()
         assert terminal.process.returncode == 128 + number
@@ -268,12 +268,12 @@ def test_a_terminal_that_is_closed_ends_the_chat_and_what_was_said_is_learned() 
 def test_what_was_said_survives_a_kill_during_the_reply_and_the_session_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    script: list[ScriptItem] = [Held(Say("First second third.")), Say("Port 5433.")]
+    script: list[ScriptItem] = [Hold(Say("First second third.")), Say("Port 5433.")]
     with _model(script, monkeypatch) as server:
         with Terminal("--session", "monday") as terminal:
             terminal.until("> ")
             terminal.type("The staging database is on port 5433.\n")
-            server.until_waiting()
+            server.wait_for_held()
             assert "port 5433" in _transcript()
             terminal.process.kill()
             terminal.rest()
@@ -361,11 +361,11 @@ def test_a_file_is_written_only_after_a_yes_to_its_change(monkeypatch: pytest.Mo
 def test_nothing_that_was_typed_before_a_question_answers_it(
     ahead: str, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Held(Call("write_file", {"path": "notes.txt", "content": "Deploy from main.\n"}))
+    write = Hold(Call("write_file", {"path": "notes.txt", "content": "Deploy from main.\n"}))
     with _model([write, Say("Too bad.")], monkeypatch) as server, Terminal("--files") as terminal:
         terminal.until("> ")
         terminal.type("Write it down.\n")
-        server.until_waiting()
+        server.wait_for_held()
         terminal.type(ahead)
         terminal.until(ahead.splitlines()[-1])
         server.release()
@@ -459,7 +459,7 @@ def test_what_a_persons_own_configuration_permits_is_not_asked_and_all_else_is(m
 def test_a_task_goes_on_between_lines_is_stopped_by_its_id_and_its_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(request: RecordedRequest) -> ScriptItem:
         if "spawn" not in {tool.name for tool in request.tools}:
-            return Held(Say("Nothing in them."))
+            return Hold(Say("Nothing in them."))
         if request.messages[-1].role == "tool" or len([each for each in request.messages if each.tool_results]) > 1:
             return Say("It is begun.")
         return Call("spawn", {"prompt": request.messages[-1].text, "title": "Read logs"})
@@ -470,7 +470,7 @@ def test_a_task_goes_on_between_lines_is_stopped_by_its_id_and_its_end_is_told(m
             terminal.type("Read all logs.\n")
             terminal.until("It is begun.")
             terminal.until("> ")
-            server.until_waiting(waiting)
+            server.wait_for_held(waiting)
         terminal.type("/tasks\n")
         newest, oldest = (line.split() for line in terminal.until("> ").splitlines() if " local_agent " in line)
         assert (newest[2], oldest[2]) == ("running", "running")

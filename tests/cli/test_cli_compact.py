@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from command_line import Done, chat, ricordo
 from reached_models import load_packages
 from ricordo.cli import picture
-from ricordo.cli.chat_window import undone_lines, unheeded
+from ricordo.cli.chat_window import format_undo, unused_focus_note
 from ricordo.compaction import CompactionConfig
 from ricordo.harness.journal import Compaction
 from ricordo.runtime import Settings, agents
@@ -161,12 +161,12 @@ def test_a_message_is_removed_and_worded_otherwise_in_a_chat_and_by_command(sess
 
 def test_a_terminal_shows_letters_on_colours_and_another_one_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     report = ContextReport(session="s", model="m", messages=3, system=10, user=1, reserve=500, free=489, limit=1_000)
-    plain = picture.bar(report)
+    plain = picture.format_bar(report)
     assert plain.isascii()
     assert len(plain) == 62
     assert (plain.count("s"), plain.count("u"), plain.count("-")) == (1, 1, 29)
     monkeypatch.setattr(picture, "is_colourful", lambda: True)
-    coloured = picture.bar(report)
+    coloured = picture.format_bar(report)
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
     assert coloured.count("\x1b[0m") == 3, "one run of cells for each section but what is free"
 
@@ -179,10 +179,10 @@ def test_the_picture_is_as_wide_as_the_terminal(columns: int, cells: int, monkey
         session="s", model="m", messages=3, limit=101_000, free=90_000, **dict.fromkeys(sections, 1_100)
     )
     monkeypatch.setattr(picture, "_columns", lambda: columns)
-    _, shown, *rows = picture.usage_lines(report)
+    _, shown, *rows = picture.format_usage(report)
     assert len(shown.strip()) - 2 == cells
     assert all(letter in shown for letter in "smtuarSiR-.")
-    change = picture.change_lines(report, report)[1:-1]
+    change = picture.format_usage_change(report, report)[1:-1]
     if columns == 20:
         assert max(map(len, [shown, *rows, *change])) <= columns
         assert "s system       1,100" in rows
@@ -193,7 +193,7 @@ def test_the_picture_is_as_wide_as_the_terminal(columns: int, cells: int, monkey
 @given(st.lists(st.integers(0, 10**6), min_size=11, max_size=11), st.integers(10, 100))
 @settings(max_examples=50)
 def test_the_cells_fill_the_bar_and_every_section_has_one(sizes: list[int], count: int) -> None:
-    cells = picture._cells(sizes, count)
+    cells = picture._allocate_cells(sizes, count)
     assert [bool(cell) for cell in cells] == [bool(size) for size in sizes]
     assert sum(cells) == (max(count, sum(map(bool, sizes))) if any(sizes) else 0)
 
@@ -253,11 +253,11 @@ def test_a_model_is_asked_to_dwell_on_the_focus_and_rules_are_not() -> None:
     by_rules, by_model = (
         replace(plain, compaction=CompactionConfig(model=name)) for name in ("offline", "openai:small")
     )
-    assert unheeded("ports", "anthropic:large", by_rules)
-    assert unheeded("ports", "offline", plain)
-    assert not unheeded("", "offline", plain)
-    assert not unheeded("ports", "offline", by_model)
-    assert not unheeded("ports", "anthropic:large", plain)
+    assert unused_focus_note("ports", "anthropic:large", by_rules)
+    assert unused_focus_note("ports", "offline", plain)
+    assert not unused_focus_note("", "offline", plain)
+    assert not unused_focus_note("ports", "offline", by_model)
+    assert not unused_focus_note("ports", "anthropic:large", plain)
 
 
 def test_the_shell_names_its_own_commands_after_a_compaction(session: str) -> None:
@@ -287,8 +287,8 @@ def test_one_message_that_comes_back_is_told_as_one() -> None:
         tokens_before=9, tokens_after=1,
     )  # fmt: skip
     before, after = (ContextReport(session="s", model="m", messages=number) for number in (3, 4))
-    assert undone_lines(made, before, after)[0] == ("Took back c0123456789: 1 message more is in the window again.")
-    assert undone_lines(made, after, after)[0].endswith("the window is as it was before it.")
+    assert format_undo(made, before, after)[0] == ("Took back c0123456789: 1 message more is in the window again.")
+    assert format_undo(made, after, after)[0].endswith("the window is as it was before it.")
 
 
 @pytest.mark.usefixtures("session")

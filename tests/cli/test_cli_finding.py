@@ -58,13 +58,13 @@ def test_an_embedder_that_is_not_there_is_told_and_the_doctor_fails(
 
 def test_no_vectors_are_read_by_what_looks_for_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
-    table = static._table
+    table = static._load_table
 
     def looked(folder: Path) -> object:
         read.append(folder)
         return table(folder)
 
-    monkeypatch.setattr(static, "_table", looked)
+    monkeypatch.setattr(static, "_load_table", looked)
     for arguments in (
         ("--help",), ("remember", "The door is red."), ("recall", ""), ("memory", "list"), ("history",), ("context",),
         (),

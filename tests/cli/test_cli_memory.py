@@ -10,9 +10,9 @@ import pytest
 
 from command_line import chat, ricordo
 from places import place_of
-from ricordo.cli.options import moment
+from ricordo.cli.options import parse_time
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.queue import Job, Outcome
+from ricordo.queue import Job, JobOutcome
 from ricordo.queue.inbox import Inbox
 
 
@@ -254,7 +254,7 @@ def test_without_a_command_a_job_that_failed_for_good_is_told_with_the_way_to_lo
         await inbox.put(Job(kind="flush", agent="main", session="later", after=datetime(2099, 1, 1, tzinfo=UTC)))
         lease = await inbox.begin(Job(kind="flush", agent="main", session="s1"), seconds=60)
         assert lease is not None
-        await inbox.settle(lease, Outcome(state="failed", error="StorageFull"))
+        await inbox.complete(lease, JobOutcome(state="failed", error="StorageFull"))
         await inbox.close()
 
     anyio.run(fail)
@@ -290,7 +290,7 @@ def test_a_day_may_be_given_in_words(day: str) -> None:
 
 @pytest.mark.req("HE-O-audit-list")
 def test_a_day_in_words_begins_at_midnight() -> None:
-    begins = moment("yesterday")
+    begins = parse_time("yesterday")
     assert (begins.hour, begins.minute, begins.tzinfo is not None) == (0, 0, True)
     assert begins.date() == datetime.now().astimezone().date() - timedelta(days=1)
 

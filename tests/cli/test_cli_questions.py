@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from message_strategies import any_text
-from ricordo.cli.questions import own_questions
-from ricordo.cli.render import counted
+from ricordo.cli.questions import make_questions
+from ricordo.cli.render import pluralize
 
 
 def _entry(content: str, kind: str = "fact", confidence: float = 1.0) -> dict[str, Any]:
@@ -29,11 +29,11 @@ def _entry(content: str, kind: str = "fact", confidence: float = 1.0) -> dict[st
     ],
 )
 def test_a_question_has_the_words_of_the_entry_as_they_are_written(content: str, question: str) -> None:
-    assert own_questions([_entry(content)], 3) == [question]
+    assert make_questions([_entry(content)], 3) == [question]
 
 
 def test_what_holds_the_mark_of_a_secret_is_not_asked_about() -> None:
-    (question,) = own_questions([_entry("The token of the deploy robot is [secret:token:12345678].")], 3)
+    (question,) = make_questions([_entry("The token of the deploy robot is [secret:token:12345678].")], 3)
     assert question == "What was this conversation about?"
 
 
@@ -43,18 +43,18 @@ def test_each_kind_comes_first_and_the_surest_of_a_kind() -> None:
         _entry("Nadia owns the database.", confidence=0.9),
         _entry("Branches carry tickets.", "convention", 0.4),
     ]
-    asked = own_questions(entries, 2)
+    asked = make_questions(entries, 2)
     assert "Nadia" not in "".join(asked[1:])
     assert ["database" in asked[0], "tickets" in asked[1]] == [True, True]
 
 
 def test_no_question_is_asked_twice() -> None:
-    assert len(own_questions([_entry("Use pnpm."), _entry("Use pnpm!")], 3)) == 1
+    assert len(make_questions([_entry("Use pnpm."), _entry("Use pnpm!")], 3)) == 1
 
 
 @given(any_text(200))
 def test_any_entry_gives_one_line_in_its_own_characters(text: str) -> None:
-    (question,) = own_questions([_entry(text)], 1)
+    (question,) = make_questions([_entry(text)], 1)
     assert "\n" not in question
     assert question.strip()
 
@@ -71,4 +71,4 @@ def test_any_entry_gives_one_line_in_its_own_characters(text: str) -> None:
     ],
 )
 def test_a_count_has_its_noun_in_the_right_number(count: int, noun: str, phrase: str) -> None:
-    assert counted(count, noun) == phrase
+    assert pluralize(count, noun) == phrase

@@ -20,8 +20,8 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Emitter
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTasks, Progress, Report, Task, TaskPace, TaskRunner
-from ricordo.tasks.codec import TaskDocument, decode, encode
+from ricordo.tasks import FileTaskStore, TaskProgress, ReportProgress, Task, TaskPace, TaskRunner
+from ricordo.tasks.codec import TaskDocument, decode_tasks, encode_tasks
 from ricordo.workspace.layout import ROOT_TASKS, tasks_path
 
 pytestmark = pytest.mark.req("HE-C3-task")
@@ -47,11 +47,11 @@ def _task(number: int, title: str, *, minutes: int = 1, **more: Any) -> Task:
 def _keep(path: str, *tasks: Task) -> None:
     file = PLACE / path
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(encode(TaskDocument(tasks=tasks)))
+    file.write_bytes(encode_tasks(TaskDocument(tasks=tasks)))
 
 
 def _kept(path: str) -> tuple[Task, ...]:
-    return decode((PLACE / path).read_bytes()).tasks
+    return decode_tasks((PLACE / path).read_bytes()).tasks
 
 
 def _titles(*options: str) -> list[str]:
@@ -71,7 +71,7 @@ def several() -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     _keep(
         MONDAY,
-        _task(1, "Read all logs", minutes=50, progress=Progress(done=3, total=7, text="reads syslog")),
+        _task(1, "Read all logs", minutes=50, progress=TaskProgress(done=3, total=7, text="reads syslog")),
         _task(
             3,
             "Compare the two",
@@ -237,7 +237,7 @@ def test_a_task_that_has_ended_stays_as_it_ended() -> None:
 
 @pytest.mark.usefixtures("several")
 def test_where_nobody_answers_it_is_said_so_and_the_wish_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_WAITED_SECONDS", 0.05)
+    monkeypatch.setattr(commands, "_CANCEL_SECONDS", 0.05)
     done = ricordo("tasks", "cancel", "00000001")
     assert (done.code, done.out) == (1, "")
     assert "did not answer within 0.05 seconds" in done.err
@@ -251,7 +251,7 @@ def test_where_nobody_answers_it_is_said_so_and_the_wish_stays(monkeypatch: pyte
 def _at_work(work: Any) -> Iterator[str]:
     """Run a task in another thread's event loop, as another process would; give its id."""
     clock = SystemClock()
-    store = FileTasks(LocalFiles(PLACE), MONDAY, Redactor(b"k" * 32))
+    store = FileTaskStore(LocalFiles(PLACE), MONDAY, Redactor(b"k" * 32))
     runner = TaskRunner(
         store, agent="main", session="monday", user="", clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock),
         pace=TaskPace(look=0.02),
@@ -260,7 +260,7 @@ def _at_work(work: Any) -> Iterator[str]:
     running, over = threading.Event(), threading.Event()
 
     async def host() -> None:
-        async with runner.at_work():
+        async with runner.lifespan():
             begun.append((await runner.start("local_agent", "Read all logs", work)).id)
             running.set()
             await anyio.to_thread.run_sync(over.wait)
@@ -278,8 +278,8 @@ def _at_work(work: Any) -> Iterator[str]:
 def test_a_task_that_runs_elsewhere_is_stopped_there() -> None:
     stopped: list[str] = []
 
-    async def work(report: Report) -> str:
-        report(Progress(done=1, total=2))
+    async def work(report: ReportProgress) -> str:
+        report(TaskProgress(done=1, total=2))
         try:
             await anyio.sleep_forever()
         finally:
@@ -296,7 +296,9 @@ def test_a_task_that_runs_elsewhere_is_stopped_there() -> None:
 def test_a_task_that_ends_before_it_could_be_stopped_is_not_said_to_be_cancelled() -> None:
     before = _task(1, "Quick")
     after = replace(before, state="completed", ended=before.seen, result="Done.")
-    assert commands.outcome(before, after) == "Task 00000001 ended before it could be cancelled: it is completed."
+    assert (
+        commands.format_outcome(before, after) == "Task 00000001 ended before it could be cancelled: it is completed."
+    )
 
 
 def test_options_of_the_list_are_not_taken_for_another_command() -> None:
@@ -307,7 +309,7 @@ def test_options_of_the_list_are_not_taken_for_another_command() -> None:
 
 def test_what_a_task_says_reaches_the_terminal_without_control_sequences() -> None:
     nasty = "\x1b[2Jred\x07"
-    _keep(MONDAY, _task(1, nasty, state="failed", error=nasty, progress=Progress(text=nasty), worker=nasty))
+    _keep(MONDAY, _task(1, nasty, state="failed", error=nasty, progress=TaskProgress(text=nasty), worker=nasty))
     for out in (ricordo("tasks").out, ricordo("tasks", "show", "00000001").out):
         assert "\\x1b[2Jred\\x07" in out
         assert not {"\x1b", "\x07"} & set(out)

@@ -8,7 +8,7 @@ import pytest
 
 from command_line import ricordo
 from ricordo.errors import StorageFailed
-from ricordo.runtime.roots import nearest_root
+from ricordo.runtime.roots import default_root
 
 
 @pytest.mark.parametrize("command", [("chat", "Where is staging?"), ("recall", "staging"), ("doctor",)])
@@ -29,4 +29,4 @@ def test_a_root_that_can_not_be_read_ends_a_command_with_a_sentence(
     assert "Permission denied" in done.err
     assert "Traceback" not in done.err
     with pytest.raises(StorageFailed, match="can't be read"):
-        nearest_root()
+        default_root()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.clock import MonotonicIds, SystemClock, encode_id, milliseconds, rfc3339
+from ricordo.clock import MonotonicIds, SystemClock, encode_id, truncate_to_milliseconds, format_rfc3339
 
 
 class Jumping:
@@ -43,7 +43,7 @@ def test_the_text_of_an_id_sorts_as_its_number(first: int, second: int) -> None:
 def test_times_are_kept_in_utc_milliseconds() -> None:
     """Whatever zone they come in."""
     time = datetime(2026, 11, 21, 9, 3, 11, 482_999, tzinfo=timezone(timedelta(hours=1)))
-    assert milliseconds(time) == datetime(2026, 11, 21, 8, 3, 11, 482_000, tzinfo=UTC)
-    assert rfc3339(time) == "2026-11-21T08:03:11.482Z"
+    assert truncate_to_milliseconds(time) == datetime(2026, 11, 21, 8, 3, 11, 482_000, tzinfo=UTC)
+    assert format_rfc3339(time) == "2026-11-21T08:03:11.482Z"
     assert SystemClock().now().tzinfo is UTC
     assert SystemClock().now().microsecond % 1000 == 0

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, result, said
 from message_strategies import any_text
-from ricordo.compaction import Compact, CompactionConfig, DigestSummary, Reduction, Summary, Window
-from ricordo.compaction.handles import handle_of
+from ricordo.compaction import Compact, CompactionConfig, DigestSummarizer, Reduction, CompactionSummary, Window
+from ricordo.compaction.handles import make_handle
 from ricordo.compaction.summary_message import (
     Instruction,
-    asked,
-    body_of,
-    handle_in,
-    instructions,
-    let_go,
-    let_go_of,
+    select_requests,
+    summary_body,
+    summary_handle,
+    find_instructions,
+    release_pins,
+    released_pins,
 )
-from ricordo.guard import unfence
-from ricordo.messages import Message, Text, decode, encode, mark_of, pinned, with_ids
+from ricordo.guard import parse_fence
+from ricordo.messages import Message, Text, decode_message, encode_message, get_mark, with_pin, with_ids
 
 pytestmark = pytest.mark.req("CC-PIN")
 
@@ -43,9 +43,9 @@ nasty = st.one_of(
 )
 
 
-async def written(messages: Sequence[Message], **_: object) -> Summary:
+async def written(messages: Sequence[Message], **_: object) -> CompactionSummary:
     assert messages
-    return Summary(text=BODY)
+    return CompactionSummary(text=BODY)
 
 
 def rule(text: str, *, id: str = "rule") -> Message:  # noqa: A002
@@ -78,7 +78,7 @@ def test_what_says_next_to_nothing_is_carried_where_the_other_requests_leave_roo
     budget: int, carried: list[str]
 ) -> None:
     said_so = ["Port the shop.", "Use tabs.", "Never push to the main branch.", "Yes.", "Start with the basket."]
-    found = asked([said(text, id=str(at)) for at, text in enumerate(said_so)], budget)
+    found = select_requests([said(text, id=str(at)) for at, text in enumerate(said_so)], budget)
     assert [each.text for each in found] == carried
 
 
@@ -87,16 +87,16 @@ def test_what_says_next_to_nothing_is_carried_where_the_other_requests_leave_roo
 async def test_what_is_carried_whole_is_not_shown_to_whoever_condenses_the_rest() -> None:
     shown: list[Message] = []
 
-    async def writing(messages: Sequence[Message], **_: object) -> Summary:
+    async def writing(messages: Sequence[Message], **_: object) -> CompactionSummary:
         shown.extend(messages)
-        return Summary(text=BODY)
+        return CompactionSummary(text=BODY)
 
     spoken = talk(20)
-    pin, order = pinned(said("Never touch production.", id="pin")), rule("Answer in English.")
+    pin, order = with_pin(said("Never touch production.", id="pin")), rule("Answer in English.")
     window = Window(messages=(*spoken[:3], order, pin, *spoken[3:]), agent="main", session="s1", forced="asked")
     found = await Compact(CompactionConfig(keep_messages=4), writing).reduce(window)
     assert [message.id for message in shown] == [message.id for message in spoken[:16]]
-    assert [each.text for each in instructions(found.messages)] == [order.text, pin.text]
+    assert [each.text for each in find_instructions(found.messages)] == [order.text, pin.text]
 
 
 @pytest.mark.req("AS-COMPACT-10")
@@ -106,9 +106,11 @@ def test_instructions_and_pins_are_carried_through_every_compaction_byte_for_byt
     standing = []
     for at, (text, role) in enumerate(given):
         if role == "tool":
-            standing += [call(f"c{at}"), pinned(replace(result(f"c{at}", text), id=f"i{at}"))]
+            standing += [call(f"c{at}"), with_pin(replace(result(f"c{at}", text), id=f"i{at}"))]
         else:
-            standing.append(rule(text, id=f"i{at}") if role == "system" else pinned(said(text, role=role, id=f"i{at}")))
+            standing.append(
+                rule(text, id=f"i{at}") if role == "system" else with_pin(said(text, role=role, id=f"i{at}"))
+            )
     # what has no words has nothing to carry, and is summed up as others are
     expected = tuple(
         Instruction(id=f"i{at}", text=text, kind="system" if role == "system" else "pinned")
@@ -120,10 +122,10 @@ def test_instructions_and_pins_are_carried_through_every_compaction_byte_for_byt
         found = compacted([*window, *talk(14, start=100 * (at + 1))])
         assert found.report.status == "done"
         summary = found.messages[0]
-        assert mark_of(summary) == "summary"
-        assert instructions([summary]) == expected
-        assert instructions([decode(encode(summary))]) == instructions([summary])
-        assert body_of(summary) == BODY
+        assert get_mark(summary) == "summary"
+        assert find_instructions([summary]) == expected
+        assert find_instructions([decode_message(encode_message(summary))]) == find_instructions([summary])
+        assert summary_body(summary) == BODY
         assert "Message number 0 says" in summary.text
         window = found.messages
 
@@ -131,7 +133,7 @@ def test_instructions_and_pins_are_carried_through_every_compaction_byte_for_byt
 @pytest.mark.req("AS-COMPACT-10")
 def test_the_message_is_the_sections_then_what_was_asked_then_what_is_in_force_and_names_its_handle() -> None:
     pin = f"Never touch production. {'Not even once. ' * 100}Never."
-    messages = [*talk(10), rule("Answer in English."), pinned(said(pin, id="p1")), *talk(20, 50)]
+    messages = [*talk(10), rule("Answer in English."), with_pin(said(pin, id="p1")), *talk(20, 50)]
     found = compacted(messages)
     text = found.messages[0].text
     parts = ["## SESSION INTENT", "## NEXT STEPS", "Message number 0 ", "</summary>", "<instructions note=", "English."]
@@ -140,11 +142,11 @@ def test_the_message_is_the_sections_then_what_was_asked_then_what_is_in_force_a
     assert 'id="rule"' in text
     assert 'id="p1"' in text
     assert "still in force" in text[text.index("<instructions") :].splitlines()[0]
-    handle = handle_of(found.dropped)
-    assert found.report.handle == handle_in(found.messages[0]) == handle
+    handle = make_handle(found.dropped)
+    assert found.report.handle == summary_handle(found.messages[0]) == handle
     assert f"`expand` with `{handle}`" in text
-    assert handle_in(said("no summary")) == ""
-    assert unfence(text[text.index("<instructions") :]) == ("Answer in English.", pin)
+    assert summary_handle(said("no summary")) == ""
+    assert parse_fence(text[text.index("<instructions") :]) == ("Answer in English.", pin)
     # a user's pin is not carried a second time as a request
     assert text.count("Never touch production.") == 1
 
@@ -156,50 +158,50 @@ def test_what_is_let_go_is_carried_no_longer_and_all_else_word_for_word(
     given: list[tuple[str, bool]], data: st.DataObject
 ) -> None:
     standing = [
-        pinned(said(text, id=f"i{at}")) if pin else rule(text, id=f"i{at}") for at, (text, pin) in enumerate(given)
+        with_pin(said(text, id=f"i{at}")) if pin else rule(text, id=f"i{at}") for at, (text, pin) in enumerate(given)
     ]
     summary = compacted([*talk(6), *standing, *talk(14, start=100)]).messages[0]
-    before = instructions([summary])
+    before = find_instructions([summary])
     named = data.draw(st.sets(st.sampled_from(["other", *(each.id for each in before)])))
     left = tuple(each for each in before if each.kind == "system" or each.id not in named)
     one_by_one = summary
     for each in sorted(named):
-        one_by_one = let_go(one_by_one, {each})
-    found = let_go(summary, named)
-    assert found == one_by_one == decode(encode(found))
-    assert instructions([found]) == left
-    assert let_go_of(found) == {each.id for each in before} - {each.id for each in left}
-    assert (found.id, body_of(found), handle_in(found)) == (summary.id, BODY, handle_in(summary))
+        one_by_one = release_pins(one_by_one, {each})
+    found = release_pins(summary, named)
+    assert found == one_by_one == decode_message(encode_message(found))
+    assert find_instructions([found]) == left
+    assert released_pins(found) == {each.id for each in before} - {each.id for each in left}
+    assert (found.id, summary_body(found), summary_handle(found)) == (summary.id, BODY, summary_handle(summary))
     assert found.text.startswith(summary.text[: summary.text.index("</summary>")])
     assert "Message number 0 says" in found.text
     assert ("<instructions" in found.text) == bool(left)
     if left == before:
         assert found is summary
     again = compacted([found, *talk(20, start=200)])
-    assert instructions(again.messages[:1]) == left
+    assert find_instructions(again.messages[:1]) == left
 
 
 @pytest.mark.req("AS-COMPACT-10")
 def test_system_messages_at_the_head_stay_where_they_are_and_a_long_pin_is_never_cut() -> None:
     long = "All of this holds. " * 2_000
-    messages = [rule("First of all."), *talk(30), pinned(said(long, id="p1")), *talk(10, 50)]
+    messages = [rule("First of all."), *talk(30), with_pin(said(long, id="p1")), *talk(10, 50)]
     window = Window(messages=tuple(messages), agent="main", session="s1", forced="overflow", target=500, limit=2_000)
-    found = anyio.run(Compact(CompactionConfig(), DigestSummary()).reduce, window)
+    found = anyio.run(Compact(CompactionConfig(), DigestSummarizer()).reduce, window)
     assert found.messages[0] is messages[0]
-    assert mark_of(found.messages[1]) == "summary"
-    assert [each.text for each in instructions([found.messages[1]])] == [long]
-    kept = Window(messages=(*talk(2), pinned(said(long, id="p1"))), session="s1", forced="overflow", target=500)
-    in_tail = anyio.run(Compact(CompactionConfig(), DigestSummary()).reduce, kept)
+    assert get_mark(found.messages[1]) == "summary"
+    assert [each.text for each in find_instructions([found.messages[1]])] == [long]
+    kept = Window(messages=(*talk(2), with_pin(said(long, id="p1"))), session="s1", forced="overflow", target=500)
+    in_tail = anyio.run(Compact(CompactionConfig(), DigestSummarizer()).reduce, kept)
     assert in_tail.messages[-1].text == long
 
 
 def test_only_instructions_in_the_prefix_are_nothing_to_sum_up() -> None:
-    messages = [rule("First."), pinned(said("Second.", id="p1")), rule("Third.", id="r2"), *talk(4)]
+    messages = [rule("First."), with_pin(said("Second.", id="p1")), rule("Third.", id="r2"), *talk(4)]
     asked: list[Sequence[Message]] = []
 
-    async def summarize(messages: Sequence[Message], **_: object) -> Summary:
+    async def summarize(messages: Sequence[Message], **_: object) -> CompactionSummary:
         asked.append(messages)
-        return Summary(text=BODY)
+        return CompactionSummary(text=BODY)
 
     window = Window(messages=tuple(messages), agent="main", session="s1", forced="asked")
     found = anyio.run(Compact(CompactionConfig(keep_messages=4), summarize).reduce, window)
@@ -212,8 +214,8 @@ def test_a_record_that_was_changed_by_hand_breaks_nothing(damaged: dict[str, obj
     record = found.metadata["ricordo.summary"]
     assert isinstance(record, dict)
     changed = replace(found, metadata={**found.metadata, "ricordo.summary": {**record, **damaged}})  # type: ignore[dict-item]
-    assert all(each.text for each in instructions([changed]))
-    assert body_of(changed)
+    assert all(each.text for each in find_instructions([changed]))
+    assert summary_body(changed)
 
 
 @pytest.mark.req("AS-COMPACT-10")
@@ -227,9 +229,9 @@ def test_ids_of_a_summary_depend_on_what_it_carries() -> None:
 def test_what_fits_together_is_carried_whole_and_long_ones_are_cut_only_where_it_does_not() -> None:
     long = "Move the fixtures, and keep their names as they are in the list below. " * 30
     spoken = [said("Begin.", id="a"), said(long, id="b"), said("Then tell me.", id="c")]
-    assert [each.text for each in asked(spoken, 2_000)] == ["Begin.", long, "Then tell me."]
-    (_, cut, _) = asked(spoken, 400)
+    assert [each.text for each in select_requests(spoken, 2_000)] == ["Begin.", long, "Then tell me."]
+    (_, cut, _) = select_requests(spoken, 400)
     assert cut.text.endswith(" [...]")
     assert len(cut.text) < len(long)
     again = replace(spoken[1], parts=(Text(text=cut.text),))
-    assert asked([spoken[0], again, spoken[2]], 400)[1].text == cut.text
+    assert select_requests([spoken[0], again, spoken[2]], 400)[1].text == cut.text

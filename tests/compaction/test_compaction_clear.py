@@ -6,9 +6,16 @@ from datetime import UTC, datetime
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import ClearResults, ClearResultsConfig, Evict, Reduction, ToolResultEvictionConfig, Window
-from ricordo.compaction.plan import measured
-from ricordo.compaction.results import restored
+from ricordo.compaction import (
+    ClearResults,
+    ClearResultsConfig,
+    EvictResults,
+    Reduction,
+    ToolResultEvictionConfig,
+    Window,
+)
+from ricordo.compaction.plan import count_message_tokens
+from ricordo.compaction.results import restore_original
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.messages import (
@@ -20,8 +27,8 @@ from ricordo.messages import (
     ToolResult,
     Unknown,
     Usage,
-    decode,
-    encode,
+    decode_message,
+    encode_message,
     with_ids,
 )
 
@@ -58,9 +65,9 @@ async def test_all_but_the_five_newest_results_become_handles_that_bring_them_ba
     found = await cleared(before, ClearResultsConfig(trigger_messages=1, min_tokens=least))
     assert changed(before, found) == [2, 4, 6, 8]
     gained = found.report.tokens_before - found.report.tokens_after
-    assert gained == sum(measured(before, 1.0)) - sum(measured(found.messages, 1.0)) > least
+    assert gained == sum(count_message_tokens(before, 1.0)) - sum(count_message_tokens(found.messages, 1.0)) > least
     for old, new in zip(before, found.messages, strict=True):
-        assert restored(decode(encode(new)), old) == old
+        assert restore_original(decode_message(encode_message(new)), old) == old
     handle = found.messages[2].tool_results[0].text
     assert handle == (
         f"[An earlier result of bash ({len(output(0)):,} characters, 50 lines) was cleared. "
@@ -83,7 +90,7 @@ async def test_each_of_several_results_in_one_message_becomes_a_handle() -> None
     found = await cleared(before)
     texts = [each.text for each in found.messages[2].tool_results]
     assert ["was cleared" in text for text in texts] == [True] * 4 + [False] * 5
-    assert restored(found.messages[2], before[2]) == before[2]
+    assert restore_original(found.messages[2], before[2]) == before[2]
 
 
 async def test_what_must_be_gained_is_counted_as_the_provider_counts() -> None:
@@ -109,7 +116,7 @@ async def test_a_forced_one_needs_no_threshold_and_clears_even_the_little_that_i
 
 async def test_it_starts_at_its_count_of_messages_or_tokens_the_prompt_included_and_never_with_both_off() -> None:
     before = steps(6)
-    total = sum(measured(before, 1.0))
+    total = sum(count_message_tokens(before, 1.0))
     for config, overhead, acts in (
         (ClearResultsConfig(trigger_messages=14, trigger_tokens=0, min_tokens=0), 0, True),
         (ClearResultsConfig(trigger_messages=15, trigger_tokens=0, min_tokens=0), 0, False),
@@ -136,7 +143,7 @@ async def test_a_handle_is_known_by_the_metadata_and_never_by_its_text() -> None
     )
     found = await cleared((*before[:2], lying, *before[3:]))
     assert len(found.messages[2].tool_results[0].text) < 200
-    assert restored(found.messages[2], lying) == lying
+    assert restore_original(found.messages[2], lying) == lying
 
 
 async def test_errors_short_results_excluded_tools_and_results_of_no_known_tool_stay() -> None:
@@ -185,17 +192,17 @@ async def test_ids_names_times_usage_and_other_metadata_stay_and_the_callers_mes
         metadata={"mine": [1]},
     )
     before = (said("Go on.", id="first"), asked, both, said("Yes.", role="assistant", id="last"))
-    written = [encode(message) for message in before]
+    written = [encode_message(message) for message in before]
     found = await cleared(before, replace(NOW, keep_results=1))
     new = found.messages[2]
-    assert [encode(message) for message in before] == written
+    assert [encode_message(message) for message in before] == written
     assert new.metadata == {"mine": [1], "ricordo.cleared": [{"part": 0}]}
     assert replace(new, parts=both.parts, metadata=both.metadata) == both
     assert new.parts[1:] == both.parts[1:]
     assert (new.tool_results[0].call_id, new.tool_results[0].name) == ("a", "bash")
     more = await cleared(found.messages, replace(NOW, keep_results=0))
     assert new.metadata != more.messages[2].metadata
-    assert restored(more.messages[2], both) == both
+    assert restore_original(more.messages[2], both) == both
 
 
 async def test_what_goes_beside_the_text_is_named_in_the_handle() -> None:
@@ -214,13 +221,15 @@ async def test_what_goes_beside_the_text_is_named_in_the_handle() -> None:
         "[An earlier result of shoot (4 characters, 1 line; image/png chart.png; openai:file; audio/wav; "
         "2 more media) was cleared. `expand` with `m:shot` shows it whole.]"
     )
-    assert restored(found.messages[2], message) == message
+    assert restore_original(found.messages[2], message) == message
 
 
 @pytest.mark.req("AS-EVICT-06")
 async def test_the_handle_of_an_evicted_result_still_names_its_file() -> None:
     files = InMemoryFiles()
-    evict = Evict(ToolResultEvictionConfig(max_result_chars=1_500, preview_chars=300), files, Redactor(bytes(32)))
+    evict = EvictResults(
+        ToolResultEvictionConfig(max_result_chars=1_500, preview_chars=300), files, Redactor(bytes(32))
+    )
     before = steps(1)
     evicted = (await evict.reduce(Window(messages=before, session="s1"))).messages
     found = await cleared(evicted, replace(NOW, keep_results=0))
@@ -228,8 +237,8 @@ async def test_the_handle_of_an_evicted_result_still_names_its_file() -> None:
     handle = found.messages[2].tool_results[0].text
     assert f"It is kept in {file.path.removeprefix('workspace')}." in handle
     assert "characters" not in handle
-    assert restored(found.messages[2], evicted[2]) == evicted[2]
-    assert restored(found.messages[2], before[2]) == before[2]
+    assert restore_original(found.messages[2], evicted[2]) == evicted[2]
+    assert restore_original(found.messages[2], before[2]) == before[2]
     again = await evict.reduce(Window(messages=found.messages, session="s1", forced="overflow"))
     assert again.messages == found.messages
 
@@ -244,8 +253,8 @@ async def test_a_result_in_a_message_without_an_id_says_that_it_cannot_be_opened
 async def test_only_the_message_that_it_was_made_of_brings_a_handle_back() -> None:
     before = steps(7)
     found = await cleared(before)
-    assert restored(found.messages[2], before[4]) == found.messages[2]
-    assert restored(before[2], before[2]) is before[2]
+    assert restore_original(found.messages[2], before[4]) == found.messages[2]
+    assert restore_original(before[2], before[2]) is before[2]
 
 
 def _thinking(turns: int, *, results: bool = False) -> tuple[Message, ...]:
@@ -266,7 +275,7 @@ def _thinking(turns: int, *, results: bool = False) -> tuple[Message, ...]:
 @pytest.mark.req("AS-BUG-11")
 async def test_old_thoughts_go_before_results_and_those_of_the_turn_that_goes_on_stay() -> None:
     window = Window(messages=_thinking(6, results=True)[:-1])
-    size = sum(measured(window.messages, 1.0))
+    size = sum(count_message_tokens(window.messages, 1.0))
     few = await ClearResults(ClearResultsConfig(trigger_tokens=size - 50, min_tokens=10)).reduce(window)
     thoughts = [part for message in few.messages for part in message.parts if isinstance(part, Thinking) and part.text]
     assert [part.text.split()[1] for part in thoughts] == ["5"]

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import Evict, ToolResultEvictionConfig, Window
-from ricordo.compaction.collect import Collected, Kept, collect, plan
+from ricordo.compaction import EvictResults, ToolResultEvictionConfig, Window
+from ricordo.compaction.collect import CleanupResult, SessionReferences, remove_unreferenced, select_unreferenced
 from ricordo.files import FileInfo
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Message
 from ricordo.state import AgentState
-from ricordo.state.files import FileStates
+from ricordo.state.files import FileStateStore
 from ricordo.workspace.layout import compactions_path, state_path, transcript_path
-from ricordo.workspace.transcript import Transcript, read_log
+from ricordo.workspace.transcript import Transcript, read_transcript
 
 pytestmark = pytest.mark.anyio
 
@@ -47,14 +47,14 @@ async def lived(files: LocalFiles, *, session: str = "s", agent: str = "main", t
     asked = [said("Run it."), call("c1", name="bash"), result("c1", text)]
     log = Transcript(files, transcript_path(agent, session), session=session, redactor=KEY)
     messages = (await log.append(asked)).messages
-    evict = Evict(ToolResultEvictionConfig.defaults(), files, KEY)
+    evict = EvictResults(ToolResultEvictionConfig.defaults(), files, KEY)
     window = Window(messages=messages, agent=agent, session=session)
     return replace(window, messages=(await evict.reduce(window)).messages)
 
 
 async def keep(files: LocalFiles, window: Window, messages: tuple[Message, ...] | None = None) -> None:
     """Save where the agent stands: with `messages` as its window, by default with all of it."""
-    states = FileStates(files, KEY)
+    states = FileStateStore(files, KEY)
     version = (await states.load(window.agent, window.session)).version
     state = AgentState(agent=window.agent, session=window.session, window=messages or window.messages)
     await states.save(state, expected=version)
@@ -80,14 +80,14 @@ async def test_a_file_goes_once_the_window_has_let_go_of_it_and_the_transcript_s
     window = await lived(files)
     await keep(files, window)
     await aged(tmp_path)
-    assert await collect(files, Today()) == Collected()
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
     (file,) = evicted(tmp_path)
     await keep(files, window, window.messages[:1])
     await aged(tmp_path)
-    assert await collect(files, Today()) == Collected(count=1, bytes=len(WIDE))
+    assert await remove_unreferenced(files, Today()) == CleanupResult(count=1, bytes=len(WIDE))
     assert not file.exists()
-    assert (await read_log(files, transcript_path("main", "s"))).messages[-1].tool_results[0].text == WIDE
-    assert await collect(files, Today()) == Collected()
+    assert (await read_transcript(files, transcript_path("main", "s"))).messages[-1].tool_results[0].text == WIDE
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
 
 
 @pytest.mark.req("AS-EVICT-06", "AS-BUG-31")
@@ -102,10 +102,10 @@ async def test_a_file_that_a_compaction_can_bring_back_or_another_agent_shows_st
         else:
             await keep(files, replace(window, agent="helper"))
     await aged(tmp_path)
-    assert await collect(files, Today()) == Collected()
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
     await files.delete(compactions_path("main", "undone"))
     await aged(tmp_path)
-    assert (await collect(files, Today())).count == 1
+    assert (await remove_unreferenced(files, Today())).count == 1
     assert [path.parent.name for path in evicted(tmp_path)] == ["shared"]
 
 
@@ -118,7 +118,7 @@ async def test_a_state_that_was_set_aside_still_holds_what_it_shows(tmp_path: Pa
     await files.create(f"{path}.broken-1", b"torn " + (await files.read(path)).data)
     await keep(files, window, window.messages[:1])
     await aged(tmp_path)
-    assert await collect(files, Today()) == Collected()
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
 
 
 @pytest.mark.req("AS-BUG-31")
@@ -135,10 +135,10 @@ async def test_what_is_young_stays_and_so_does_all_of_a_session_in_use(tmp_path:
         "state": tmp_path / state_path("main", "s"),
     }
     await run_sync(os.utime, paths[young])
-    assert await collect(files, Today()) == Collected()
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
     later = Today()
     later.later = timedelta(days=1, minutes=1)
-    assert (await collect(files, later)).count == 1
+    assert (await remove_unreferenced(files, later)).count == 1
 
 
 @pytest.mark.req("AS-BUG-31")
@@ -152,7 +152,7 @@ async def test_files_whose_session_can_not_be_told_are_left_alone(tmp_path: Path
     await files.create("workspace/large_tool_results/bash-0123456789abcdef.txt", b"of no session")
     await aged(tmp_path)
     before = evicted(tmp_path)
-    assert await collect(files, Today()) == Collected()
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
     assert evicted(tmp_path) == before
 
 
@@ -163,10 +163,10 @@ async def test_a_session_is_told_by_its_files_whatever_it_is_called(tmp_path: Pa
     window = await lived(files, session=session)
     await keep(files, window)
     await aged(tmp_path)
-    assert await collect(files, Today()) == Collected()
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
     await keep(files, window, window.messages[:1])
     await aged(tmp_path)
-    assert (await collect(files, Today())).count == 1
+    assert (await remove_unreferenced(files, Today())).count == 1
 
 
 @pytest.mark.req("AS-EVICT-03", "AS-BUG-31")
@@ -177,8 +177,8 @@ async def test_another_folder_is_collected_too(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     await run_sync((workspace / "large_tool_results").rename, workspace / "wide")
     await aged(tmp_path)
-    assert await collect(files, Today()) == Collected()
-    assert (await collect(files, Today(), eviction_path="/wide/")).count == 1
+    assert await remove_unreferenced(files, Today()) == CleanupResult()
+    assert (await remove_unreferenced(files, Today(), eviction_path="/wide/")).count == 1
 
 
 @pytest.mark.req("AS-BUG-31")
@@ -194,7 +194,7 @@ def test_a_plan_takes_only_what_is_old_unmentioned_and_of_a_session_at_rest(
     names = [f"bash-{number:016x}.txt" for number in range(6)]
     files = [FileInfo(path=f"a/{name}", size=1, modified_ns=age) for name, age in zip(names, ages, strict=False)]
     told = {names[number].removeprefix("bash") for number in mentioned}
-    going = plan(files, Kept(changed=changed), told, before=before)
+    going = select_unreferenced(files, SessionReferences(modified_ns=changed), told, before=before)
     rests = len(changed) == 2 and max(changed.values()) < before
     assert going == [
         info for number, info in enumerate(files) if rests and info.modified_ns < before and number not in mentioned
@@ -202,4 +202,4 @@ def test_a_plan_takes_only_what_is_old_unmentioned_and_of_a_session_at_rest(
 
 
 def test_collecting_begins_with_nothing(tmp_path: Path) -> None:
-    assert anyio.run(collect, LocalFiles(tmp_path), Today()) == Collected()
+    assert anyio.run(remove_unreferenced, LocalFiles(tmp_path), Today()) == CleanupResult()

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from conversation_strategies import conversations, said
 from fake_models import FakeModel, Hanging, reply
 from message_strategies import any_text
-from ricordo.compaction import CompactionConfig, ModelSummary, Summary, digest
-from ricordo.compaction.answer import FORM
-from ricordo.compaction.sections import parse
+from ricordo.compaction import CompactionConfig, ModelSummarizer, CompactionSummary, build_digest
+from ricordo.compaction.answer import REPLY_SCHEMA
+from ricordo.compaction.sections import parse_sections
 from ricordo.errors import ModelError, ModelOverflow, ModelUnavailable, ReplyInvalid
 from ricordo.messages import Message
 from ricordo.messages.jsontext import dumps
@@ -32,14 +32,14 @@ pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 async def test_one_request_yields_the_summary_and_the_lessons() -> None:
     messages = talk(4)
     model = Scripted(both(SUMMARY, noted("Message number 0 says"), noted("Message number 3 says", "Other.")))
-    found = await ModelSummary(model)(messages, limit_tokens=400, pending={messages[0].id, messages[1].id})
+    found = await ModelSummarizer(model)(messages, limit_tokens=400, pending={messages[0].id, messages[1].id})
     assert found.text == SUMMARY
     assert [each.message_ids for each in found.lessons or ()] == [(messages[0].id,)], "only what waits is learned"
     assert found.notes == ()
     assert (len(model.asked), model.asked[0].count('kind="new"')) == (1, 3), "two items, and what tells of them"
-    assert model.schemas == [FORM]
+    assert model.schemas == [REPLY_SCHEMA]
     assert (
-        await ModelSummary(Scripted(both(SUMMARY)))(messages, limit_tokens=400, pending=ids(messages))
+        await ModelSummarizer(Scripted(both(SUMMARY)))(messages, limit_tokens=400, pending=ids(messages))
     ).lessons == ()
 
 
@@ -47,8 +47,8 @@ async def test_one_request_yields_the_summary_and_the_lessons() -> None:
 async def test_lessons_are_asked_for_only_where_something_waits_and_both_parts_are_wanted(pending: bool) -> None:
     model = Scripted()
     config = CompactionConfig(combined=not pending)
-    found = await ModelSummary(model, config)(talk(4), limit_tokens=400, pending=ids(talk(4)) if pending else ())
-    assert found == Summary(text=SUMMARY)
+    found = await ModelSummarizer(model, config)(talk(4), limit_tokens=400, pending=ids(talk(4)) if pending else ())
+    assert found == CompactionSummary(text=SUMMARY)
     assert model.schemas == [None]
     assert "lessons" not in model.asked[0].replace("lessons learned", "")
 
@@ -65,7 +65,7 @@ async def test_lessons_are_asked_for_only_where_something_waits_and_both_parts_a
 )
 async def test_malformed_lessons_do_not_cost_the_summary(answer: str) -> None:
     model = Scripted(answer)
-    found = await ModelSummary(model)(talk(4), limit_tokens=400, pending=ids(talk(4)))
+    found = await ModelSummarizer(model)(talk(4), limit_tokens=400, pending=ids(talk(4)))
     assert (found.text, found.lessons) == (SUMMARY, None)
     assert found.notes == ("what the model noted to remember could not be used",)
     assert len(model.asked) == 1
@@ -75,12 +75,12 @@ async def test_malformed_lessons_do_not_cost_the_summary(answer: str) -> None:
 @pytest.mark.parametrize("second", [SUMMARY, "Here you go!", ModelUnavailable("down"), ModelOverflow()])
 async def test_a_malformed_summary_does_not_cost_the_lessons(second: str | Exception) -> None:
     model = Scripted(both("Here you go!", noted("Message number 0 says")), second)
-    found = await ModelSummary(model)(talk(4), limit_tokens=400, pending=ids(talk(4)))
+    found = await ModelSummarizer(model)(talk(4), limit_tokens=400, pending=ids(talk(4)))
     assert [each.quote for each in found.lessons or ()] == ["Message number 0 says"]
-    assert found.text == (SUMMARY if second == SUMMARY else digest(talk(4), limit_tokens=400))
+    assert found.text == (SUMMARY if second == SUMMARY else build_digest(talk(4), limit_tokens=400))
     assert bool(found.notes) == (second != SUMMARY)
     assert len(model.asked) == 2
-    assert model.schemas == [FORM, None], "lessons that are there are not asked for again"
+    assert model.schemas == [REPLY_SCHEMA, None], "lessons that are there are not asked for again"
 
 
 @pytest.mark.req("AS-BUG-05")
@@ -99,24 +99,24 @@ async def test_each_part_is_asked_for_the_lessons_of_its_own_messages_and_one_fa
         _lies = False
 
     model = Noting(window=16_000)
-    found = await ModelSummary(model)(messages, limit_tokens=1_000, pending=ids(messages))
+    found = await ModelSummarizer(model)(messages, limit_tokens=1_000, pending=ids(messages))
     assert len(model.asked) > 2
     assert len(found.lessons or ()) == len(model.asked)
     assert found.text == SUMMARY
     one = {messages[0].id}
     few = Noting(window=16_000)
-    assert len((await ModelSummary(few)(messages, limit_tokens=1_000, pending=one)).lessons or ()) == 1
+    assert len((await ModelSummarizer(few)(messages, limit_tokens=1_000, pending=one)).lessons or ()) == 1
     assert [schema is not None for schema in few.schemas] == [True] + [False] * (len(few.asked) - 1)
     lying = Noting(window=16_000)
     lying._lies = True
-    assert (await ModelSummary(lying)(messages, limit_tokens=1_000, pending=ids(messages))).lessons is None
+    assert (await ModelSummarizer(lying)(messages, limit_tokens=1_000, pending=ids(messages))).lessons is None
 
 
 @pytest.mark.req("AS-BUG-05")
 async def test_lessons_of_messages_that_were_left_out_are_left_to_others() -> None:
     messages = talk(900, words="wide " * 100)
     model = Scripted(both(SUMMARY), window=5_000)
-    found = await ModelSummary(model)(messages, limit_tokens=300, pending=ids(messages))
+    found = await ModelSummarizer(model)(messages, limit_tokens=300, pending=ids(messages))
     assert any("left out here" in prompt for prompt in model.asked)
     assert (found.text, found.lessons) == (SUMMARY, None)
     assert set(map(bool, model.schemas)) == {False}
@@ -140,12 +140,12 @@ def test_whatever_a_model_answers_a_summary_comes_back_with_four_sections_or_the
     kept = [earlier(sections("- Keep me."))] if at % 2 else []
     model = Scripted(*answers, window=(3_000, 100_000)[at % 3 > 0])
 
-    async def written() -> Summary:
-        return await ModelSummary(model)([*kept, *messages], limit_tokens=200, pending=ids(messages))
+    async def written() -> CompactionSummary:
+        return await ModelSummarizer(model)([*kept, *messages], limit_tokens=200, pending=ids(messages))
 
     found = anyio.run(written)
-    if parse(found.text) is None or (found.notes[:1] and found.notes[0].startswith("rules")):
-        assert found.text == digest([*kept, *messages], limit_tokens=200)
+    if parse_sections(found.text) is None or (found.notes[:1] and found.notes[0].startswith("rules")):
+        assert found.text == build_digest([*kept, *messages], limit_tokens=200)
     elif kept:
         assert "- Keep me." in found.text or "OUTDATED" in f"{first}{second}"
     texts = {message.id: message.text for message in messages}
@@ -169,13 +169,13 @@ class Moving:
 async def test_after_three_failures_the_model_is_left_alone_until_it_is_time_for_one_trial() -> None:
     clock, told = Moving(), list[str]()
     model = Scripted("Here you go!", "no", ModelUnavailable("down"), "Error: 500", "", "", "", SUMMARY)
-    summary = ModelSummary(model, fell_back=told.append, clock=clock)
+    summary = ModelSummarizer(model, fell_back=told.append, clock=clock)
     for _ in range(3):
         await summary(talk(4), limit_tokens=400)
     assert len(model.asked) == 5
     closed = await summary(talk(4), limit_tokens=400, pending=ids(talk(4)))
     assert len(model.asked) == 5
-    assert closed.text == digest(talk(4), limit_tokens=400)
+    assert closed.text == build_digest(talk(4), limit_tokens=400)
     assert closed.lessons is None
     why = "the model is not asked for summaries: 3 failures in a row, the last: it is empty"
     assert told[3] == why
@@ -213,7 +213,7 @@ class Telling(Hiding):
 @pytest.mark.parametrize("kind", [FakeModel, Hiding, Telling])
 async def test_a_cancellation_is_no_failure_of_the_model(kind: type[FakeModel]) -> None:
     hanging = [Hanging() for _ in range(3)]
-    summary = ModelSummary(kind(*hanging, reply(SUMMARY)), CompactionConfig(breaker=1))
+    summary = ModelSummarizer(kind(*hanging, reply(SUMMARY)), CompactionConfig(breaker=1))
     for each in hanging:
         async with anyio.create_task_group() as group:
             group.start_soon(partial(summary, talk(4), limit_tokens=400))
@@ -228,7 +228,7 @@ async def test_a_cancellation_is_no_failure_of_the_model(kind: type[FakeModel]) 
 async def test_a_summary_in_a_cancelled_task_ends_with_it_and_not_in_a_digest(kind: type[FakeModel]) -> None:
     hanging = Hanging()
     model, told = kind(hanging), list[str]()
-    task = asyncio.create_task(ModelSummary(model, fell_back=told.append)(talk(4), limit_tokens=400))
+    task = asyncio.create_task(ModelSummarizer(model, fell_back=told.append)(talk(4), limit_tokens=400))
     await hanging.reached.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -7,11 +7,19 @@ from itertools import pairwise
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import Compact, CompactionConfig, DigestSummary, Reduction, Summarize, Summary, Window
-from ricordo.compaction.plan import measured
+from ricordo.compaction import (
+    Compact,
+    CompactionConfig,
+    DigestSummarizer,
+    Reduction,
+    Summarizer,
+    CompactionSummary,
+    Window,
+)
+from ricordo.compaction.plan import count_message_tokens
 from ricordo.errors import ModelUnavailable, StorageFull
-from ricordo.guard import unfence
-from ricordo.messages import Message, Text, cut_points, mark_of, marked, orphans, with_ids
+from ricordo.guard import parse_fence
+from ricordo.messages import Message, Text, find_cut_points, get_mark, with_mark, find_orphan_results, with_ids
 
 pytestmark = pytest.mark.anyio
 
@@ -33,12 +41,12 @@ class Written:
         most_tokens: int | None = None,
         focus: str = "",
         pending: Collection[str] = (),
-    ) -> Summary:
+    ) -> CompactionSummary:
         self.asked.append(tuple(messages))
         found = self._texts[min(len(self.asked), len(self._texts)) - 1]
         if isinstance(found, Exception):
             raise found
-        return Summary(text=found)
+        return CompactionSummary(text=found)
 
 
 def talk(count: int, *, words: str = "says something of its own, in a sentence") -> tuple[Message, ...]:
@@ -52,7 +60,7 @@ def talk(count: int, *, words: str = "says something of its own, in a sentence")
 async def compacted(
     messages: Sequence[Message],
     config: CompactionConfig | None = None,
-    summarize: Summarize | None = None,
+    summarize: Summarizer | None = None,
     *,
     limit: int | None = None,
     forced: str = "",
@@ -78,7 +86,7 @@ async def test_fifty_messages_compact_and_forty_nine_do_not_and_zero_switches_th
 @pytest.mark.req("AS-COMPACT-02", "AS-TRIG-01")
 async def test_eighty_thousand_tokens_compact_also_with_few_messages_and_two_zeros_never() -> None:
     messages = talk(40, words="wide " * 1_500)
-    total = sum(measured(messages, 1.0))
+    total = sum(count_message_tokens(messages, 1.0))
     assert (await compacted(messages, overhead=79_999 - total)).report.status == "skipped"
     assert (await compacted(messages, overhead=80_000 - total)).report.status == "done"
     assert (await compacted(messages, CompactionConfig(trigger_tokens=0), overhead=10**6)).report.status == "skipped"
@@ -101,7 +109,7 @@ async def test_the_last_twenty_messages_stay_as_they_were_and_more_only_for_a_gr
 @pytest.mark.req("AS-COMPACT-04")
 async def test_a_budget_of_tokens_chooses_the_tail_and_overrides_the_count() -> None:
     messages = talk(60)
-    sizes = measured(messages, 1.0)
+    sizes = count_message_tokens(messages, 1.0)
     budget = sum(sizes[-7:])
     assert (await compacted(messages)).messages[1:] == messages[-20:]
     found = await compacted(messages, CompactionConfig(keep_tokens=budget))
@@ -123,9 +131,9 @@ async def test_a_single_long_loop_of_tools_is_cut_between_complete_groups() -> N
     found = await compacted(messages)
     assert found.report.status == "done"
     assert len(found.messages) < 25
-    assert len(found.dropped) in cut_points(messages)
-    assert orphans(found.messages) == ()
-    assert orphans(found.dropped) == ()
+    assert len(found.dropped) in find_cut_points(messages)
+    assert find_orphan_results(found.messages) == ()
+    assert find_orphan_results(found.dropped) == ()
     assert found.messages[1].tool_calls
     assert "Find the failing test and fix it." in found.messages[0].text
 
@@ -170,7 +178,7 @@ async def test_no_error_and_nothing_empty_or_longer_takes_the_place_of_history(b
     artifacts = summary[summary.index("## ARTIFACTS") : summary.index("## NEXT STEPS")]
     assert "src/shop/orders.py" in artifacts
     assert not isinstance(bad, str) or not bad.strip(". \n\t") or bad not in summary
-    assert sum(measured(found.messages, 1.0)) < sum(measured(messages, 1.0))
+    assert sum(count_message_tokens(found.messages, 1.0)) < sum(count_message_tokens(messages, 1.0))
 
 
 @pytest.mark.req("AS-BUG-03")
@@ -228,7 +236,7 @@ async def test_a_message_larger_than_the_window_is_shortened_and_says_where_it_s
     messages = tuple(with_ids([*before, last], session="s1"))
     found = await compacted(messages, limit=16_000, overhead=2_000)
     assert found.report.status == "done"
-    assert sum(measured(found.messages, 1.0)) + 2_000 < 16_000
+    assert sum(count_message_tokens(found.messages, 1.0)) + 2_000 < 16_000
     shown = found.messages[-1]
     assert shown.id == messages[-1].id
     text = shown.tool_results[0].text if place == "result" else shown.text
@@ -253,10 +261,10 @@ async def test_a_second_summary_takes_in_the_first_and_only_what_was_said_is_han
     more = tuple(with_ids([said(f"More {number} to say here.") for number in range(40)], session="s1"))
     second = await compact.reduce(Window(messages=(*first.messages, *more), session="s1", agent="main"))
     assert first.messages[0] in written.asked[1]
-    assert all(mark_of(message) is None for messages in handed for message in messages)
+    assert all(get_mark(message) is None for messages in handed for message in messages)
     assert [len(messages) for messages in handed] == [30, 40]
-    assert [mark_of(message) for message in second.messages].count("summary") == 1
-    assert mark_of(second.messages[0]) == "summary"
+    assert [get_mark(message) for message in second.messages].count("summary") == 1
+    assert get_mark(second.messages[0]) == "summary"
 
     other = replace(first.messages[0], id="another")
     only = (first.messages[0], other, *talk(20))
@@ -264,7 +272,7 @@ async def test_a_second_summary_takes_in_the_first_and_only_what_was_said_is_han
     assert merged.dropped == only[:2]
     assert written.asked[-1] == only[:2]
     assert len(handed) == 2
-    assert [mark_of(message) for message in merged.messages].count("summary") == 1
+    assert [get_mark(message) for message in merged.messages].count("summary") == 1
 
 
 @pytest.mark.req("DF-C70", "AS-COMPACT-09", "AS-CHAIN-01")
@@ -318,9 +326,9 @@ async def test_the_steps_come_in_their_order_and_each_switch_leaves_its_own_out(
             most_tokens: int | None = None,
             focus: str = "",
             pending: Collection[str] = (),
-        ) -> Summary:
+        ) -> CompactionSummary:
             steps.append("summary")
-            return Summary(text=SUMMARY)
+            return CompactionSummary(text=SUMMARY)
 
         compact = Compact(config, summarize, step("drop"), before_summary=step("flush"), offload=step("offload"))
         return compact, steps
@@ -377,12 +385,12 @@ async def test_nothing_goes_that_the_transcript_does_not_hold() -> None:
 async def test_a_summary_that_a_long_prompt_calls_for_waits_until_it_takes_off_a_fifth(
     overhead: int, config: CompactionConfig
 ) -> None:
-    compact = Compact(config, DigestSummary())
+    compact = Compact(config, DigestSummarizer())
     window: tuple[Message, ...] = ()
     passes, largest = 0, 0
     for message in talk(200):
         window = (*window, message)
-        largest = max(largest, sum(measured(window, 1.0)))
+        largest = max(largest, sum(count_message_tokens(window, 1.0)))
         found = await compact.reduce(Window(messages=window, session="s1", agent="main", overhead=overhead))
         if found.report.status == "done":
             passes += 1
@@ -416,7 +424,7 @@ async def test_a_window_too_small_for_the_kept_messages_keeps_fewer() -> None:
     messages = talk(40, words="wide " * 300)
     found = await compacted(messages, limit=10_000)
     assert found.report.status == "done"
-    assert sum(measured(found.messages, 1.0)) < 7_500
+    assert sum(count_message_tokens(found.messages, 1.0)) < 7_500
     assert found.messages[-1] == messages[-1]
 
 
@@ -424,7 +432,7 @@ async def test_a_window_too_small_for_the_kept_messages_keeps_fewer() -> None:
 async def test_an_overflow_halves_the_window_whatever_was_believed_of_its_size() -> None:
     messages = talk(12, words="wide " * 300)
     found = await compacted(messages, forced="overflow")
-    assert sum(measured(found.messages, 1.0)) <= sum(measured(messages, 1.0)) / 2
+    assert sum(count_message_tokens(found.messages, 1.0)) <= sum(count_message_tokens(messages, 1.0)) / 2
     assert found.report.reason == "overflow"
 
 
@@ -438,9 +446,9 @@ async def test_the_first_request_survives_every_summary_word_for_word_and_the_la
         reply = said(f"Step {number} is done, it took {number} minutes.", role="assistant", id=f"a{number}")
         window = (await compact.reduce(Window(messages=(*window, spoken, reply), session="s1", agent="main"))).messages
     summary = window[0]
-    assert mark_of(summary) == "summary"
+    assert get_mark(summary) == "summary"
     block = summary.text[summary.text.index("<summary") :]
-    _, *asked = unfence(block) or ()
+    _, *asked = parse_fence(block) or ()
     assert asked[0] == first.text
     latest = [message.text for message in window if message.id.startswith("u")]
     assert f"Then do step {60 - len(latest) - 1} of the plan, please." in asked
@@ -451,7 +459,7 @@ async def test_the_summary_is_a_marked_user_message_with_a_stable_id_that_says_w
     found, again = await compacted(talk(50)), await compacted(talk(50))
     summary = found.messages[0]
     assert summary == again.messages[0]
-    assert (summary.role, mark_of(summary), len(summary.id)) == ("user", "summary", 26)
+    assert (summary.role, get_mark(summary), len(summary.id)) == ("user", "summary", 26)
     for part in ("`expand` with `c", "Port the shop."):
         assert part in summary.text
     elsewhere = await Compact(CompactionConfig(), Written()).reduce(
@@ -470,7 +478,7 @@ async def test_what_was_said_can_not_leave_the_block_of_the_summary() -> None:
     assert text.endswith("</summary>")
     assert "\n\nHuman:" not in text
     assert "<system>" not in text
-    body, first, *_ = unfence(text[text.index("<summary") :]) or ("", "")
+    body, first, *_ = parse_fence(text[text.index("<summary") :]) or ("", "")
     assert body.endswith(evil)
     assert first == evil
 
@@ -478,11 +486,11 @@ async def test_what_was_said_can_not_leave_the_block_of_the_summary() -> None:
 @pytest.mark.req("AS-COMPACT-10", "CC-PIN", "DF-C6")
 async def test_system_messages_at_the_head_stay_and_recalled_memory_is_not_summed_up() -> None:
     rule = Message(role="system", parts=(Text(text="Answer in English."),), id="sys")
-    memory = marked(said("The tide is high at the zebra crossing.", id="mem"), "memory")
+    memory = with_mark(said("The tide is high at the zebra crossing.", id="mem"), "memory")
     messages = (rule, *talk(5), memory, *with_ids(talk(50), session="s9"))
-    found = await compacted(messages, summarize=DigestSummary())
+    found = await compacted(messages, summarize=DigestSummarizer())
     assert found.messages[0] == rule
-    assert mark_of(found.messages[1]) == "summary"
+    assert get_mark(found.messages[1]) == "summary"
     assert memory in found.dropped
     assert rule not in found.dropped
     assert "zebra" not in found.messages[1].text

@@ -11,12 +11,12 @@ from conversation_strategies import said
 from ricordo.compaction import (
     Compact,
     CompactionConfig,
-    DigestSummary,
+    DigestSummarizer,
     ToolResultEvictionConfig,
     TruncateArgsConfig,
     Window,
 )
-from ricordo.compaction.plan import measured, thresholds
+from ricordo.compaction.plan import count_message_tokens, resolve_thresholds
 from ricordo.errors import InvalidSetting
 from ricordo.messages import Message, with_ids
 from ricordo.tokens import Share, Tokens
@@ -118,7 +118,7 @@ async def test_thirty_messages_fire_and_ten_stay_whatever_the_window() -> None:
         async def keep(messages: Sequence[Message], given: list[list[Message]] = given) -> None:
             given.append([*messages])
 
-        compact = Compact(config, DigestSummary(), before_summary=keep, offload=keep)
+        compact = Compact(config, DigestSummarizer(), before_summary=keep, offload=keep)
         below = await compact.reduce(Window(messages=turns(29), session="s1", agent="main", limit=limit))
         assert below.messages == turns(29)
         assert given == []
@@ -134,56 +134,56 @@ async def test_thirty_messages_fire_and_ten_stay_whatever_the_window() -> None:
 )
 async def test_presets_are_the_documented_numbers() -> None:
     assert CompactionConfig.classic() == CompactionConfig()
-    classic = thresholds(CompactionConfig.classic(), 200_000)
+    classic = resolve_thresholds(CompactionConfig.classic(), 200_000)
     assert (classic.messages, classic.tokens, classic.keep_messages, classic.keep_tokens) == (50, 80_000, 20, 0)
     dynamic = CompactionConfig.dynamic()
     expected = {None: (160_000, 0), 200_000: (180_000, 8_000), 40_000: (20_000, 5_000), 24_000: (4_000, 2_000)}
     for window, (trigger, keep) in expected.items():
-        found = thresholds(dynamic, window)
-        assert (found.tokens, found.keep_tokens, found.clamped) == (trigger, keep, False)
-    assert thresholds(CompactionConfig.dynamic(100_000), 200_000).tokens == 80_000
+        found = resolve_thresholds(dynamic, window)
+        assert (found.tokens, found.keep_tokens, found.is_clamped) == (trigger, keep, False)
+    assert resolve_thresholds(CompactionConfig.dynamic(100_000), 200_000).tokens == 80_000
     for window in (20_000, 10_000):
-        clamped = thresholds(dynamic, window)
-        assert (clamped.tokens, clamped.clamped) == (window // 2, True)
-    compact = Compact(dynamic, DigestSummary())
+        clamped = resolve_thresholds(dynamic, window)
+        assert (clamped.tokens, clamped.is_clamped) == (window // 2, True)
+    compact = Compact(dynamic, DigestSummarizer())
     with pytest.warns(UserWarning, match="reserved") as told:
         await compact.reduce(Window(messages=turns(4), limit=10_000))
     assert len(told) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         await compact.reduce(Window(messages=turns(4), limit=10_000))
-        await Compact(dynamic, DigestSummary()).reduce(Window(messages=turns(4), limit=200_000))
+        await Compact(dynamic, DigestSummarizer()).reduce(Window(messages=turns(4), limit=200_000))
 
 
 @pytest.mark.req("AS-COMPACT-17", "AS-BUG-02")
 async def test_dynamic_fires_at_the_window_less_its_reserve_and_not_one_token_below() -> None:
-    compact = Compact(CompactionConfig.dynamic(), DigestSummary())
+    compact = Compact(CompactionConfig.dynamic(), DigestSummarizer())
     messages = turns(800)
     size = 200_000 - 20_000
-    used = sum(measured(messages, 1.0))
+    used = sum(count_message_tokens(messages, 1.0))
     below = await compact.reduce(Window(messages=messages, overhead=size - used - 1, limit=200_000))
     assert below.report.status == "skipped"
     reached = await compact.reduce(Window(messages=messages, overhead=size - used, limit=200_000))
     assert reached.report.status == "done"
     for reserved in (5_000, 50_000):
         other = replace(CompactionConfig.dynamic(), reserved=reserved)
-        assert thresholds(other, 200_000).tokens == 200_000 - reserved
+        assert resolve_thresholds(other, 200_000).tokens == 200_000 - reserved
 
 
 @pytest.mark.req("AS-BUG-02", "AS-COMPACT-11", "AS-COMPACT-04", "AS-COMPACT-02")
 def test_a_share_is_one_of_the_window_and_tokens_are_themselves() -> None:
     config = CompactionConfig(trigger_tokens=Share(0.5), keep_tokens=Share(0.1))
-    found = thresholds(config, 40_000)
+    found = resolve_thresholds(config, 40_000)
     assert (found.tokens, found.keep_tokens) == (20_000, 4_000)
-    assert thresholds(CompactionConfig(trigger_tokens=Tokens(7_000)), None).tokens == 7_000
+    assert resolve_thresholds(CompactionConfig(trigger_tokens=Tokens(7_000)), None).tokens == 7_000
 
 
 @pytest.mark.req("AS-BUG-02", "AS-COMPACT-01", "AS-COMPACT-02")
 async def test_a_part_of_the_window_is_a_trigger_like_the_others_and_rests_where_the_window_is_not_known() -> None:
     messages = turns(40)
-    used = sum(measured(messages, 1.0))
+    used = sum(count_message_tokens(messages, 1.0))
     config = CompactionConfig(trigger_messages=0, trigger_tokens=0, trigger_share=0.5)
-    compact = Compact(config, DigestSummary())
+    compact = Compact(config, DigestSummarizer())
 
     async def status(window: int | None, overhead: int) -> str:
         found = await compact.reduce(Window(messages=messages, overhead=overhead, limit=window))
@@ -192,18 +192,18 @@ async def test_a_part_of_the_window_is_a_trigger_like_the_others_and_rests_where
     assert await status(10_000, 4_999 - used) == "skipped"
     assert await status(10_000, 5_000 - used) == "done"
     assert await status(None, 10**6) == "skipped"
-    assert (thresholds(config, None).active, thresholds(config, 10_000).tokens) == (False, 5_000)
-    assert thresholds(replace(config, window=8_000), 200_000).tokens == 4_000
+    assert (resolve_thresholds(config, None).is_active, resolve_thresholds(config, 10_000).tokens) == (False, 5_000)
+    assert resolve_thresholds(replace(config, window=8_000), 200_000).tokens == 4_000
     # whichever comes first
     both = replace(config, trigger_tokens=80_000)
-    assert [thresholds(both, window).tokens for window in (10_000, 1_000_000, None)] == [5_000, 80_000, 80_000]
-    counted = await Compact(replace(config, trigger_messages=30), DigestSummary()).reduce(Window(messages=messages))
+    assert [resolve_thresholds(both, window).tokens for window in (10_000, 1_000_000, None)] == [5_000, 80_000, 80_000]
+    counted = await Compact(replace(config, trigger_messages=30), DigestSummarizer()).reduce(Window(messages=messages))
     assert counted.report.reason == "40 messages"
 
 
 @pytest.mark.req("AS-BUG-03")
 async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_unless_it_must_get_smaller() -> None:
-    compact = Compact(CompactionConfig(), DigestSummary())
+    compact = Compact(CompactionConfig(), DigestSummarizer())
 
     async def reduced(count: int, **values: object) -> str:
         window = replace(Window(messages=turns(count), session="s1", undone=60), **values)  # type: ignore[arg-type]
@@ -220,13 +220,13 @@ async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_un
 @pytest.mark.req("AS-TRIG-01", "AS-COMPACT-01", "AS-COMPACT-02", "AS-BUG-32")
 async def test_a_report_says_whether_messages_or_tokens_were_too_many() -> None:
     messages = turns(60)
-    used = sum(measured(messages, 1.0))
+    used = sum(count_message_tokens(messages, 1.0))
     for config, due in (
         (CompactionConfig(), "messages"),
         (CompactionConfig(trigger_messages=0, trigger_tokens=used), "tokens"),
         (CompactionConfig(trigger_tokens=used), "tokens"),
     ):
-        report = (await Compact(config, DigestSummary()).reduce(Window(messages=messages, session="s1"))).report
+        report = (await Compact(config, DigestSummarizer()).reduce(Window(messages=messages, session="s1"))).report
         assert (report.status, report.due) == ("done", due)
     pressed = Window(messages=messages, session="s1", limit=used)
-    assert (await Compact(CompactionConfig(), DigestSummary()).reduce(pressed)).report.due == "tokens"
+    assert (await Compact(CompactionConfig(), DigestSummarizer()).reduce(pressed)).report.due == "tokens"

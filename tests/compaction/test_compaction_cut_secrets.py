@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ricordo.compaction.config import TruncateArgsConfig
-from ricordo.compaction.shorten import shortened
-from ricordo.compaction.truncate import clipped_arguments
+from ricordo.compaction.shorten import shorten_messages
+from ricordo.compaction.truncate import clip_arguments
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 
@@ -27,7 +27,7 @@ def test_no_half_of_a_secret_is_left_wherever_a_long_text_is_cut(at: int) -> Non
         Message(role="tool", id="m3", parts=(ToolResult(call_id="c1", parts=(Text(text=text),)),)),
     ]
     for room in (3_000, 900, 100):
-        shown = REDACTOR.clean(repr(shortened(messages, room, ratio=1.0)))
+        shown = REDACTOR.clean(repr(shorten_messages(messages, room, ratio=1.0)))
         assert TOKEN[:9] not in shown
         assert TOKEN[-9:] not in shown
 
@@ -36,6 +36,6 @@ def test_no_half_of_a_secret_is_left_wherever_a_long_text_is_cut(at: int) -> Non
 @pytest.mark.parametrize("kept", range(1, 60))
 def test_no_half_of_a_secret_is_left_in_clipped_arguments(kept: int) -> None:
     config = TruncateArgsConfig(max_arg_length=100, kept_chars=kept)
-    clipped = clipped_arguments(json.dumps({"text": f"push {TOKEN} {'long ' * 100}"}), config)
+    clipped = clip_arguments(json.dumps({"text": f"push {TOKEN} {'long ' * 100}"}), config)
     assert clipped.endswith(f'{config.truncation_text}"}}')
     assert TOKEN[:9] not in REDACTOR.clean(clipped)

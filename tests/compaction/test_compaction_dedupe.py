@@ -6,7 +6,7 @@ import pytest
 
 from conversation_strategies import call, result, said
 from ricordo.compaction import ClearResults, ClearResultsConfig, DedupeReads, DedupeReadsConfig, Reduction, Window
-from ricordo.compaction.results import restored
+from ricordo.compaction.results import restore_original
 from ricordo.messages import Message, with_ids
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-DEDUPE")]
@@ -41,7 +41,7 @@ async def test_every_earlier_read_of_an_unchanged_file_points_to_the_latest_whic
             f"[read_file gave exactly this again later, in message {before[6].id}: see there. "
             f"`expand` with `m:{before[at].id}` shows it here.]"
         )
-        assert restored(found.messages[at], before[at]) == before[at]
+        assert restore_original(found.messages[at], before[at]) == before[at]
     assert found.report.tokens_after < found.report.tokens_before
     again = await deduped(found.messages)
     assert again.messages is found.messages

@@ -3,10 +3,10 @@
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import about, digest, tags
-from ricordo.compaction.prompts import SECTIONS
-from ricordo.compaction.summary_message import summary_message
-from ricordo.messages import Message, marked, with_ids
+from ricordo.compaction import extract_title, build_digest, extract_tags
+from ricordo.compaction.prompts import SECTION_NAMES
+from ricordo.compaction.summary_message import build_summary_message
+from ricordo.messages import Message, with_mark, with_ids
 
 TALK = [
     said("Morning. We are moving the orders service out of the monolith. Can you look at what is missing in the repo?"),
@@ -37,8 +37,8 @@ def line_with(text: str, found: str) -> str:
 
 @pytest.mark.req("AS-BUG-01")
 def test_a_digest_has_the_four_sections_and_says_what_was_asked_decided_done_and_what_failed() -> None:
-    found = digest(session(TALK))
-    assert [line.removeprefix("## ") for line in found.splitlines() if line.startswith("## ")] == list(SECTIONS)
+    found = build_digest(session(TALK))
+    assert [line.removeprefix("## ") for line in found.splitlines() if line.startswith("## ")] == list(SECTION_NAMES)
     intent, _, rest = found.partition("## SUMMARY")
     assert "Can you look at what is missing in the repo?" in intent
     summary, _, artifacts = rest.partition("## ARTIFACTS")
@@ -49,7 +49,7 @@ def test_a_digest_has_the_four_sections_and_says_what_was_asked_decided_done_and
 
 
 def test_a_later_statement_takes_the_place_of_the_one_it_corrects_and_says_what_held() -> None:
-    found = digest(session(TALK))
+    found = build_digest(session(TALK))
     database = line_with("PostgreSQL for the orders database", found)
     assert "(before: We decided to use MySQL for the orders database." in database
     assert found.count("We decided to use MySQL") == 1
@@ -59,24 +59,24 @@ def test_a_later_statement_takes_the_place_of_the_one_it_corrects_and_says_what_
 
 
 def test_an_echo_is_said_once() -> None:
-    assert "Noted:" not in digest(session(TALK))
+    assert "Noted:" not in build_digest(session(TALK))
 
 
 @pytest.mark.req("AS-BUG-01")
 def test_every_line_names_the_messages_it_rests_on_by_the_end_of_their_ids() -> None:
     messages = session(TALK)
-    found = digest(messages)
+    found = build_digest(messages)
     assert line_with("We deploy only from main.", found).endswith(f"[{messages[10].id[-6:]}]")
     assert line_with("about: ", found).endswith(f"[{messages[0].id[-6:]}..{messages[-1].id[-6:]}]")
     named = [said("We deploy only from main.", id="m7"), said("Good.", role="assistant", id="m8")]
-    assert "We deploy only from main. [m7]" in digest(named)
+    assert "We deploy only from main. [m7]" in build_digest(named)
 
 
 @pytest.mark.req("AS-BUG-01")
 def test_what_has_no_reply_is_open_only_where_the_talk_has_ended() -> None:
     messages = session([*TALK, said("Which branch shall I push?", role="assistant")])
-    assert "Which branch shall I push?" in digest(messages, ended=True).partition("## NEXT STEPS")[2]
-    assert "Which branch" not in digest(messages).partition("## NEXT STEPS")[2]
+    assert "Which branch shall I push?" in build_digest(messages, ended=True).partition("## NEXT STEPS")[2]
+    assert "Which branch" not in build_digest(messages).partition("## NEXT STEPS")[2]
 
 
 @pytest.mark.req("AS-BUG-01", "AS-CHAIN-01")
@@ -90,13 +90,13 @@ def test_rules_outlive_many_digests_and_a_correction_reaches_back_into_them() ->
             result(f"c{number}", "done"),
             said(f"Step {number} is finished and the report {number} is written.", role="assistant", id=f"a{number}"),
         ]
-        body = digest([*window, *noise], limit_tokens=400)
+        body = build_digest([*window, *noise], limit_tokens=400)
         window = [
-            summary_message(body, noise, session="s1", requests=(), kept=0, lead=True),
+            build_summary_message(body, noise, session="s1", requests=(), kept=0, lead=True),
         ]
     assert "We deploy only from main. [m0]" in body
     moved = said("No longer: we decided to use PostgreSQL for the orders database, not MySQL.", id="m9")
-    after = digest([*window, moved], limit_tokens=400)
+    after = build_digest([*window, moved], limit_tokens=400)
     assert "before: We decided to use MySQL for the orders database." in line_with("decided: ", after)
     assert after.count("We decided to use MySQL") == 1
 
@@ -109,15 +109,15 @@ def test_what_the_user_asked_to_remember_outlives_many_digests() -> None:
             said(f"We walked along the river {number} with the whole family on Sunday.", id=f"r{number}"),
             said("That sounds good.", role="assistant", id=f"s{number}"),
         ]
-        text = digest(window, limit_tokens=120)
+        text = build_digest(window, limit_tokens=120)
         assert "- remember: The schema of the stock counter is curlew." in text
-        window = [summary_message(text, window, session="s1", requests=(), kept=0, lead=True)]
+        window = [build_summary_message(text, window, session="s1", requests=(), kept=0, lead=True)]
 
 
 def test_recalled_memory_is_not_in_a_digest_and_what_the_harness_told_is() -> None:
-    memory = marked(said("The zebra lives in Porto.", id="m1"), "memory")
-    notice = marked(said("The search in the background found three penguins.", id="m2"), "notice")
-    found = digest([*session(TALK), memory, notice])
+    memory = with_mark(said("The zebra lives in Porto.", id="m1"), "memory")
+    notice = with_mark(said("The search in the background found three penguins.", id="m2"), "notice")
+    found = build_digest([*session(TALK), memory, notice])
     assert "zebra" not in found
     assert "three penguins" in found
 
@@ -128,15 +128,15 @@ def test_what_a_reading_tool_answers_is_no_failure_of_it() -> None:
         call("c1", name="read_file", arguments='{"path": "errors.py"}'),
         result("c1", "class ModelError(Exception): ...\nError: this is only a text"),
     ]
-    found = digest(session([*TALK, *reads]))
+    found = build_digest(session([*TALK, *reads]))
     assert "failed" not in line_with("errors.py", found)
 
 
 def test_a_title_and_tags_tell_the_topic_and_silence_has_none() -> None:
-    title = about(session(TALK))
+    title = extract_title(session(TALK))
     assert "orders service out of the monolith" in title
     assert len(title) <= 80
-    assert {"orders", "database"} <= set(tags(session(TALK)))
-    assert 3 <= len(tags(session(TALK))) <= 5
-    assert all(tag == tag.lower() and " " not in tag for tag in tags(session(TALK)))
-    assert (about([]), tags([]), digest([])) == ("", (), "")
+    assert {"orders", "database"} <= set(extract_tags(session(TALK)))
+    assert 3 <= len(extract_tags(session(TALK))) <= 5
+    assert all(tag == tag.lower() and " " not in tag for tag in extract_tags(session(TALK)))
+    assert (extract_title([]), extract_tags([]), build_digest([])) == ("", (), "")

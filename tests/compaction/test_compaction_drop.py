@@ -7,10 +7,10 @@ import pytest
 from conversation_strategies import call, open_calls, orphan_results, result, said
 from dialect_validity import anthropic_faults, openai_faults
 from ricordo.compaction import CompactionConfig, DropGroups, Reduction, SlidingWindow, Window
-from ricordo.compaction.handles import handle_of
-from ricordo.compaction.plan import measured
+from ricordo.compaction.handles import make_handle
+from ricordo.compaction.plan import count_message_tokens
 from ricordo.errors import InvalidSetting
-from ricordo.messages import Media, Message, mark_of, marked, pinned, with_ids
+from ricordo.messages import Media, Message, get_mark, with_mark, with_pin, with_ids
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ def work(count: int, *, request: str = "Mend the parser.") -> tuple[Message, ...
 
 
 def size(messages: tuple[Message, ...]) -> int:
-    return sum(measured(messages, 1.0))
+    return sum(count_message_tokens(messages, 1.0))
 
 
 async def dropped(
@@ -56,8 +56,8 @@ async def test_the_oldest_groups_go_whole_until_the_rest_fits_and_a_notice_says_
     assert ids(found.dropped) == ids(before[2 : 2 + count])
     assert ids(found.messages) == [*ids(before[:2]), found.messages[2].id, *ids(before[2 + count :])]
     notice = found.messages[2]
-    assert (mark_of(notice), notice.role) == ("notice", "user")
-    assert found.report.handle == handle_of(found.dropped)
+    assert (get_mark(notice), notice.role) == ("notice", "user")
+    assert found.report.handle == make_handle(found.dropped)
     assert notice.text == (
         f"[{count} earlier messages were left out to make room. `expand` with `{found.report.handle}` opens them.]"
     )
@@ -75,9 +75,9 @@ async def test_a_later_drop_takes_the_earlier_notice_into_its_own() -> None:
     for _ in range(5):
         messages = (*messages, *work(4)[2:])
         found = await dropped(messages, size(messages) * 2 // 3)
-        notices = [message for message in found.messages if mark_of(message) == "notice"]
+        notices = [message for message in found.messages if get_mark(message) == "notice"]
         assert len(notices) == 1
-        gone += sum(mark_of(message) != "notice" for message in found.dropped)
+        gone += sum(get_mark(message) != "notice" for message in found.dropped)
         assert notices[0].text.startswith(f"[{gone} earlier messages were")
         handles = [found.report.handle, *handles]
         assert [handle for handle in handles if f"`{handle}`" in notices[0].text] == handles[:3]
@@ -87,14 +87,14 @@ async def test_a_later_drop_takes_the_earlier_notice_into_its_own() -> None:
 @pytest.mark.req("CC-PIN", "DF-C70")
 async def test_summaries_system_messages_what_is_pinned_and_the_newest_request_stay() -> None:
     steps = work(8)
-    summary = marked(said("What was said before.", id="summary"), "summary")
-    pin = pinned(said("Never touch the lexer.", id="pin"))
+    summary = with_mark(said("What was said before.", id="summary"), "summary")
+    pin = with_pin(said("Never touch the lexer.", id="pin"))
     rule = said("Answer in English.", role="system", id="rule")
     image = Message(role="user", parts=(Media(media_type="image/png", uri="https://example.org/a.png"),), id="image")
-    held = (replace(steps[5], id="held"), pinned(replace(steps[6], id="result")), replace(steps[7], id="other"))
+    held = (replace(steps[5], id="held"), with_pin(replace(steps[6], id="result")), replace(steps[7], id="other"))
     before = (*steps[:5], summary, pin, rule, *held, image, *steps[8:])
     found = await dropped(before, 1)
-    stayed = [message.id for message in found.messages if mark_of(message) != "notice"]
+    stayed = [message.id for message in found.messages if get_mark(message) != "notice"]
     assert stayed == [steps[0].id, "summary", "pin", "rule", "held", "result", "other", "image", *ids(steps[-3:])]
     assert found.messages[1].text.startswith("[")
     assert "more than the 1 that fit" in found.report.note
@@ -135,7 +135,7 @@ async def test_dropping_can_be_switched_off() -> None:
 
 @pytest.mark.req("CC-PIN", "AS-BUG-04", "AS-BUG-06")
 async def test_what_is_left_and_still_too_long_is_shortened_but_never_what_is_pinned() -> None:
-    pin = pinned(said("Keep this. " * 400, id="pin"))
+    pin = with_pin(said("Keep this. " * 400, id="pin"))
     before = (pin, *work(1, request="Read this: " + WORDS * 40))
     found = await dropped(before, size((pin,)) + 1_500)
     assert found.messages[0] is pin
@@ -176,7 +176,7 @@ async def test_the_last_messages_stay_in_whole_groups_with_the_request_they_belo
         found = await slid(before, keep_messages=keep)
         assert ids(found.messages) == [*ids(before[:2]), *ids(before[-kept:])]
         assert ids(found.dropped) == ids(before[2:-kept])
-        assert found.report.handle == handle_of(found.dropped)
+        assert found.report.handle == make_handle(found.dropped)
         assert openai_faults(found.messages) == anthropic_faults(found.messages) == {}
         assert (await slid(found.messages, keep_messages=keep)).messages is found.messages
     talk = tuple(with_ids([said(f"{WORDS}{at}") for at in range(9)], session="s1"))

@@ -13,13 +13,13 @@ import pytest
 
 from conversation_strategies import call, result, said
 from disks import FailingDisk, KillingDisk, StepDisk
-from ricordo.compaction import Evict, Reduction, ToolResultEvictionConfig, Window
-from ricordo.compaction.config import DEFAULT_EXCLUDED
+from ricordo.compaction import EvictResults, Reduction, ToolResultEvictionConfig, Window
+from ricordo.compaction.config import DEFAULT_EXCLUDED_TOOLS
 from ricordo.errors import StorageFull
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, Text, ToolResult, Unknown, decode, encode, with_ids
+from ricordo.messages import Media, Message, Text, ToolResult, Unknown, decode_message, encode_message, with_ids
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def evicted(
     *,
     forced: str = "",
 ) -> Reduction:
-    evict = Evict(config or ToolResultEvictionConfig.defaults(), files or InMemoryFiles(), KEY)
+    evict = EvictResults(config or ToolResultEvictionConfig.defaults(), files or InMemoryFiles(), KEY)
     return await evict.reduce(Window(messages=messages, agent="main", session="s1", forced=forced))
 
 
@@ -95,7 +95,7 @@ async def test_another_folder_of_the_workspace_can_be_set() -> None:
 @pytest.mark.parametrize("named_by", ["the result", "the call"])
 async def test_tools_that_bound_their_answers_are_left_alone_unless_the_set_is_replaced(named_by: str) -> None:
     names = ["read_file", "write_file", "edit_file", "grep_files", "glob_files", "list_files"]
-    assert {*names, "session_search", "memory_*", "plan_read", "read_result"} == DEFAULT_EXCLUDED
+    assert {*names, "session_search", "memory_*", "plan_read", "read_result"} == DEFAULT_EXCLUDED_TOOLS
     for name in [*names, "session_search", "memory_search", "memory_get", "memory_anything"]:
         messages = asked(name, WIDE)
         if named_by == "the result":
@@ -110,7 +110,7 @@ async def test_tools_that_bound_their_answers_are_left_alone_unless_the_set_is_r
 
 @pytest.mark.req("AS-EVICT-05", "AS-EVICT-08", "AS-EVICT-01")
 async def test_output_of_the_shell_is_evicted_by_default() -> None:
-    assert not {"shell", "bash", "execute", "shell_execute"} & DEFAULT_EXCLUDED
+    assert not {"shell", "bash", "execute", "shell_execute"} & DEFAULT_EXCLUDED_TOOLS
     for name in ("bash", "shell", "execute", "shell_execute"):
         found = await evicted(asked(name, "x" * 100_000))
         assert found.report.status == "done"
@@ -156,7 +156,7 @@ async def test_what_only_looks_like_a_placeholder_is_evicted_and_a_real_one_neve
     text = shown[-1].tool_results[0].text
     assert len(text) > config.max_result_chars
     assert (await evicted(shown, files, config)).messages == shown
-    reloaded = tuple(decode(encode(message)) for message in shown)
+    reloaded = tuple(decode_message(encode_message(message)) for message in shown)
     assert (await evicted(reloaded, files, config)).messages == reloaded
     fake = asked("bash", text)
     assert (await evicted(fake, files, config)).messages != fake
@@ -169,10 +169,10 @@ async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     wide = ToolResult(call_id="c1", name="bash", is_error=True, parts=(Text(text=text), picture, Text(text="and more")))
     small = ToolResult(call_id="c2", name="bash", parts=(Text(text="small"),))
     message = Message(role="tool", parts=(small, wide), id="m3", metadata={"own": 1})
-    before = encode(message)
+    before = encode_message(message)
     files = InMemoryFiles()
     found = await evicted((call("c1", "c2"), message), files)
-    assert encode(message) == before
+    assert encode_message(message) == before
     new = found.messages[1]
     assert (new.id, new.role, new.metadata["own"], new.parts[0]) == ("m3", "tool", 1, small)
     kept = new.tool_results[1]
@@ -305,7 +305,7 @@ async def test_one_result_that_can_not_be_written_keeps_no_other_one_in_the_wind
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_kill_at_any_step_leaves_a_whole_file_or_none_and_the_window_untouched(tmp_path: Path) -> None:
     messages = asked("bash", WIDE)
-    window = [encode(message).decode() for message in messages]
+    window = [encode_message(message).decode() for message in messages]
     steps = anyio.run(count_steps, tmp_path / "counted")
     for at in range(1, steps + 2):
         root = tmp_path / str(at)
@@ -315,7 +315,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_or_none_and_the_window_untouched
             os._exit(0)
         os.waitpid(child, 0)
         assert contents(root) <= {WIDE}
-        found = anyio.run(evicted, tuple(decode(line.encode()) for line in window), LocalFiles(root))
+        found = anyio.run(evicted, tuple(decode_message(line.encode()) for line in window), LocalFiles(root))
         assert found.report.status == "done"
         assert contents(root) == {WIDE}
 
@@ -331,5 +331,5 @@ def contents(root: Path) -> set[str]:
 
 
 def path_in(message: Message) -> str:
-    (record,) = json.loads(encode(message))["metadata"]["ricordo.evicted"]
+    (record,) = json.loads(encode_message(message))["metadata"]["ricordo.evicted"]
     return str(record["path"])

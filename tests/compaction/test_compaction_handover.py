@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from conversation_strategies import said
-from ricordo.compaction import Compact, CompactionConfig, Reduction, Summary, Taken, Window
+from ricordo.compaction import Compact, CompactionConfig, Reduction, CompactionSummary, ExtractionLease, Window
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.flush.types import Finding
-from ricordo.messages import Message, Text, mark_of, marked, pinned, with_ids
+from ricordo.messages import Message, Text, get_mark, with_mark, with_pin, with_ids
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4", "DF-C70")]
 
@@ -27,9 +27,9 @@ class Learns:
     calls: list[str] = field(default_factory=list)
     said: list[Sequence[Message]] = field(default_factory=list)
     lessons: list[Sequence[Finding]] = field(default_factory=list)
-    pending: Collection[str] = ("m1", "m2")
+    pending_ids: Collection[str] = ("m1", "m2")
 
-    async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+    async def __call__(self, messages: Sequence[Message]) -> ExtractionLease | None:
         self._note("take")
         self.said.append(messages)
         return None if self.busy else self
@@ -53,7 +53,7 @@ class Learns:
 class Writes:
     """Writes `found`, or raises it, or does what it does; notes what it was asked."""
 
-    found: Summary | BaseException | Callable[[], Awaitable[Summary]]
+    found: CompactionSummary | BaseException | Callable[[], Awaitable[CompactionSummary]]
     told: list[Sequence[Message]] = field(default_factory=list)
     pending: list[Collection[str]] = field(default_factory=list)
     focus: str = ""
@@ -67,13 +67,13 @@ class Writes:
         most_tokens: int | None = None,
         focus: str = "",
         pending: Collection[str] = (),
-    ) -> Summary:
+    ) -> CompactionSummary:
         self.told.append(messages)
         self.pending.append(pending)
         self.focus, self.most = focus, most_tokens
         if isinstance(self.found, BaseException):
             raise self.found
-        return self.found if isinstance(self.found, Summary) else await self.found()
+        return self.found if isinstance(self.found, CompactionSummary) else await self.found()
 
 
 def talk(count: int = 60) -> tuple[Message, ...]:
@@ -91,23 +91,23 @@ async def reduced(
 @pytest.mark.parametrize(
     ("found", "calls", "note"),
     [
-        (Summary(text=BODY, lessons=(LESSON,)), ["take", "accept"], ""),
-        (Summary(text=BODY, lessons=()), ["take", "accept"], ""),
-        (Summary(text=BODY), ["take", "release", "released"], ""),
-        (Summary(text=" ", lessons=(LESSON,)), ["take", "accept"], "digest"),
-        (Summary(text="far too long " * 4_000, lessons=(LESSON,)), ["take", "accept"], "digest"),
-        (Summary(text=""), ["take", "release", "released"], "digest"),
+        (CompactionSummary(text=BODY, lessons=(LESSON,)), ["take", "accept"], ""),
+        (CompactionSummary(text=BODY, lessons=()), ["take", "accept"], ""),
+        (CompactionSummary(text=BODY), ["take", "release", "released"], ""),
+        (CompactionSummary(text=" ", lessons=(LESSON,)), ["take", "accept"], "digest"),
+        (CompactionSummary(text="far too long " * 4_000, lessons=(LESSON,)), ["take", "accept"], "digest"),
+        (CompactionSummary(text=""), ["take", "release", "released"], "digest"),
         (ModelUnavailable(), ["take", "release", "released"], "digest"),
     ],
     ids=["lessons", "none to learn", "not usable", "no summary", "too long", "nothing", "an error"],
 )
 async def test_lessons_are_accepted_whatever_the_summary_and_what_brings_none_is_released(
-    found: Summary | Exception, calls: list[str], note: str
+    found: CompactionSummary | Exception, calls: list[str], note: str
 ) -> None:
     learns, writes = Learns(), Writes(found)
     done = await reduced(learns, writes)
     assert learns.calls == calls
-    assert learns.lessons == ([found.lessons] if isinstance(found, Summary) and "accept" in calls else [])
+    assert learns.lessons == ([found.lessons] if isinstance(found, CompactionSummary) and "accept" in calls else [])
     assert [message.id for message in learns.said[0]] == [f"m{n}" for n in range(40)]
     assert (writes.pending, writes.focus) == ([("m1", "m2")], "the port")
     assert (done.report.status, len(writes.told)) == ("done", 1)
@@ -116,12 +116,12 @@ async def test_lessons_are_accepted_whatever_the_summary_and_what_brings_none_is
 
 @pytest.mark.req("AS-BUG-01", "CC-PIN")
 async def test_what_the_summary_has_to_say_of_itself_is_told_and_its_bound_is_what_it_stands_for() -> None:
-    writes = Writes(Summary(text=BODY, notes=("one part was left out",)))
+    writes = Writes(CompactionSummary(text=BODY, notes=("one part was left out",)))
     done = await reduced(Learns(), writes)
     assert "one part was left out" in done.report.note
     assert writes.most is not None
     assert 300 < writes.most < done.report.tokens_before
-    longer = Writes(Summary(text="word " * (writes.most + 100)))
+    longer = Writes(CompactionSummary(text="word " * (writes.most + 100)))
     assert "not smaller" in (await reduced(Learns(), longer)).report.note
 
 
@@ -132,7 +132,7 @@ async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_th
     handed: list[Sequence[Message]] = []
 
     class Ordered(Learns):
-        async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+        async def __call__(self, messages: Sequence[Message]) -> ExtractionLease | None:
             order.append("taken")
             handed.append(messages)
             return await super().__call__(messages)
@@ -141,9 +141,9 @@ async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_th
         order.append("put")
         handed.append(messages)
 
-    async def write() -> Summary:
+    async def write() -> CompactionSummary:
         order.append("summary")
-        return Summary(text=BODY, lessons=())
+        return CompactionSummary(text=BODY, lessons=())
 
     config = CompactionConfig(combined=combined)
     assert config.flush_before_compact
@@ -167,7 +167,7 @@ async def test_where_others_learn_already_nothing_is_learned_here_and_nobody_is_
     async def hook(messages: Sequence[Message]) -> None:
         put.append(messages)
 
-    learns, writes = Learns(busy=True), Writes(Summary(text=BODY, lessons=(LESSON,)))
+    learns, writes = Learns(busy=True), Writes(CompactionSummary(text=BODY, lessons=(LESSON,)))
     assert (await reduced(learns, writes, before_summary=hook)).report.status == "done"
     assert (learns.calls, writes.pending, put) == (["take"], [()], [])
 
@@ -183,7 +183,7 @@ async def test_where_others_learn_already_nothing_is_learned_here_and_nobody_is_
 )
 async def test_trouble_with_learning_is_a_note_and_the_summary_is_made(raising: str, calls: list[str]) -> None:
     learns = Learns(raises={raising: StorageFull()})
-    found = await reduced(learns, Writes(Summary(text=BODY, lessons=None if raising == "release" else ())))
+    found = await reduced(learns, Writes(CompactionSummary(text=BODY, lessons=None if raising == "release" else ())))
     assert learns.calls == calls
     assert found.report.status == "done"
     assert "StorageFull" in found.report.note
@@ -194,7 +194,7 @@ async def test_what_was_taken_is_released_when_the_transcript_does_not_hold_it_o
     async def full(_messages: Sequence[Message]) -> None:
         raise StorageFull
 
-    learns, writes = Learns(), Writes(Summary(text=BODY))
+    learns, writes = Learns(), Writes(CompactionSummary(text=BODY))
     assert (await reduced(learns, writes, offload=full)).report.status == "failed"
     assert (learns.calls, writes.told) == (["take", "release", "released"], [])
     learns = Learns()
@@ -248,7 +248,7 @@ async def test_a_cancellation_is_raised_as_one_however_it_is_wrapped_and_what_wa
         raise found
 
     class Hanging(Learns):
-        async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+        async def __call__(self, messages: Sequence[Message]) -> ExtractionLease | None:
             if where == "handover":
                 await hang()
             return await super().__call__(messages)
@@ -259,10 +259,10 @@ async def test_a_cancellation_is_raised_as_one_however_it_is_wrapped_and_what_wa
     async def hook(_messages: Sequence[Message]) -> None:
         await hang()
 
-    async def write() -> Summary:
+    async def write() -> CompactionSummary:
         if where == "summary":
             await hang()
-        return Summary(text=BODY, lessons=())
+        return CompactionSummary(text=BODY, lessons=())
 
     learns, writes = Hanging(), Writes(write)
     config = CompactionConfig(combined=where != "before_summary")
@@ -289,7 +289,7 @@ async def test_a_cancellation_is_raised_as_one_however_it_is_wrapped_and_what_wa
 
 @pytest.mark.req("AS-CHAIN-03")
 async def test_a_time_that_ran_out_is_an_error_and_no_cancellation() -> None:
-    async def late() -> Summary:
+    async def late() -> CompactionSummary:
         try:
             with anyio.fail_after(0):
                 await anyio.sleep_forever()
@@ -305,9 +305,9 @@ async def test_a_time_that_ran_out_is_an_error_and_no_cancellation() -> None:
 @pytest.mark.req("AS-COMPACT-05", "CC-PIN")
 async def test_what_a_person_pinned_is_told_only_to_be_learned_from_and_instructions_never_are() -> None:
     rule = Message(role="system", parts=(Text(text="Answer in English."),), id="rule")
-    pins = (pinned(said("Never touch production.", id="p1")), pinned(said("Ask before deleting.", id="p2")))
-    messages = (*talk(5), rule, *pins, marked(said("Recalled.", id="mem"), "memory"), *talk(60)[5:])
-    learns, writes = Learns(pending=("p2",)), Writes(Summary(text=BODY, lessons=()))
+    pins = (with_pin(said("Never touch production.", id="p1")), with_pin(said("Ask before deleting.", id="p2")))
+    messages = (*talk(5), rule, *pins, with_mark(said("Recalled.", id="mem"), "memory"), *talk(60)[5:])
+    learns, writes = Learns(pending_ids=("p2",)), Writes(CompactionSummary(text=BODY, lessons=()))
     compact = Compact(CompactionConfig(), writes, handover=learns)
     found = await compact.reduce(Window(messages=messages, agent="main", session="s1"))
     assert {"p1", "p2"} < {message.id for message in learns.said[0]}
@@ -316,7 +316,7 @@ async def test_what_a_person_pinned_is_told_only_to_be_learned_from_and_instruct
     assert "p2" in told
     assert not {"rule", "p1"} & told
     assert {"rule", "p1", "p2", "mem"} < {message.id for message in found.dropped}
-    assert mark_of(found.messages[0]) == "summary"
+    assert get_mark(found.messages[0]) == "summary"
 
 
 @pytest.mark.req("AS-COMPACT-06", "AS-COMPACT-10")
@@ -329,13 +329,15 @@ async def test_ids_of_what_goes_make_its_handle_and_where_nothing_keeps_it_the_r
     async def offload(messages: Sequence[Message]) -> None:
         offloaded.append(messages)
 
-    kept = await Compact(config, Writes(Summary(text=BODY)), offload=offload).reduce(window)
+    kept = await Compact(config, Writes(CompactionSummary(text=BODY)), offload=offload).reduce(window)
     assert (offloaded, kept.report.note) == ([], "")
     assert kept.report.handle in kept.messages[0].text
-    lost = await Compact(config, Writes(Summary(text=BODY)), offload=offload, recorded=False).reduce(window)
+    lost = await Compact(config, Writes(CompactionSummary(text=BODY)), offload=offload, recorded=False).reduce(window)
     assert (lost.report.status, lost.report.handle, offloaded) == ("done", "", [])
     assert "can't be undone" in lost.report.note
     assert "expand" in kept.messages[0].text
     assert "expand" not in lost.messages[0].text
-    held = await Compact(CompactionConfig(), Writes(Summary(text=BODY)), offload=offload, recorded=False).reduce(window)
+    held = await Compact(
+        CompactionConfig(), Writes(CompactionSummary(text=BODY)), offload=offload, recorded=False
+    ).reduce(window)
     assert (held.report.handle, held.report.note, len(offloaded)) == (kept.report.handle, "", 1)

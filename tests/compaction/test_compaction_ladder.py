@@ -12,19 +12,19 @@ from ricordo.compaction import (
     Act,
     Compact,
     CompactionConfig,
-    DigestSummary,
+    DigestSummarizer,
     DropGroups,
-    ModelSummary,
+    ModelSummarizer,
     Reduction,
-    Report,
+    StrategyReport,
     Strategy,
-    Summary,
+    CompactionSummary,
     Window,
 )
-from ricordo.compaction.ladder import descend
-from ricordo.compaction.plan import measured
+from ricordo.compaction.ladder import run_pipeline
+from ricordo.compaction.plan import count_message_tokens
 from ricordo.errors import ModelUnavailable, StorageFull
-from ricordo.messages import Message, mark_of, with_ids
+from ricordo.messages import Message, get_mark, with_ids
 from scripted_summaries import SUMMARY
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-PROGRESS")]
@@ -37,7 +37,7 @@ class Step:
     act: Act = "compact"
     keep: int = 10
     each: int = 10
-    report: Report = field(default_factory=lambda: Report(act="compact", status="done", handle="c1"))
+    report: StrategyReport = field(default_factory=lambda: StrategyReport(act="compact", status="done", handle="c1"))
     seen: list[Window] = field(default_factory=list)
 
     async def reduce(self, window: Window) -> Reduction:
@@ -64,13 +64,13 @@ def window(count: int = 10, **values: object) -> Window:
 
 
 def tokens(messages: Sequence[Message]) -> int:
-    return sum(measured(messages, 1.0))
+    return sum(count_message_tokens(messages, 1.0))
 
 
 @pytest.mark.req("AS-TRUNC-04", "AS-BUG-10", "AS-BUG-32", "HE-C3-kinds")
 async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports() -> None:
     steps = [Step(act="truncate", keep=8), Step(act="compact", keep=4), Step(act="drop", keep=3)]
-    left, reports = await descend(window(), steps)
+    left, reports = await run_pipeline(window(), steps)
     assert [len(step.seen[0].messages) for step in steps] == [10, 8, 4]
     assert [(report.act, report.messages_after) for report in reports] == [("truncate", 8), ("compact", 4), ("drop", 3)]
     assert left.messages == window().messages[-3:]
@@ -79,28 +79,28 @@ async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports(
 @pytest.mark.parametrize(
     ("keep", "report", "forced", "expected"),
     [
-        (9, Report(act="compact", status="done"), "", ("progress", 80)),
-        (9, Report(act="compact", status="done", due="messages"), "", ("", None)),
-        (8, Report(act="compact", status="done"), "", ("", None)),
-        (8, Report(act="compact", status="done", due="messages"), "", ("", None)),
-        (10, Report(act="compact", status="skipped"), "", ("", None)),
-        (10, Report(act="compact", status="failed"), "", ("", None)),
-        (9, Report(act="compact", status="done"), "asked", ("asked", None)),
+        (9, StrategyReport(act="compact", status="done"), "", ("progress", 80)),
+        (9, StrategyReport(act="compact", status="done", due="messages"), "", ("", None)),
+        (8, StrategyReport(act="compact", status="done"), "", ("", None)),
+        (8, StrategyReport(act="compact", status="done", due="messages"), "", ("", None)),
+        (10, StrategyReport(act="compact", status="skipped"), "", ("", None)),
+        (10, StrategyReport(act="compact", status="failed"), "", ("", None)),
+        (9, StrategyReport(act="compact", status="done"), "asked", ("asked", None)),
     ],
     ids=["too little", "too few tokens for that", "a fifth", "a fifth for messages", "skipped", "failed", "a person's"],
 )
 async def test_a_summary_that_takes_off_less_than_a_fifth_lets_dropping_act_and_no_other_does(
-    keep: int, report: Report, forced: str, expected: tuple[str, int | None]
+    keep: int, report: StrategyReport, forced: str, expected: tuple[str, int | None]
 ) -> None:
     drop = Step(act="drop")
-    await descend(window(forced=forced), [Step(keep=keep, report=report), drop])
+    await run_pipeline(window(forced=forced), [Step(keep=keep, report=report), drop])
     assert (drop.seen[0].forced, drop.seen[0].target) == expected
 
 
 async def test_after_a_summary_for_too_many_messages_that_freed_too_little_whole_messages_are_dropped() -> None:
     drop = Step(act="drop")
-    report = Report(act="compact", status="done", due="messages")
-    await descend(window(), [Step(keep=9, each=200, report=report), drop])
+    report = StrategyReport(act="compact", status="done", due="messages")
+    await run_pipeline(window(), [Step(keep=9, each=200, report=report), drop])
     assert (drop.seen[0].forced, drop.seen[0].target, drop.seen[0].shortens) == ("progress", 1_600, False)
 
 
@@ -110,11 +110,11 @@ async def test_a_reduction_that_can_not_be_noted_is_not_taken_unless_the_provide
         assert (len(before.messages), len(reduction.messages), len(reduction.dropped)) == (10, 4, 6)
         raise StorageFull
 
-    left, (report,) = await descend(window(), [Step(keep=4)], noted=noted)
+    left, (report,) = await run_pipeline(window(), [Step(keep=4)], noted=noted)
     assert left.messages == window().messages
     assert (report.status, report.messages_after, report.tokens_after, report.handle) == ("failed", 10, 100, "")
     assert "StorageFull" in report.reason
-    left, (report,) = await descend(window(forced="overflow"), [Step(keep=4)], noted=noted)
+    left, (report,) = await run_pipeline(window(forced="overflow"), [Step(keep=4)], noted=noted)
     assert left.messages == window().messages[-4:]
     assert report.status == "done"
     assert "can't be undone" in report.note
@@ -132,10 +132,10 @@ async def test_only_what_takes_something_away_is_noted_and_before_the_next_step(
     async def noted(_before: Window, reduction: Reduction) -> None:
         heard.append(f"noted {reduction.report.act}")
 
-    only_shorter = Report(act="truncate", status="done")
-    not_done = Report(act="drop", status="skipped", handle="c2")
+    only_shorter = StrategyReport(act="truncate", status="done")
+    not_done = StrategyReport(act="drop", status="skipped", handle="c2")
     steps = [Telling(act="truncate", report=only_shorter), Telling(keep=2), Telling(act="drop", report=not_done)]
-    await descend(window(), steps, noted=noted)
+    await run_pipeline(window(), steps, noted=noted)
     assert heard == ["truncate", "compact", "noted compact", "drop"]
 
 
@@ -143,19 +143,19 @@ async def test_only_what_takes_something_away_is_noted_and_before_the_next_step(
 async def test_a_summary_and_dropping_do_nothing_when_the_steps_before_them_were_enough() -> None:
     asked: list[Sequence[Message]] = []
 
-    async def summarize(messages: Sequence[Message], **_: object) -> Summary:
+    async def summarize(messages: Sequence[Message], **_: object) -> CompactionSummary:
         asked.append(messages)
-        return Summary(text="Enough was said.")
+        return CompactionSummary(text="Enough was said.")
 
     config = CompactionConfig(trigger_messages=1)
     steps: list[Strategy] = [Compact(config, summarize), DropGroups(config)]
     enough = window(60, forced="overflow", target=tokens(talk(60)))
-    left, reports = await descend(enough, steps)
+    left, reports = await run_pipeline(enough, steps)
     assert (left.messages, asked) == (enough.messages, [])
     assert [report.status for report in reports] == ["skipped", "skipped"]
     assert "before were enough" in reports[0].reason
     less = replace(enough, target=tokens(talk(60)) - 1)
-    _, (report, _) = await descend(less, steps)
+    _, (report, _) = await run_pipeline(less, steps)
     assert (report.status, len(asked)) == ("done", 1)
 
 
@@ -177,21 +177,21 @@ def oversized() -> dict[str, tuple[Message, ...]]:
 async def test_a_refused_window_of_any_shape_comes_to_fit_its_target(shape: str, compacts: bool) -> None:
     messages = oversized()[shape]
     config = CompactionConfig()
-    steps: list[Strategy] = [*([Compact(config, DigestSummary())] if compacts else []), DropGroups(config)]
+    steps: list[Strategy] = [*([Compact(config, DigestSummarizer())] if compacts else []), DropGroups(config)]
     refused = Window(messages=messages, agent="main", session="s1", forced="overflow", target=3_000)
     assert tokens(messages) > 8_000
-    left, _ = await descend(refused, steps)
+    left, _ = await run_pipeline(refused, steps)
     assert tokens(left.messages) <= 3_000
     assert left.messages[-1].id == messages[-1].id
     # with nobody to sum up or drop, texts are cut all the same
-    left, reports = await descend(refused, [])
+    left, reports = await run_pipeline(refused, [])
     assert (tokens(left.messages) <= 3_000, len(left.messages), reports) == (True, len(messages), ())
 
 
 @pytest.mark.req("AS-BUG-04")
 async def test_what_is_not_refused_is_not_cut() -> None:
     messages = oversized()["only one message"]
-    left, _ = await descend(Window(messages=messages, forced="asked", target=10), [])
+    left, _ = await run_pipeline(Window(messages=messages, forced="asked", target=10), [])
     assert left.messages == messages
 
 
@@ -200,34 +200,34 @@ async def test_too_little_progress_escalates_once_and_three_failures_open_the_br
     asked: list[int] = []
     share = 1
 
-    async def wordy(messages: Sequence[Message], *, most_tokens: int | None = None, **_: object) -> Summary:
+    async def wordy(messages: Sequence[Message], *, most_tokens: int | None = None, **_: object) -> CompactionSummary:
         asked.append(len(messages))
-        return Summary(text="much was said " * ((most_tokens or 0) // 4 // share))
+        return CompactionSummary(text="much was said " * ((most_tokens or 0) // 4 // share))
 
     messages = talk(40, words="wide " * 80)
     config = CompactionConfig(trigger_messages=0, trigger_tokens=tokens(messages), carry_tokens=0)
     steps: list[Strategy] = [Compact(config, wordy), DropGroups(config)]
-    left, (compact, drop) = await descend(window(messages=messages), steps)
+    left, (compact, drop) = await run_pipeline(window(messages=messages), steps)
     assert compact.status == drop.status == "done"
     assert compact.tokens_after > 0.8 * compact.tokens_before
     assert tokens(left.messages) <= 0.8 * tokens(messages)
-    again, reports = await descend(left, steps)
+    again, reports = await run_pipeline(left, steps)
     assert (again.messages, len(asked)) == (left.messages, 1)
     assert [report.status for report in reports] == ["skipped", "skipped"]
 
     share = 2
-    _, (compact, drop) = await descend(window(messages=messages), steps)
+    _, (compact, drop) = await run_pipeline(window(messages=messages), steps)
     assert (compact.status, drop.status) == ("done", "skipped")
     assert 0.6 * compact.tokens_before < compact.tokens_after <= 0.8 * compact.tokens_before
 
     down = [ModelUnavailable() for _ in range(3)]
     model = FakeModel(*down[:2], reply(SUMMARY), *down)
-    failing = Compact(CompactionConfig(), ModelSummary(model, CompactionConfig(combined=False)))
+    failing = Compact(CompactionConfig(), ModelSummarizer(model, CompactionConfig(combined=False)))
     requests: list[int] = []
     notes: list[str] = []
     for _ in range(8):
-        left, (report,) = await descend(window(60), [failing])
-        assert (report.status, mark_of(left.messages[0])) == ("done", "summary")
+        left, (report,) = await run_pipeline(window(60), [failing])
+        assert (report.status, get_mark(left.messages[0])) == ("done", "summary")
         requests.append(len(model.asked))
         notes.append(report.note)
     assert requests == [1, 2, 3, 4, 5, 6, 6, 6], "the third try worked, and those before it count no more"
@@ -248,7 +248,7 @@ async def test_a_cancellation_while_noting_is_raised_as_such_however_it_is_wrapp
 
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as group:
-            group.start_soon(lambda: descend(window(), [Step(keep=4)], noted=noted))
+            group.start_soon(lambda: run_pipeline(window(), [Step(keep=4)], noted=noted))
             await reached.wait()
             scope.cancel()
     assert scope.cancelled_caught

@@ -18,31 +18,31 @@ from ricordo.compaction import (
     CompactionConfig,
     DedupeReads,
     DedupeReadsConfig,
-    DigestSummary,
+    DigestSummarizer,
     DropGroups,
-    Evict,
+    EvictResults,
     Reduction,
     SlidingWindow,
     Strategy,
     ToolResultEvictionConfig,
-    Truncate,
+    TruncateArgs,
     TruncateArgsConfig,
     Window,
 )
-from ricordo.compaction.handles import handle_of
-from ricordo.compaction.ladder import descend
-from ricordo.compaction.plan import measured
-from ricordo.compaction.results import restored
+from ricordo.compaction.handles import make_handle
+from ricordo.compaction.ladder import run_pipeline
+from ricordo.compaction.plan import count_message_tokens
+from ricordo.compaction.results import restore_original
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Message, Thinking, encode, is_pinned, mark_of, pinned
+from ricordo.messages import Message, Thinking, encode_message, is_pinned, get_mark, with_pin
 
 KEY = Redactor(bytes(32))
 PAGE = "A line of a file that is longer than any pointer to it.\n" * 20
 
 in_place = st.one_of(
     st.builds(
-        lambda config: Evict(config, InMemoryFiles(), KEY),
+        lambda config: EvictResults(config, InMemoryFiles(), KEY),
         st.builds(
             ToolResultEvictionConfig,
             max_result_chars=st.sampled_from([800, 1_000]),
@@ -63,10 +63,10 @@ in_place = st.one_of(
 )
 others = st.one_of(
     st.builds(
-        Truncate, st.builds(TruncateArgsConfig, trigger_messages=st.just(1), keep_messages=st.sampled_from([0, 3]))
+        TruncateArgs, st.builds(TruncateArgsConfig, trigger_messages=st.just(1), keep_messages=st.sampled_from([0, 3]))
     ),
     st.builds(
-        lambda config: Compact(config, DigestSummary()),
+        lambda config: Compact(config, DigestSummarizer()),
         st.builds(
             CompactionConfig,
             trigger_messages=st.sampled_from([0, 4]),
@@ -91,8 +91,8 @@ def varied(
             found[at] = replace(message, parts=(Thinking(text="考える " * 3, signature="s"), *message.parts))
     for pin in pins:
         if pin < len(found):
-            found[pin] = pinned(found[pin])
-    return tuple(found), int(sum(measured(found, 1.0)) * target)
+            found[pin] = with_pin(found[pin])
+    return tuple(found), int(sum(count_message_tokens(found, 1.0)) * target)
 
 
 def worked(number: int, step: str) -> list[Message]:
@@ -136,14 +136,14 @@ def assert_sound(window: Window, found: Reduction) -> None:
     assert stayed == sorted(set(stayed))
     assert list(found.dropped) == [message for at, message in enumerate(window.messages) if at not in set(stayed)]
     new = [message for message in found.messages if message.id not in places]
-    assert [(message.role, mark_of(message)) for message in new] in (
+    assert [(message.role, get_mark(message)) for message in new] in (
         [],
         [("user", "summary" if found.report.act == "compact" else "notice")],
     )
     assert bool(found.report.handle) is bool(found.dropped) or found.report.act == "compact"
     assert (found.report.status == "skipped") is (found.messages == window.messages)
-    assert found.report.tokens_before == sum(measured(window.messages, window.ratio))
-    assert found.report.tokens_after == sum(measured(found.messages, window.ratio))
+    assert found.report.tokens_before == sum(count_message_tokens(window.messages, window.ratio))
+    assert found.report.tokens_after == sum(count_message_tokens(found.messages, window.ratio))
     assert found.report.status == "skipped" or found.report.tokens_after < found.report.tokens_before
 
 
@@ -152,15 +152,15 @@ def assert_told(window: Window, found: Reduction) -> None:
     report = found.report
     if report.act in {"drop", "slide"}:
         assert [m for m in window.messages if is_pinned(m)] == [m for m in found.messages if is_pinned(m)]
-        assert report.handle == handle_of(found.dropped)
+        assert report.handle == make_handle(found.dropped)
     if report.act == "drop" and window.target is not None and report.tokens_after > window.target:
         assert "are left, more than" in report.note
     if report.act in {"evict", "clear", "dedupe", "truncate"}:
         assert [m.id for m in found.messages] == [m.id for m in window.messages]
         for old, new in zip(window.messages, found.messages, strict=True):
             assert replace(new, parts=old.parts, metadata=old.metadata) == old
-            same = thoughtless(restored(new, old)) == thoughtless(old)
-            assert report.act not in {"clear", "dedupe"} or same or restored(old, old) != old
+            same = thoughtless(restore_original(new, old)) == thoughtless(old)
+            assert report.act not in {"clear", "dedupe"} or same or restore_original(old, old) != old
 
 
 def thoughtless(message: Message) -> Message:
@@ -182,10 +182,10 @@ def test_after_any_sequence_the_window_is_valid_for_both_providers_ordered_small
     case: tuple[tuple[Message, ...], int], situation: Callable[..., Window], plan: list[Strategy]
 ) -> None:
     messages, target = case
-    written = [encode(message) for message in messages]
+    written = [encode_message(message) for message in messages]
     window = situation(messages=messages, target=target)
-    left, reports = anyio.run(partial(descend, run=checked), window, plan)
-    assert [encode(message) for message in messages] == written
+    left, reports = anyio.run(partial(run_pipeline, run=checked), window, plan)
+    assert [encode_message(message) for message in messages] == written
     assert new_faults(messages, left.messages) == {}
     assert len(reports) == len(plan)
 
@@ -195,7 +195,7 @@ def test_after_any_sequence_the_window_is_valid_for_both_providers_ordered_small
 def test_what_only_shortens_results_changes_nothing_the_second_time(
     case: tuple[tuple[Message, ...], int], situation: Callable[..., Window], plan: list[Strategy]
 ) -> None:
-    first, _ = anyio.run(partial(descend, run=checked), situation(messages=case[0]), plan)
-    second, reports = anyio.run(descend, first, plan)
+    first, _ = anyio.run(partial(run_pipeline, run=checked), situation(messages=case[0]), plan)
+    second, reports = anyio.run(run_pipeline, first, plan)
     assert second.messages == first.messages
     assert {report.status for report in reports} == {"skipped"}

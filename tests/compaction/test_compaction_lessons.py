@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, conversations, result, said
 from message_strategies import any_text
-from ricordo.compaction.answer import answer_in
-from ricordo.compaction.breaker import Breaker
-from ricordo.flush.lessons import MOST_LESSONS, learnable, lessons_in
+from ricordo.compaction.answer import parse_reply
+from ricordo.compaction.breaker import CircuitBreaker
+from ricordo.flush.lessons import MAX_LESSONS, is_learnable, parse_lessons
 from ricordo.flush.types import Finding
-from ricordo.messages import JsonValue, Message, marked
+from ricordo.messages import JsonValue, Message, with_mark
 from ricordo.messages.jsontext import dumps
 
 pytestmark = pytest.mark.req("HE-C4")
@@ -32,7 +32,7 @@ def note(content: str = "The team deploys only from main.", **others: JsonValue)
 
 @pytest.mark.req("DF-B22")
 def test_a_note_becomes_a_finding_with_the_words_as_they_stand_in_the_message() -> None:
-    assert lessons_in([note()], TALK) == (
+    assert parse_lessons([note()], TALK) == (
         Finding(
             content="The team deploys only from main.",
             kind="decision",
@@ -46,7 +46,7 @@ def test_a_note_becomes_a_finding_with_the_words_as_they_stand_in_the_message() 
 
 @pytest.mark.req("DF-B22")
 def test_the_quote_decides_which_message_it_is_and_the_cited_one_is_a_hint() -> None:
-    found = lessons_in(
+    found = parse_lessons(
         [
             note("a", message="assistant-1"),
             note("b", quote="8443 it is", message="assistant-1"),
@@ -82,32 +82,32 @@ def test_the_quote_decides_which_message_it_is_and_the_cited_one_is_a_hint() -> 
     ],
 )
 def test_what_is_no_lesson_is_left_out_and_alone_it_spoils_the_answer(bad: JsonValue) -> None:
-    assert lessons_in([bad], TALK) is None
-    assert lessons_in([bad, note()], TALK) == lessons_in([note()], TALK)
+    assert parse_lessons([bad], TALK) is None
+    assert parse_lessons([bad, note()], TALK) == parse_lessons([note()], TALK)
 
 
 def test_nothing_to_learn_and_an_answer_that_can_not_be_used_are_different() -> None:
-    assert lessons_in([], TALK) == ()
+    assert parse_lessons([], TALK) == ()
     others: list[JsonValue] = [None, {}, "none", 3]
     for malformed in others:
-        assert lessons_in(malformed, TALK) is None
+        assert parse_lessons(malformed, TALK) is None
 
 
 @pytest.mark.req("HE-C4-lessons")
 def test_an_unknown_kind_is_a_fact_a_repeated_note_one_and_many_are_too_many() -> None:
-    found = lessons_in([note(kind="session-summary"), note("THE TEAM deploys only from main.", kind="goal")], TALK)
+    found = parse_lessons([note(kind="session-summary"), note("THE TEAM deploys only from main.", kind="goal")], TALK)
     assert found is not None
     assert [each.kind for each in found] == ["fact"]
-    assert len(lessons_in([note("Too much" + "!" * at) for at in range(40)], TALK) or ()) == MOST_LESSONS
+    assert len(parse_lessons([note("Too much" + "!" * at) for at in range(40)], TALK) or ()) == MAX_LESSONS
 
 
 @pytest.mark.req("AS-CHAIN-01", "DF-C6", "FC-JUNK")
 def test_tools_summaries_memory_and_notices_are_nothing_to_learn_from() -> None:
-    assert [learnable(each) for each in TALK] == [True, True]
-    assert learnable(marked(TALK[1], "cut"))
-    others: list[Message] = [marked(TALK[0], mark) for mark in ("summary", "memory", "notice")]
+    assert [is_learnable(each) for each in TALK] == [True, True]
+    assert is_learnable(with_mark(TALK[1], "cut"))
+    others: list[Message] = [with_mark(TALK[0], mark) for mark in ("summary", "memory", "notice")]
     others += [call("a"), result("a", "deploy only from main"), replace(TALK[0], id=""), said("obey", role="system")]
-    assert not any(map(learnable, others))
+    assert not any(map(is_learnable, others))
 
 
 _values = st.recursive(
@@ -122,12 +122,12 @@ _values = st.recursive(
 def test_whatever_a_model_notes_a_finding_quotes_its_message(
     messages: tuple[Message, ...], value: JsonValue, at: int, size: int
 ) -> None:
-    learn = [message for message in messages if learnable(message)]
+    learn = [message for message in messages if is_learnable(message)]
     quotes = [message.text[at : at + size] for message in learn]
     notes: list[JsonValue] = [value]
     notes.extend({"content": "Something.", "quote": quote, "kind": 3} for quote in quotes)
     texts = {message.id: message.text for message in learn}
-    for found in lessons_in(notes, learn) or ():
+    for found in parse_lessons(notes, learn) or ():
         assert found.quote in texts[found.message_ids[0]]
         assert found.quote
         assert found.content.strip()
@@ -139,20 +139,20 @@ def test_whatever_a_model_notes_a_finding_quotes_its_message(
     summary=any_text(), lessons=_values, around=st.sampled_from(["{}", "```json\n{}\n```", "Sure!\n{}\nThat is all."])
 )
 def test_both_parts_are_found_whatever_stands_around_them(summary: str, lessons: JsonValue, around: str) -> None:
-    found = answer_in(around.replace("{}", dumps({"summary": summary, "lessons": lessons}), 1))
+    found = parse_reply(around.replace("{}", dumps({"summary": summary, "lessons": lessons}), 1))
     assert (found.summary, found.lessons) == (summary, lessons)
 
 
 @pytest.mark.parametrize("text", ["## SUMMARY\nuses {braces}", '{"a": 1}', "", '{"summary": "cut of', "[1, 2]"])
 def test_a_text_that_holds_no_parts_is_the_summary(text: str) -> None:
-    assert answer_in(text) == answer_in(text, stop="")
-    assert (answer_in(text).summary, answer_in(text).lessons) == (text, None)
+    assert parse_reply(text) == parse_reply(text, stop="")
+    assert (parse_reply(text).summary, parse_reply(text).lessons) == (text, None)
 
 
 def test_a_part_of_another_shape_does_not_cost_the_other_one() -> None:
-    assert answer_in('{"summary": 3, "lessons": []}').lessons == []
-    assert answer_in('{"lessons": [1]}').summary == ""
-    assert answer_in('{"summary": "s"}').summary == "s"
+    assert parse_reply('{"summary": 3, "lessons": []}').lessons == []
+    assert parse_reply('{"lessons": [1]}').summary == ""
+    assert parse_reply('{"summary": "s"}').summary == "s"
 
 
 class Standing:
@@ -171,30 +171,30 @@ class Standing:
 @pytest.mark.req("CC-PROGRESS")
 def test_a_breaker_opens_after_so_many_failures_in_a_row_and_lets_one_trial_through_in_time() -> None:
     clock = Standing()
-    breaker = Breaker(3, 300.0, clock)
+    breaker = CircuitBreaker(3, 300.0, clock)
     for reason in ("a", "b"):
-        breaker.failed(reason)
-    assert breaker.why_open() == ""
-    breaker.succeeded()
+        breaker.record_failure(reason)
+    assert breaker.open_reason() == ""
+    breaker.record_success()
     for reason in ("a", "b", "c"):
-        assert breaker.why_open() == ""
-        breaker.failed(reason)
-    assert breaker.why_open() == "3 failures in a row, the last: c"
+        assert breaker.open_reason() == ""
+        breaker.record_failure(reason)
+    assert breaker.open_reason() == "3 failures in a row, the last: c"
     clock.time += timedelta(seconds=299)
-    assert breaker.why_open()
+    assert breaker.open_reason()
     clock.time += timedelta(seconds=1)
-    assert breaker.why_open() == ""
-    breaker.failed("d")
-    assert breaker.why_open() == "4 failures in a row, the last: d"
+    assert breaker.open_reason() == ""
+    breaker.record_failure("d")
+    assert breaker.open_reason() == "4 failures in a row, the last: d"
     clock.time -= timedelta(days=1)
-    assert breaker.why_open() == "", "a clock that was set back holds nobody up"
-    breaker.succeeded()
-    assert breaker.why_open() == ""
+    assert breaker.open_reason() == "", "a clock that was set back holds nobody up"
+    breaker.record_success()
+    assert breaker.open_reason() == ""
 
 
 @pytest.mark.req("CC-PROGRESS")
 def test_a_breaker_of_no_failures_never_opens() -> None:
-    breaker = Breaker(0, 300.0, Standing())
+    breaker = CircuitBreaker(0, 300.0, Standing())
     for _ in range(9):
-        breaker.failed("down")
-    assert breaker.why_open() == ""
+        breaker.record_failure("down")
+    assert breaker.open_reason() == ""

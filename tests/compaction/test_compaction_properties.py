@@ -12,22 +12,22 @@ from conversation_strategies import call, conversations, open_calls, orphan_resu
 from ricordo.compaction import (
     Compact,
     CompactionConfig,
-    DigestSummary,
-    Evict,
+    DigestSummarizer,
+    EvictResults,
     Reduction,
     Strategy,
     ToolResultEvictionConfig,
-    Truncate,
+    TruncateArgs,
     TruncateArgsConfig,
     Window,
-    digest,
+    build_digest,
 )
 from ricordo.compaction.placeholder import evicted_parts
-from ricordo.compaction.plan import measured
-from ricordo.compaction.summary_message import instructions
+from ricordo.compaction.plan import count_message_tokens
+from ricordo.compaction.summary_message import find_instructions
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, ToolResult, mark_of, pinned, with_ids
+from ricordo.messages import Media, Message, ToolResult, get_mark, with_pin, with_ids
 from ricordo.tokens import estimate_text
 
 KEY = Redactor(bytes(32))
@@ -58,7 +58,7 @@ evictions = st.builds(
 
 
 def _with_pins(messages: tuple[Message, ...], pins: set[int]) -> tuple[Message, ...]:
-    return tuple(pinned(message) if at in pins else message for at, message in enumerate(messages))
+    return tuple(with_pin(message) if at in pins else message for at, message in enumerate(messages))
 
 
 windows = st.builds(
@@ -104,11 +104,11 @@ def assert_sound(window: Window, found: Reduction) -> None:
     gone = [message for at, message in enumerate(window.messages) if at not in set(stayed)]
     assert list(found.dropped) == gone
     assert len(new) == (1 if gone else 0)
-    assert all(mark_of(message) == "summary" and message.role == "user" for message in new)
+    assert all(get_mark(message) == "summary" and message.role == "user" for message in new)
     assert found.report.messages_before == len(window.messages)
     assert found.report.messages_after == len(found.messages)
-    assert found.report.tokens_before == sum(measured(window.messages, window.ratio))
-    assert found.report.tokens_after == sum(measured(found.messages, window.ratio))
+    assert found.report.tokens_before == sum(count_message_tokens(window.messages, window.ratio))
+    assert found.report.tokens_after == sum(count_message_tokens(found.messages, window.ratio))
     assert found.report.reason
     if found.messages == window.messages:
         assert found.report.status == "skipped"
@@ -122,9 +122,9 @@ def assert_sound(window: Window, found: Reduction) -> None:
 def test_compaction_of_any_conversation_is_valid_ordered_smaller_and_told(
     window: Window, config: CompactionConfig
 ) -> None:
-    found = reduced(Compact(config, DigestSummary()), window)
+    found = reduced(Compact(config, DigestSummarizer()), window)
     assert_sound(window, found)
-    assert instructions(found.messages) == instructions(window.messages)
+    assert find_instructions(found.messages) == find_instructions(window.messages)
     assert bool(found.report.handle) == bool(found.dropped)
 
 
@@ -142,7 +142,7 @@ def test_no_cut_parts_parallel_calls_from_their_results(
     config = CompactionConfig(
         trigger_messages=1, keep_messages=keep_messages, keep_tokens=keep_tokens, summary_tokens=40, carry_tokens=0
     )
-    found = reduced(Compact(config, DigestSummary()), Window(messages=messages, agent="main", session="s1"))
+    found = reduced(Compact(config, DigestSummarizer()), Window(messages=messages, agent="main", session="s1"))
     for side in (found.dropped, found.messages):
         assert open_calls(side) == set()
         assert orphan_results(side) == set()
@@ -153,7 +153,7 @@ def test_no_cut_parts_parallel_calls_from_their_results(
 def test_compacting_a_second_time_without_new_messages_changes_nothing(
     window: Window, config: CompactionConfig
 ) -> None:
-    compact = Compact(config, DigestSummary())
+    compact = Compact(config, DigestSummarizer())
     first = reduced(compact, window)
     if first.report.status == "done" or not window.forced:
         second = reduced(compact, again(window, first))
@@ -164,7 +164,7 @@ def test_compacting_a_second_time_without_new_messages_changes_nothing(
 
 
 def mark_count(window: Window) -> int:
-    return sum(mark_of(message) == "summary" for message in window.messages)
+    return sum(get_mark(message) == "summary" for message in window.messages)
 
 
 @pytest.mark.req("AS-TRUNC-02", "AS-TRUNC-05")
@@ -172,7 +172,7 @@ def mark_count(window: Window) -> int:
 def test_truncation_of_any_conversation_shortens_arguments_and_nothing_else(
     window: Window, config: TruncateArgsConfig
 ) -> None:
-    truncate = Truncate(config)
+    truncate = TruncateArgs(config)
     found = reduced(truncate, window)
     assert_sound(window, found)
     assert [message.id for message in found.messages] == [message.id for message in window.messages]
@@ -186,7 +186,7 @@ def test_whatever_is_evicted_can_be_read_back_byte_for_byte_and_is_not_evicted_a
     window: Window, config: ToolResultEvictionConfig
 ) -> None:
     files = InMemoryFiles()
-    evict = Evict(config, files, KEY)
+    evict = EvictResults(config, files, KEY)
     found = reduced(evict, window)
     assert [message.id for message in found.messages] == [message.id for message in window.messages]
     assert open_calls(found.messages) == open_calls(window.messages)
@@ -231,9 +231,11 @@ def content_of(result: ToolResult, item: int | None) -> bytes:
 def test_a_digest_is_within_its_budget_the_same_each_time_and_empty_only_for_silence(
     messages: tuple[Message, ...], limit: int
 ) -> None:
-    found = digest(messages, limit_tokens=limit)
+    found = build_digest(messages, limit_tokens=limit)
     assert estimate_text(found) <= limit
-    assert found == digest(messages, limit_tokens=limit)
-    spoken = [m for m in messages if m.role in {"user", "assistant"} and mark_of(m) in {None, "cut"} and m.text.strip()]
+    assert found == build_digest(messages, limit_tokens=limit)
+    spoken = [
+        m for m in messages if m.role in {"user", "assistant"} and get_mark(m) in {None, "cut"} and m.text.strip()
+    ]
     if spoken and limit >= 200:
         assert found.strip()

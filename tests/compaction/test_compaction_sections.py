@@ -5,22 +5,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.compaction.prompts import SECTIONS
-from ricordo.compaction.quotes import folded, is_quoted_right
+from ricordo.compaction.prompts import SECTION_NAMES
+from ricordo.compaction.quotes import normalize_quote, has_valid_quotes
 from ricordo.compaction.sections import (
-    Sections,
-    added,
-    fitted,
+    SummarySections,
+    find_new_lines,
+    fit_sections,
     is_line,
-    labelled,
-    loosely,
-    missing,
-    outdated,
-    parse,
-    render,
-    without,
+    label_lines,
+    parse_leniently,
+    find_missing_headings,
+    split_outdated,
+    parse_sections,
+    render_sections,
+    remove_lines,
 )
-from ricordo.compaction.steps import Cites, checked_steps
+from ricordo.compaction.steps import Citations, check_next_steps
 from ricordo.tokens import estimate_text
 
 _odd = st.sampled_from(
@@ -28,22 +28,24 @@ _odd = st.sampled_from(
 )
 _lines = st.one_of(any_text(40), _odd, st.text("#*- SUMARY:\n", max_size=12)).filter(is_line)
 _each = st.lists(_lines, max_size=4).map(tuple)
-_sections = st.builds(lambda *lines: Sections(lines=lines), _each, _each, _each, _each)
+_sections = st.builds(lambda *lines: SummarySections(lines=lines), _each, _each, _each, _each)
 
 
 @pytest.mark.req("AS-COMPACT-07")
 @given(sections=_sections)
-def test_what_is_written_is_read_back(sections: Sections) -> None:
-    assert parse(render(sections)) == sections
-    assert loosely(render(sections)) == sections
+def test_what_is_written_is_read_back(sections: SummarySections) -> None:
+    assert parse_sections(render_sections(sections)) == sections
+    assert parse_leniently(render_sections(sections)) == sections
 
 
-@given(text=st.one_of(any_text(), st.lists(st.one_of(any_text(20), _odd, st.sampled_from(SECTIONS))).map("\n".join)))
+@given(
+    text=st.one_of(any_text(), st.lists(st.one_of(any_text(20), _odd, st.sampled_from(SECTION_NAMES))).map("\n".join))
+)
 def test_no_text_makes_a_line_that_can_not_be_written(text: str) -> None:
-    found = loosely(text)
+    found = parse_leniently(text)
     assert all(is_line(line) for lines in found.lines for line in lines)
-    assert parse(render(found)) == found
-    assert (parse(text) is None) == bool(missing(text))
+    assert parse_sections(render_sections(found)) == found
+    assert (parse_sections(text) is None) == bool(find_missing_headings(text))
 
 
 @pytest.mark.req("AS-BUG-01", "AS-COMPACT-07")
@@ -57,44 +59,48 @@ def test_no_text_makes_a_line_that_can_not_be_written(text: str) -> None:
     ],
 )
 def test_the_four_headings_are_known_in_every_dress(text: str) -> None:
-    assert parse(text) == Sections(lines=(("Port it.",), ("- Done.",), (), ("- Test it.",)))
+    assert parse_sections(text) == SummarySections(lines=(("Port it.",), ("- Done.",), (), ("- Test it.",)))
 
 
 @pytest.mark.req("AS-BUG-01")
 def test_a_sentence_that_begins_like_a_heading_is_none() -> None:
-    text = render(Sections(lines=((), ("Summary writing is slow.", "Artifacts: none were made."), (), ())))
-    assert parse(text) == Sections(lines=((), ("Summary writing is slow.", "Artifacts: none were made."), (), ()))
-    assert missing("## SUMMARY\nSESSION INTENT") == ("ARTIFACTS", "NEXT STEPS")
+    text = render_sections(
+        SummarySections(lines=((), ("Summary writing is slow.", "Artifacts: none were made."), (), ()))
+    )
+    assert parse_sections(text) == SummarySections(
+        lines=((), ("Summary writing is slow.", "Artifacts: none were made."), (), ())
+    )
+    assert find_missing_headings("## SUMMARY\nSESSION INTENT") == ("ARTIFACTS", "NEXT STEPS")
 
 
 def test_labels_name_lines_and_the_last_line_says_which_are_outdated() -> None:
-    sections = Sections(lines=(("- a",), ("- b", "c"), (), ("- d",)))
-    assert labelled(sections) == "[I1] a\n[S1] b\n[S2] c\n[N1] d"
-    text, labels = outdated("## SUMMARY\n- e\n\n**OUTDATED:** S1, N1 (done), S99")
+    sections = SummarySections(lines=(("- a",), ("- b", "c"), (), ("- d",)))
+    assert label_lines(sections) == "[I1] a\n[S1] b\n[S2] c\n[N1] d"
+    text, labels = split_outdated("## SUMMARY\n- e\n\n**OUTDATED:** S1, N1 (done), S99")
     assert (text, labels) == ("## SUMMARY\n- e", frozenset({"S1", "N1", "S99"}))
-    assert without(sections, labels) == Sections(lines=(("- a",), ("c",), (), ()))
-    assert outdated("x\nOUTDATED: None") == ("x", frozenset())
-    assert outdated("The OUTDATED: flag of S1 stays.") == ("The OUTDATED: flag of S1 stays.", frozenset())
+    assert remove_lines(sections, labels) == SummarySections(lines=(("- a",), ("c",), (), ()))
+    assert split_outdated("x\nOUTDATED: None") == ("x", frozenset())
+    assert split_outdated("The OUTDATED: flag of S1 stays.") == ("The OUTDATED: flag of S1 stays.", frozenset())
 
 
 def test_a_repeated_line_is_added_once_whatever_its_label() -> None:
-    kept = Sections(lines=((), ("- Port 8443.",), (), ()))
-    new = Sections(lines=((), ("[S1] port 8443.", "- New.", "* new.", "- [S1] None"), (), ()))
-    assert added(kept, new) == Sections(lines=((), ("- New.",), (), ()))
+    kept = SummarySections(lines=((), ("- Port 8443.",), (), ()))
+    new = SummarySections(lines=((), ("[S1] port 8443.", "- New.", "* new.", "- [S1] None"), (), ()))
+    assert find_new_lines(kept, new) == SummarySections(lines=((), ("- New.",), (), ()))
 
 
 @given(kept=_sections, new=_sections, limit=st.integers(1, 200), more=st.integers(0, 200))
 def test_old_artifacts_go_first_then_old_lines_of_the_summary(
-    kept: Sections, new: Sections, limit: int, more: int
+    kept: SummarySections, new: SummarySections, limit: int, more: int
 ) -> None:
-    found = fitted(kept, new, limit=limit, most=limit + more)
+    found = fit_sections(kept, new, limit=limit, most=limit + more)
     for at, (old, fresh, lines) in enumerate(zip(kept.lines, new.lines, found.lines, strict=True)):
         assert lines == (*old, *fresh)[len(old) + len(fresh) - len(lines) :], "only the oldest go"
         if len(lines) < len(old) + len(fresh) and at == 1:
             assert len(found.lines[2]) <= len(new.lines[2])
         if len(lines) < len(old) + len(fresh) and at in {0, 3}:
             assert found.lines[1] == found.lines[2] == ()
-    if estimate_text(render(found)) > limit + more:
+    if estimate_text(render_sections(found)) > limit + more:
         assert found.lines[1:] == ((), (), ()), "what the person wants goes last"
         assert found.lines[0] == new.lines[0]
 
@@ -122,16 +128,16 @@ def test_old_artifacts_go_first_then_old_lines_of_the_summary(
     ],
 )
 def test_a_quote_is_right_when_its_words_were_said(text: str, right: bool) -> None:
-    said = folded(
+    said = normalize_quote(
         "Please deploy\nonly from main. We don’t deploy on Fridays. メインからだけデプロイする "
         '{"c": "git commit -m \\"fix the port\\""}'
     )
-    assert is_quoted_right(text, said) is right
+    assert has_valid_quotes(text, said) is right
 
 
 @pytest.mark.req("CC-QUOTE")
 def test_a_step_must_cite_what_a_person_said_and_cites_of_nothing_go() -> None:
-    cites = Cites(asked=frozenset({"5as9rkq9k5e3", "m1"}), others=frozenset({"7v4jhyjqvjaf"}))
+    cites = Citations(requests=frozenset({"5as9rkq9k5e3", "m1"}), others=frozenset({"7v4jhyjqvjaf"}))
     steps = (
         "- Port it. [5as9rkq9k5e3]",
         "- Test it. [rkq9k5e3, zz9999zz]",
@@ -141,7 +147,7 @@ def test_a_step_must_cite_what_a_person_said_and_cites_of_nothing_go() -> None:
         "- Look at [JIRA-12] and [the page](a.html).",
         "- [ ] Tick it. [5as9rk]",
     )
-    found = checked_steps(Sections(lines=((), ("- Old.",), (), steps)), cites)
+    found = check_next_steps(SummarySections(lines=((), ("- Old.",), (), steps)), cites)
     assert found.lines[3] == (
         "- Port it. [5as9rkq9k5e3]",
         "- Test it. [rkq9k5e3]",

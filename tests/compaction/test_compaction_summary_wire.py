@@ -3,7 +3,7 @@
 import pytest
 
 from reached_models import MODELS, NOW, load_packages, reach, serving
-from ricordo.compaction import ModelSummary
+from ricordo.compaction import ModelSummarizer
 from ricordo.messages.jsontext import dumps
 from ricordo.testing import Say
 from scripted_summaries import SUMMARY, both, ids, noted, talk
@@ -27,11 +27,11 @@ async def test_over_the_wire_either_part_is_used_and_nothing_is_asked_for_twice(
         (dumps({"lessons": [lesson]}), SUMMARY, 1),
     ):
         with serving([Say(answer), *([Say(SUMMARY)] if "summary" not in answer.lower() else [])]) as server:
-            written = ModelSummary(reach(server, name, retry=NOW))
+            written = ModelSummarizer(reach(server, name, retry=NOW))
             found = await written(messages, limit_tokens=400, pending=ids(messages))
             assert (found.text, len(found.lessons or ())) == (summary, lessons)
             assert len(server.requests) == (1 if "summary" in answer.lower() else 2)
     with serving([Say(SUMMARY[:-9], stop="length"), Say(SUMMARY)]) as server:
-        found = await ModelSummary(reach(server, name, retry=NOW))(messages, limit_tokens=400, pending=ids(messages))
+        found = await ModelSummarizer(reach(server, name, retry=NOW))(messages, limit_tokens=400, pending=ids(messages))
         assert (found.text, len(server.requests)) == (SUMMARY, 2)
         assert "it was cut off" in server.requests[1].messages[-1].text

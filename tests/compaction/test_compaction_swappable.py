@@ -10,17 +10,17 @@ from ricordo.compaction import (
     Compact,
     CompactionConfig,
     DedupeReads,
-    DigestSummary,
-    Logged,
-    Nothing,
+    DigestSummarizer,
+    LoggingStrategy,
+    NoCompaction,
     Reduction,
     SlidingWindow,
     Strategy,
     Window,
 )
-from ricordo.compaction.ladder import descend
+from ricordo.compaction.ladder import run_pipeline
 from ricordo.errors import StorageFailed
-from ricordo.messages import Message, mark_of, with_ids
+from ricordo.messages import Message, get_mark, with_ids
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-DEDUPE")]
 
@@ -49,19 +49,19 @@ async def test_any_strategy_takes_the_place_of_another_and_repeated_reads_point_
     caplog.set_level(logging.DEBUG, logger="ricordo.compaction")
     before = reading(6)
     window = Window(messages=before)
-    summarise = Compact(CompactionConfig(trigger_messages=8, keep_messages=3), DigestSummary())
+    summarise = Compact(CompactionConfig(trigger_messages=8, keep_messages=3), DigestSummarizer())
 
     async def after(strategy: Strategy) -> tuple[Message, ...]:
-        left, (report,) = await descend(window, [strategy])
+        left, (report,) = await run_pipeline(window, [strategy])
         assert report.act == strategy.act
         assert (report.status == "done") is (left.messages != before)
         assert report.tokens_after < report.tokens_before or left.messages is before
         return left.messages
 
-    assert await after(Nothing()) == before
+    assert await after(NoCompaction()) == before
     assert await after(SlidingWindow(keep_messages=4)) == (before[0], *before[-4:])
     summed = await after(summarise)
-    assert [mark_of(message) for message in summed] == ["summary", None, None, None, None]
+    assert [get_mark(message) for message in summed] == ["summary", None, None, None, None]
     assert summed[1:] == before[-4:]
     pointed = await after(DedupeReads())
     assert [message.id for message in pointed] == [message.id for message in before]
@@ -72,8 +72,8 @@ async def test_any_strategy_takes_the_place_of_another_and_repeated_reads_point_
     changed = tuple(with_ids([*reading(1), *other, *later], session="s1"))
     assert (await DedupeReads().reduce(Window(messages=changed))).messages == changed
     assert caplog.records == []
-    for strategy in (Nothing(), SlidingWindow(keep_messages=4), summarise, DedupeReads()):
-        assert await after(Logged(strategy)) == await after(strategy)
+    for strategy in (NoCompaction(), SlidingWindow(keep_messages=4), summarise, DedupeReads()):
+        assert await after(LoggingStrategy(strategy)) == await after(strategy)
         (told,) = caplog.records
         assert told.getMessage().startswith(f"{strategy.act}: ")
         caplog.clear()
@@ -83,8 +83,8 @@ async def test_any_strategy_takes_the_place_of_another_and_repeated_reads_point_
 async def test_the_log_hears_act_status_reason_and_sizes_and_no_content(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="ricordo.compaction")
     window = Window(messages=reading(3))
-    found = await Logged(DedupeReads()).reduce(window)
-    await Logged(Nothing()).reduce(window)
+    found = await LoggingStrategy(DedupeReads()).reduce(window)
+    await LoggingStrategy(NoCompaction()).reduce(window)
     sizes = f"7 to 7 messages, {found.report.tokens_before} to {found.report.tokens_after} tokens"
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
         (logging.INFO, f"dedupe: done, read again; {sizes}"),
@@ -101,7 +101,7 @@ async def test_the_log_hears_act_status_reason_and_sizes_and_no_content(caplog: 
 async def test_an_error_is_told_by_its_type_and_comes_through(caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("mine")
     with pytest.raises(StorageFailed, match="no room"):
-        await Logged(Broken(), log=log).reduce(Window(messages=(said("my secret"),)))
+        await LoggingStrategy(Broken(), log=log).reduce(Window(messages=(said("my secret"),)))
     (told,) = caplog.records
     assert (told.name, told.levelno, told.getMessage()) == (
         "mine",

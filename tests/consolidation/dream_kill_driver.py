@@ -14,22 +14,22 @@ from pathlib import Path
 
 from forking import Emit, Killing, drive, in_child
 from hand_clock import HandClock
-from ricordo.audit import history, undo
+from ricordo.audit import list_history, undo_change
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.asking import ModelAdviser
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import Consolidator
-from ricordo.consolidation.lease import LEASE
+from ricordo.consolidation.lease import LEASE_PATH
 from ricordo.events import Emitter, Event
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.spending import Meter, SpendingConfig
+from ricordo.spending import SpendingMeter, SpendingConfig
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
-from ricordo.workspace.changes import ChangeSets, cut_off
+from ricordo.workspace.changes import ChangeSets, count_pending
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.layout import LEDGERS, MEMORY
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 
 KEY = b"k" * 32
@@ -87,11 +87,11 @@ class Process:
         self.clock = HandClock(datetime(2026, 11, 21, 8, minutes, tzinfo=UTC))
         self.changes = ChangeSets(self.files, clock=self.clock, ids=MonotonicIds(self.clock, lambda bits: 7))
         self.model = ScriptedModel(self.advice)
-        meter = Meter(self.files, SpendingConfig(), self.clock)
+        meter = SpendingMeter(self.files, SpendingConfig(), self.clock)
         config = ConsolidationConfig()
         self.consolidator = Consolidator(
             files=self.files, changes=self.changes, redactor=Redactor(KEY), clock=self.clock, key=KEY, config=config,
-            adviser=ModelAdviser(model=meter.metered(self.model, "consolidation"), config=config),
+            adviser=ModelAdviser(model=meter.wrap(self.model, "consolidation"), config=config),
             emitter=Emitter(self.clock, (self.heard,)),
         )  # fmt: skip
 
@@ -112,8 +112,8 @@ class Process:
         """Return curated memory and the ledgers as they are."""
         paths = [info.path for info in await self.files.list(LEDGERS)]
         found = {path: (await self.files.read(path)).data for path in paths if path.endswith(".md")}
-        if await self.files.info(MEMORY):
-            found[MEMORY] = (await self.files.read(MEMORY)).data
+        if await self.files.info(MEMORY_PATH):
+            found[MEMORY_PATH] = (await self.files.read(MEMORY_PATH)).data
         return {path: data.decode() for path, data in sorted(found.items())}
 
 
@@ -136,7 +136,7 @@ async def noted(process: Process, contents: tuple[str, ...]) -> None:
 
 async def look(root: Path, before: dict[str, str], emit: Emit) -> None:
     other = Process(root, 10)
-    held = await other.files.info(LEASE) is not None
+    held = await other.files.info(LEASE_PATH) is not None
     await other.changes.recover()
     found = await other.documents()
     done = await other.consolidator.consolidate(deep=True)
@@ -148,15 +148,15 @@ async def look(root: Path, before: dict[str, str], emit: Emit) -> None:
         "skipped": done.skipped,
         "asked": len(other.model.requests),
         "documents": after,
-        "cut off": await cut_off(other.files),
-        "lease": await other.files.info(LEASE) is not None,
+        "cut off": await count_pending(other.files),
+        "lease": await other.files.info(LEASE_PATH) is not None,
         "states": {Path(path).name: bool(json.loads((await other.files.read(path)).data)) for path in states},
     }
-    items = await history(other.files, other.changes)
+    items = await list_history(other.files, other.changes)
     runs = [item for item in items if item.act == "consolidate" and not item.undone]
     told["runs"] = len(runs)
     other.clock.turn(timedelta(minutes=1).total_seconds())
-    await undo(other.files, other.changes, runs[0], who="user")
+    await undo_change(other.files, other.changes, runs[0], who="user")
     told["undone"] = await other.documents() == before
     emit(json.dumps(told))
 

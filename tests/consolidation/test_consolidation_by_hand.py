@@ -5,15 +5,15 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from ricordo.audit import forget, history, undo
+from ricordo.audit import forget, list_history, undo_change
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.consolidate import NOTHING_NEW, Consolidated, Consolidator
-from ricordo.consolidation.cursor import CURSOR
+from ricordo.consolidation.consolidate import NOTHING_NEW, ConsolidationResult, Consolidator
+from ricordo.consolidation.cursor import CURSOR_PATH
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 
 pytestmark = pytest.mark.anyio
@@ -55,13 +55,13 @@ class Root:
         await append_entries(self.files, DAY, [made], REDACTOR)
         return made
 
-    async def run(self) -> Consolidated:
+    async def run(self) -> ConsolidationResult:
         return await self.consolidator.consolidate(force=True)
 
-    async def text(self, path: str = MEMORY) -> str:
+    async def text(self, path: str = MEMORY_PATH) -> str:
         return (await self.files.read(path)).data.decode()
 
-    async def edit(self, old: str, new: str, path: str = MEMORY) -> None:
+    async def edit(self, old: str, new: str, path: str = MEMORY_PATH) -> None:
         stored = await self.files.read(path)
         assert old.encode() in stored.data
         await self.files.replace(path, stored.data.replace(old.encode(), new.encode()), expected=stored.version)
@@ -72,13 +72,13 @@ class Root:
 
 
 async def without_cursor(root: Root) -> None:
-    await root.files.delete(CURSOR)
+    await root.files.delete(CURSOR_PATH)
     await root.run()
 
 
 async def with_a_damaged_cursor(root: Root) -> None:
-    stored = await root.files.read(CURSOR)
-    await root.files.replace(CURSOR, b"{", expected=stored.version)
+    stored = await root.files.read(CURSOR_PATH)
+    await root.files.replace(CURSOR_PATH, b"{", expected=stored.version)
     await root.run()
 
 
@@ -149,8 +149,8 @@ async def test_what_a_person_put_back_by_undo_is_not_taken_for_deleted() -> None
     gone = await root.save(RULE)
     await root.run()
     change = await forget(root.files, root.changes, gone.id, key=KEY, who="user")
-    item = next(item for item in await history(root.files, root.changes) if item.id == change.change.id)
-    await undo(root.files, root.changes, item, who="user")
+    item = next(item for item in await list_history(root.files, root.changes) if item.id == change.change.id)
+    await undo_change(root.files, root.changes, item, who="user")
     await without_cursor(root)
     assert RULE in await root.text()
 
@@ -162,8 +162,8 @@ async def test_an_undone_run_is_not_done_again_because_the_cursor_is_lost() -> N
     await root.run()
     await root.save(RULE)
     done = await root.run()
-    item = next(item for item in await history(root.files, root.changes) if item.id == done.change_id)
-    await undo(root.files, root.changes, item, who="user")
+    item = next(item for item in await list_history(root.files, root.changes) if item.id == done.change_id)
+    await undo_change(root.files, root.changes, item, who="user")
     await without_cursor(root)
     assert RULE not in await root.text()
     await all_again(root)
@@ -172,7 +172,7 @@ async def test_an_undone_run_is_not_done_again_because_the_cursor_is_lost() -> N
 
 async def test_a_section_that_a_run_empties_goes_and_a_persons_own_stays() -> None:
     root = Root()
-    await root.files.create(MEMORY, b"# Memory\n\n## Mine\n\n## Notes\n")
+    await root.files.create(MEMORY_PATH, b"# Memory\n\n## Mine\n\n## Notes\n")
     await root.save("We use MySQL for the orders.", "decision")
     await root.run()
     assert "## Decisions" in await root.text()

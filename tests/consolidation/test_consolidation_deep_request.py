@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import Material
+from ricordo.consolidation.plan import ConsolidationInput
 from ricordo.consolidation.prompts import CUT_NOTE, MORE_NOTE
-from ricordo.consolidation.request import AdviceRequest, requests_for
-from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.request import AdviceRequest, build_requests
+from ricordo.consolidation.types import CandidateEntry
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.layout import MEMORY_PATH
 
 SMALL = 2_500
 
@@ -31,9 +31,9 @@ def entries(count: int) -> list[Entry]:
     ]
 
 
-def material(given: Sequence[Entry], *, deep: bool) -> Material:
+def material(given: Sequence[Entry], *, deep: bool) -> ConsolidationInput:
     document = "# Memory\n\n## Facts\n\n" + "".join(render_entry(entry) for entry in given)
-    return Material(documents={MEMORY: document.encode()}, ledgers={}, fresh=(), deep=deep)
+    return ConsolidationInput(documents={MEMORY_PATH: document.encode()}, ledgers={}, fresh=(), deep=deep)
 
 
 def told(requests: Sequence[AdviceRequest]) -> list[str]:
@@ -44,7 +44,7 @@ def told(requests: Sequence[AdviceRequest]) -> list[str]:
 @pytest.mark.parametrize("window", [SMALL, 4_000, 8_000])
 def test_every_memory_is_asked_about_in_whole_lines_however_small_the_window(window: int) -> None:
     given = entries(80)
-    requests = requests_for(material(given, deep=True), ConsolidationConfig(), window=window)
+    requests = build_requests(material(given, deep=True), ConsolidationConfig(), window=window)
     assert {name for request in requests for name in request.standing} == {entry.id for entry in given}
     bullets = {render_entry(entry).strip() for entry in given}
     for line in told(requests):
@@ -57,8 +57,8 @@ def test_every_memory_is_asked_about_in_whole_lines_however_small_the_window(win
 @pytest.mark.req("AS-CONS-01")
 def test_what_has_no_room_where_only_news_are_asked_about_is_said_to_be_left_out() -> None:
     given, [new] = entries(80)[:79], entries(80)[79:]
-    asked = replace(material(given, deep=False), fresh=[Fresh(entry=new)])
-    (request,) = requests_for(asked, ConsolidationConfig(), window=SMALL)
+    asked = replace(material(given, deep=False), fresh=[CandidateEntry(entry=new)])
+    (request,) = build_requests(asked, ConsolidationConfig(), window=SMALL)
     assert CUT_NOTE in request.text
     bullets = {render_entry(entry).strip() for entry in [*given, new]}
     lines = told([request])

@@ -12,28 +12,35 @@ import anyio.lowlevel
 import pytest
 
 from hand_clock import HandClock
-from ricordo.audit import history, undo
-from ricordo.audit.history_retention import HistoryConfig, retain_history
+from ricordo.audit import list_history, undo_change
+from ricordo.audit.history_retention import HistoryConfig, trim_history
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.asking import Adviser
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import BUSY, NOTHING_WAITS, STALE, WAITS, Consolidated, Consolidator
-from ricordo.consolidation.cursor import CURSOR
-from ricordo.consolidation.dream import DREAMS
-from ricordo.consolidation.lease import LEASE, lease
-from ricordo.consolidation.plan import Material
-from ricordo.consolidation.types import Advice, Merge, Retired
-from ricordo.consolidation.waiting import PROPOSAL
+from ricordo.consolidation.consolidate import (
+    BUSY,
+    NO_PROPOSAL,
+    PROPOSAL_OUTDATED,
+    PROPOSAL_PENDING,
+    ConsolidationResult,
+    Consolidator,
+)
+from ricordo.consolidation.cursor import CURSOR_PATH
+from ricordo.consolidation.dream import DREAM_STATE_PATH
+from ricordo.consolidation.lease import LEASE_PATH, hold_lease
+from ricordo.consolidation.plan import ConsolidationInput
+from ricordo.consolidation.types import Advice, LineMerge, Retirement
+from ricordo.consolidation.waiting import PROPOSAL_PATH
 from ricordo.errors import StorageFailed
 from ricordo.events import Emitter, Event
 from ricordo.files import ABSENT
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.maintenance.turns import TurnsAtWork, turns_in
+from ricordo.maintenance.turns import TurnActivity, get_turn_activity
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, prompt_lines, render_entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines, render_entry
+from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +60,7 @@ class Root:
         self.clock = HandClock(datetime(2026, 11, 21, 8, tzinfo=UTC))
         self.ids = MonotonicIds(self.clock, lambda bits: 7)
         self.changes = ChangeSets(self.files, clock=self.clock, ids=self.ids)
-        self.turns = TurnsAtWork()
+        self.turns = TurnActivity()
         self.heard: list[Event] = []
         self.config = config or ConsolidationConfig()
         self.consolidator = self.with_adviser(adviser)
@@ -61,7 +68,7 @@ class Root:
     def with_adviser(self, adviser: Adviser | None) -> Consolidator:
         return Consolidator(
             files=self.files, changes=self.changes, redactor=Redactor(KEY), clock=self.clock, key=KEY,
-            config=self.config, adviser=adviser, courtesy=self.turns.patience,
+            config=self.config, adviser=adviser, courtesy=self.turns.yield_policy,
             emitter=Emitter(self.clock, (self.heard.append,)),
         )  # fmt: skip
 
@@ -80,7 +87,7 @@ class Root:
         version = (await self.files.read(path)).version if info else ABSENT
         await self.files.replace(path, data, expected=version)
 
-    async def dream(self) -> Consolidated:
+    async def dream(self) -> ConsolidationResult:
         return await self.consolidator.consolidate(deep=True)
 
     async def sessions(self, *names: str, text: str = "{}\n") -> None:
@@ -88,10 +95,10 @@ class Root:
             await self.files.append(f"workspace/agents/main/sessions/{name}.log.jsonl", text.encode())
 
     async def why_not(self, quiet: float = 3_600.0, without: tuple[str, ...] = ()) -> str:
-        return await self.consolidator.why_no_dream(quiet=quiet, without=without)
+        return await self.consolidator.find_reason_against_dream(quiet=quiet, without=without)
 
-    async def lines(self, path: str = MEMORY) -> list[str]:
-        return [line for line in prompt_lines((await self.files.read(path)).data) if line.startswith("- ")]
+    async def lines(self, path: str = MEMORY_PATH) -> list[str]:
+        return [line for line in render_prompt_lines((await self.files.read(path)).data) if line.startswith("- ")]
 
     async def contents(self) -> dict[str, bytes]:
         listed = [info.path for info in await self.files.list("workspace")]
@@ -106,7 +113,7 @@ async def curated(root: Root, *entries: Entry, topic: tuple[Entry, ...] = ()) ->
     await append_entries(root.files, DAY, [*entries, *topic], Redactor(KEY))
     lines = "".join(map(render_entry, entries))
     listing = "## Topics\n\n1. [More facts](memory/topics/more-facts.md)\n\n" if topic else ""
-    await root.write(MEMORY, f"# Memory\n\n{listing}## Decisions\n\n{lines}".encode())
+    await root.write(MEMORY_PATH, f"# Memory\n\n{listing}## Decisions\n\n{lines}".encode())
     if topic:
         front = '---\nname: "More facts"\ndescription: ""\ntype: "project"\n---\n# More facts\n\n'
         await root.write(TOPIC, (front + "".join(map(render_entry, topic))).encode())
@@ -134,7 +141,7 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
         root.entry("We switched the builds from Jenkins to Drone."),
     )
     await curated(root, new, once, twice, past, reworded, topic=(thrice, old, *retro, now))
-    before = (await root.files.read(MEMORY)).data
+    before = (await root.files.read(MEMORY_PATH)).data
     assert len(await root.lines()) + len(await root.lines(TOPIC)) == 10
     done = await root.dream()
     held = [*await root.lines(), *await root.lines(TOPIC)]
@@ -143,7 +150,7 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
     assert sum("retro" in line for line in held) == 1
     assert [line for line in held if "builds" in line] == [f"- {now.content}"]
     assert (done.merged, done.superseded, done.deep) == (4, 3, True)
-    after = (await root.files.read(MEMORY)).data
+    after = (await root.files.read(MEMORY_PATH)).data
     assert after.count(b"\n") <= before.count(b"\n")
     assert after.count(b"](memory/topics/") <= before.count(b"](memory/topics/")
     states = {found.entry.id: found.entry for found in parse_entries((await root.files.read(LEDGER)).data, LEDGER)}
@@ -152,7 +159,7 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
     # nothing is left to do, and the file stays as it is
     again = await root.dream()
     assert (again.merged, again.superseded, again.change_id) == (0, 0, "")
-    assert (await root.files.read(MEMORY)).data == after
+    assert (await root.files.read(MEMORY_PATH)).data == after
 
 
 @pytest.mark.req("HE-C3-phases", "HE-C3")
@@ -172,11 +179,11 @@ async def test_lines_of_people_and_pinned_ones_stay_in_a_dream() -> None:
     root = Root()
     pinned = root.entry("We deploy only from main.", pinned=True)
     await curated(root, pinned, root.entry("We deploy from main only."), root.entry("We use uv for all projects."))
-    stored = (await root.files.read(MEMORY)).data.replace(b"uv for all projects", b"uv for most projects")
-    await root.write(MEMORY, stored + b"\n## Mine\n\n- My own line.\n- My own line.\n")
+    stored = (await root.files.read(MEMORY_PATH)).data.replace(b"uv for all projects", b"uv for most projects")
+    await root.write(MEMORY_PATH, stored + b"\n## Mine\n\n- My own line.\n- My own line.\n")
     await root.note("We use uv for all projects.")
     await root.dream()
-    after = (await root.files.read(MEMORY)).data
+    after = (await root.files.read(MEMORY_PATH)).data
     assert render_entry(pinned).encode() in after
     assert after.count(b"- My own line.\n") == 2
     assert b"We use uv for most projects." in after
@@ -194,19 +201,19 @@ async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whol
     await root.note("The staging server is called Kestrel.")
     before = await root.contents()
     proposal = await root.consolidator.preview(deep=True)
-    assert {MEMORY, LEDGER} == {*proposal.documents}
+    assert {MEMORY_PATH, LEDGER} == {*proposal.documents}
     assert await root.contents() == before
     held = await root.consolidator.consolidate(deep=True, hold=True)
-    assert held.skipped == WAITS
-    assert {path: data for path, data in (await root.contents()).items() if path != PROPOSAL} == before
+    assert held.skipped == PROPOSAL_PENDING
+    assert {path: data for path, data in (await root.contents()).items() if path != PROPOSAL_PATH} == before
     done = await root.consolidator.approve()
     after = await root.contents()
     assert done.change_id
     assert {path: after[path] for path in proposal.documents} == dict(proposal.documents)
-    assert PROPOSAL not in after
-    (item,) = [each for each in await history(root.files, root.changes) if each.id == done.change_id]
-    await undo(root.files, root.changes, item, who="me")
-    apart = {CURSOR, DREAMS}
+    assert PROPOSAL_PATH not in after
+    (item,) = [each for each in await list_history(root.files, root.changes) if each.id == done.change_id]
+    await undo_change(root.files, root.changes, item, who="me")
+    apart = {CURSOR_PATH, DREAM_STATE_PATH}
     assert {path: data for path, data in (await root.contents()).items() if path not in apart} == {
         path: data for path, data in before.items() if path not in apart
     }
@@ -216,24 +223,24 @@ async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whol
 async def test_what_is_approved_is_what_was_proposed_and_nothing_else() -> None:
     asked = 0
 
-    async def advise(material: Material, pause: object) -> Advice:
+    async def advise(material: ConsolidationInput, pause: object) -> Advice:
         nonlocal asked
         del pause
         asked += 1
         ids = [one.entry.id for one in material.fresh]
-        return Advice(merges=(Merge(parents=tuple(ids[:2]), content=MERGED),))
+        return Advice(merges=(LineMerge(parents=tuple(ids[:2]), content=MERGED),))
 
     root = Root(adviser=advise)
-    assert (await root.consolidator.approve()).skipped == NOTHING_WAITS
+    assert (await root.consolidator.approve()).skipped == NO_PROPOSAL
     for text in ("Marta is allergic to peanuts.", "Peanuts make Marta itch because of an allergy."):
         await root.note(text)
     held = await root.consolidator.consolidate(force=True, hold=True)
-    assert (held.skipped, held.merged) == (WAITS, 1)
-    assert (await root.consolidator.consolidate(force=True, hold=True)).skipped == WAITS
+    assert (held.skipped, held.merged) == (PROPOSAL_PENDING, 1)
+    assert (await root.consolidator.consolidate(force=True, hold=True)).skipped == PROPOSAL_PENDING
     assert asked == 1
     await root.note("The staging server is called Kestrel.")
-    assert (await root.consolidator.approve()).skipped == STALE
-    assert (await root.consolidator.consolidate(force=True, hold=True)).skipped == WAITS
+    assert (await root.consolidator.approve()).skipped == PROPOSAL_OUTDATED
+    assert (await root.consolidator.consolidate(force=True, hold=True)).skipped == PROPOSAL_PENDING
     assert asked == 2
     assert (await root.consolidator.approve()).merged == 1
     assert sorted(await root.lines()) == [f"- {MERGED}", "- The staging server is called Kestrel."]
@@ -249,10 +256,10 @@ async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_th
     entries = [root.entry(f"Locker {number} is for the boots of team {number * 7}.") for number in range(60)]
     pinned, own = root.entry("The gate code is on paper.", pinned=True), root.entry("I like rain.", by="user")
 
-    async def advise(material: Material, pause: object) -> Advice:
+    async def advise(material: ConsolidationInput, pause: object) -> Advice:
         del material, pause
         chosen = [pinned, own, *entries[:25]]
-        return Advice(retired=tuple(Retired(id=one.id, reason="outdated") for one in chosen))
+        return Advice(retired=tuple(Retirement(id=one.id, reason="outdated") for one in chosen))
 
     root.consolidator = root.with_adviser(advise)
     await curated(root, *entries, pinned, own)
@@ -264,22 +271,25 @@ async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_th
     assert {"- The gate code is on paper.", "- I like rain."} <= {*held}
     assert len(held) == 42
     root.clock.turn(days=30)
-    await retain_history(root.files, root.changes, now=root.clock.now(), config=HistoryConfig(most_bytes=0))
-    (item,) = [each for each in await history(root.files, root.changes) if each.id == done.change_id]
-    await undo(root.files, root.changes, item, who="me")
+    await trim_history(root.files, root.changes, now=root.clock.now(), config=HistoryConfig(most_bytes=0))
+    (item,) = [each for each in await list_history(root.files, root.changes) if each.id == done.change_id]
+    await undo_change(root.files, root.changes, item, who="me")
     after = await root.contents()
-    assert (after[MEMORY], after[LEDGER]) == (before[MEMORY], before[LEDGER])
+    assert (after[MEMORY_PATH], after[LEDGER]) == (before[MEMORY_PATH], before[LEDGER])
 
 
 @pytest.mark.req("HE-C3-guard")
 def test_the_share_that_may_be_retired_grows_with_memory() -> None:
-    from ricordo.consolidation.settle import settle
-    from ricordo.consolidation.types import Fresh
+    from ricordo.consolidation.settle import reconcile
+    from ricordo.consolidation.types import CandidateEntry
 
     ids = [f"01m{number:023d}" for number in range(300)]
-    held = [Fresh(entry=Entry(content=f"Locker {n} has boots {n}.", id=name, by="flush")) for n, name in enumerate(ids)]
-    advice = Advice(retired=tuple(Retired(id=name, reason="done") for name in ids))
-    settled = settle(held, [], fixed=(), config=ConsolidationConfig(), advice=advice)
+    held = [
+        CandidateEntry(entry=Entry(content=f"Locker {n} has boots {n}.", id=name, by="flush"))
+        for n, name in enumerate(ids)
+    ]
+    advice = Advice(retired=tuple(Retirement(id=name, reason="done") for name in ids))
+    settled = reconcile(held, [], fixed=(), config=ConsolidationConfig(), advice=advice)
     assert len(settled.retired) == 30
 
 
@@ -305,19 +315,19 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
     assert await root.why_not() == "", "to read what is new is no dream"
     assert await root.why_not(without=("a",)) == "few sessions changed", "since the last dream"
     # one whose lock another holds, one that fails, and one whose answer is of no use, were none
-    async with lease(root.files, root.clock) as is_ours:
+    async with hold_lease(root.files, root.clock) as is_ours:
         assert is_ours
         assert (await root.dream()).skipped == BUSY
     assert await root.why_not() == ""
 
-    async def failing(material: Material, pause: object) -> Advice:
+    async def failing(material: ConsolidationInput, pause: object) -> Advice:
         raise StorageFailed
 
     root.consolidator = root.with_adviser(failing)
     with pytest.raises(StorageFailed):
         await root.dream()
 
-    async def useless(material: Material, pause: object) -> Advice:
+    async def useless(material: ConsolidationInput, pause: object) -> Advice:
         return Advice(flaw="it is empty")
 
     root.consolidator = root.with_adviser(useless)
@@ -337,29 +347,29 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
         {"host": "elsewhere", "at": (root.clock.now() - timedelta(minutes=61)).isoformat()},
         {"host": "elsewhere", "at": (root.clock.now() + timedelta(minutes=61)).isoformat()},
     ):
-        await root.write(LEASE, json.dumps({**row, "at": root.clock.now().isoformat(), **other}).encode())
-        async with lease(root.files, root.clock) as is_ours:
+        await root.write(LEASE_PATH, json.dumps({**row, "at": root.clock.now().isoformat(), **other}).encode())
+        async with hold_lease(root.files, root.clock) as is_ours:
             assert is_ours
     for other in ({"pid": 1}, {"host": "elsewhere"}):
         beat = (root.clock.now() - timedelta(minutes=59)).isoformat()
-        await root.write(LEASE, json.dumps({**row, "at": beat, **other}).encode())
-        async with lease(root.files, root.clock) as is_ours:
+        await root.write(LEASE_PATH, json.dumps({**row, "at": beat, **other}).encode())
+        async with hold_lease(root.files, root.clock) as is_ours:
             assert not is_ours
-        assert await root.files.info(LEASE)
+        assert await root.files.info(LEASE_PATH)
 
 
 @pytest.mark.req("HE-C3-idle", "CC-GATES")
 async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
     root = Root()
-    assert signature(lease).parameters["heartbeat"].default * 2 < timedelta(hours=1).total_seconds()
-    async with lease(root.files, root.clock, heartbeat=0.01) as is_ours:
+    assert signature(hold_lease).parameters["heartbeat"].default * 2 < timedelta(hours=1).total_seconds()
+    async with hold_lease(root.files, root.clock, heartbeat=0.01) as is_ours:
         assert is_ours
-        first = (await root.files.read(LEASE)).data
+        first = (await root.files.read(LEASE_PATH)).data
         root.clock.turn(minutes=2)
         with anyio.fail_after(5):
-            while (await root.files.read(LEASE)).data == first:  # noqa: ASYNC110
+            while (await root.files.read(LEASE_PATH)).data == first:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
-    assert await root.files.info(LEASE) is None
+    assert await root.files.info(LEASE_PATH) is None
 
 
 @pytest.mark.req("HE-C3-idle", "HE-A5", "HE-T6", "CC-GATES")
@@ -368,7 +378,7 @@ async def test_no_step_of_a_dream_begins_while_a_turn_runs_and_a_turn_waits_for_
     await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
     asked, answered = anyio.Event(), anyio.Event()
 
-    async def advise(material: Material, pause: object) -> Advice:
+    async def advise(material: ConsolidationInput, pause: object) -> Advice:
         asked.set()
         await answered.wait()
         return Advice()
@@ -425,22 +435,22 @@ async def test_where_a_turn_begins_between_two_phases_the_next_one_waits_for_its
 async def in_no_turn(work: object) -> None:
     from ricordo.maintenance import turns
 
-    turns._WITHIN.set(False)
+    turns._WITHIN_TURN.set(False)
     await work()  # type: ignore[operator]
 
 
 @pytest.mark.req("AS-CONS-06", "HE-C3-idle")
 async def test_within_a_turn_nobody_waits_for_it() -> None:
-    turns = TurnsAtWork()
+    turns = TurnActivity()
     with anyio.fail_after(5), turns.turn("s"):
-        await turns.patience().rest()
+        await turns.yield_policy().pause()
         assert turns.quiet_seconds == 0.0
     assert turns.quiet_seconds < 5
     assert turns.sessions == {"s"}
-    assert TurnsAtWork().quiet_seconds == float("inf")
-    mine = turns_in("/some/root")
-    assert turns_in("/some/root") is mine
-    assert turns_in("/other/root") is not mine
+    assert TurnActivity().quiet_seconds == float("inf")
+    mine = get_turn_activity("/some/root")
+    assert get_turn_activity("/some/root") is mine
+    assert get_turn_activity("/other/root") is not mine
 
 
 @pytest.mark.req("AS-BUG-16", "HE-C3-guard", "HE-C3-phases", "CC-DREAMCOPY", "CC-GATES")
@@ -461,11 +471,11 @@ async def test_a_run_is_cut_off_in_each_phase_and_the_next_one_does_all_of_it() 
             files=root.files, changes=root.changes, redactor=Redactor(KEY), clock=root.clock, key=KEY,
             emitter=Emitter(root.clock, (cutting,)),
         )  # fmt: skip
-        before = (await root.files.read(MEMORY)).data
+        before = (await root.files.read(MEMORY_PATH)).data
         with pytest.raises(BaseException):  # noqa: B017, PT011  (the cut may stand in a group)
             await root.dream()
-        assert (await root.files.read(MEMORY)).data == before
-        assert await root.files.info(DREAMS) is None
+        assert (await root.files.read(MEMORY_PATH)).data == before
+        assert await root.files.info(DREAM_STATE_PATH) is None
         root.consolidator = whole
         assert (await root.dream()).merged == 1
         root.clock.turn(timedelta(days=1).total_seconds())
@@ -503,8 +513,8 @@ async def test_the_cap_that_acts_first_is_told_and_the_newest_and_the_most_used_
     assert done.cap == cap
     (told,) = [event for event in root.heard if (event.stage, event.status) == ("prune", "finished")]
     assert cap in (told.reason or "")
-    memory = (await root.files.read(MEMORY)).data
-    held = {found.entry.id for found in parse_entries(memory, MEMORY)}
+    memory = (await root.files.read(MEMORY_PATH)).data
+    held = {found.entry.id for found in parse_entries(memory, MEMORY_PATH)}
     assert {newest.id, *(one.id for one in opened)} <= held
     assert len(held) < 161
     assert (memory.count(b"\n") <= config.max_lines, len(memory) <= config.max_bytes) == (True, True)

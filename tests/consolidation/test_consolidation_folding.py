@@ -5,12 +5,12 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from ricordo.audit import forget, history, undo
-from ricordo.audit.marking import mark
+from ricordo.audit import forget, list_history, undo_change
+from ricordo.audit.marking import mark_entry
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import Consolidator
-from ricordo.consolidation.folding import FURTHER
+from ricordo.consolidation.folding import FURTHER_TOPICS
 from ricordo.errors import IndexTooLarge
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
@@ -18,8 +18,8 @@ from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 from ricordo.workspace.index_bounds import IndexBounds
-from ricordo.workspace.layout import MEMORY, TOPICS
-from ricordo.workspace.ledger import append_entries, is_curated, read_memory
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS
+from ricordo.workspace.ledger import append_entries, is_curated, read_all_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index", "HE-C1b", "CC-INDEXCAP")]
 
@@ -63,12 +63,12 @@ class Root:
         await self.files.create(f"{TOPICS}/subject-{number:03}.md", text.encode())
 
     async def index(self, text: str) -> None:
-        await self.files.create(MEMORY, text.encode())
+        await self.files.create(MEMORY_PATH, text.encode())
 
-    async def read(self, path: str = MEMORY) -> bytes:
+    async def read(self, path: str = MEMORY_PATH) -> bytes:
         return (await self.files.read(path)).data
 
-    async def listed(self, path: str = MEMORY) -> list[str]:
+    async def list_blocking(self, path: str = MEMORY_PATH) -> list[str]:
         if await self.files.info(path) is None:
             return []
         return [f"workspace/{found.decode()}" for found in LISTED.findall(await self.read(path))]
@@ -81,8 +81,10 @@ class Root:
         assert not done.skipped.startswith("rejected"), done.skipped
 
     async def take_back(self, act: str) -> None:
-        item = next(item for item in await history(self.files, self.changes) if item.act == act and not item.undone)
-        await undo(self.files, self.changes, item, who="user", config=self.config)
+        item = next(
+            item for item in await list_history(self.files, self.changes) if item.act == act and not item.undone
+        )
+        await undo_change(self.files, self.changes, item, who="user", config=self.config)
 
 
 def of_a_person(lines: int) -> str:
@@ -97,21 +99,23 @@ async def test_more_topics_than_lines_are_listed_within_the_bounds_each_in_one_o
     await root.save("The newest thing is that the harbour froze.")
     await root.consolidate()
     memory = await root.read()
-    assert IndexBounds().exceeded(memory) is None
+    assert IndexBounds().find_exceeded(memory) is None
     assert b"the harbour froze" in memory
-    first, rest = await root.listed(), await root.listed(FURTHER)
-    assert FURTHER in first
+    first, rest = await root.list_blocking(), await root.list_blocking(FURTHER_TOPICS)
+    assert FURTHER_TOPICS in first
     assert 50 <= len(first) <= 100
     assert sorted([*first, *rest]) == await root.topics()
     assert f"{TOPICS}/subject-229.md" in first, (
         "the most useful are those that were said last, where nothing else tells"
     )
     assert f"{TOPICS}/subject-000.md" in rest
-    before = memory, await root.read(FURTHER)
+    before = memory, await root.read(FURTHER_TOPICS)
     await root.save("Another thing is that the harbour thawed again in March.")
     await root.consolidate()
-    assert await root.listed() == first
-    assert await root.read(FURTHER) == before[1], "a run that changes no topic writes the list of them anew as it was"
+    assert await root.list_blocking() == first
+    assert await root.read(FURTHER_TOPICS) == before[1], (
+        "a run that changes no topic writes the list of them anew as it was"
+    )
 
 
 async def test_the_list_goes_on_in_one_file_only_as_long_as_it_has_to_and_a_persons_words_in_it_stay() -> None:
@@ -120,17 +124,17 @@ async def test_the_list_goes_on_in_one_file_only_as_long_as_it_has_to_and_a_pers
         await root.topic(number)
     await root.save("The harbour froze.")
     await root.consolidate()
-    assert len(await root.listed()) == 10
-    stored = await root.files.read(FURTHER)
-    await root.files.replace(FURTHER, stored.data + b"\nMind the gap.\n", expected=stored.version)
-    located = await read_memory(root.files)
+    assert len(await root.list_blocking()) == 10
+    stored = await root.files.read(FURTHER_TOPICS)
+    await root.files.replace(FURTHER_TOPICS, stored.data + b"\nMind the gap.\n", expected=stored.version)
+    located = await read_all_entries(root.files)
     for number in range(30):
         (mine,) = [one.entry.id for one in located if f"subject {number} has" in one.entry.content]
         await forget(root.files, root.changes, mine, key=KEY, who="user", config=root.config)
-        listed = [*await root.listed(), *await root.listed(FURTHER)]
+        listed = [*await root.list_blocking(), *await root.list_blocking(FURTHER_TOPICS)]
         assert sorted({*listed}) == sorted(await root.topics())
-        assert len(await root.listed()) <= 10
-    assert b"Mind the gap." in await root.read(FURTHER)
+        assert len(await root.list_blocking()) <= 10
+    assert b"Mind the gap." in await root.read(FURTHER_TOPICS)
 
 
 async def test_a_list_that_got_short_again_needs_no_further_file() -> None:
@@ -139,12 +143,12 @@ async def test_a_list_that_got_short_again_needs_no_further_file() -> None:
         await root.topic(number)
     await root.save("The harbour froze.")
     await root.consolidate()
-    assert FURTHER in await root.listed()
+    assert FURTHER_TOPICS in await root.list_blocking()
     await root.files.delete(f"{TOPICS}/subject-004.md")
     await root.save("The harbour thawed.")
     await root.consolidate()
-    assert FURTHER not in await root.topics()
-    assert sorted(await root.listed()) == await root.topics()
+    assert FURTHER_TOPICS not in await root.topics()
+    assert sorted(await root.list_blocking()) == await root.topics()
 
 
 async def test_a_persons_lines_that_leave_little_room_leave_the_list_shorter_and_stay() -> None:
@@ -158,7 +162,7 @@ async def test_a_persons_lines_that_leave_little_room_leave_the_list_shorter_and
     memory = await root.read()
     assert own.encode() in memory
     assert memory.count(b"\n") <= 30
-    assert sorted([*await root.listed(), *await root.listed(FURTHER)]) == await root.topics()
+    assert sorted([*await root.list_blocking(), *await root.list_blocking(FURTHER_TOPICS)]) == await root.topics()
 
 
 @pytest.mark.req("HE-C1-index")
@@ -168,18 +172,18 @@ async def test_an_undo_that_would_make_it_too_large_moves_what_has_no_room_to_to
     await root.consolidate()
     gone = entries[3].id
     await forget(root.files, root.changes, gone, key=KEY, who="user", config=root.config)
-    stored = await root.files.read(MEMORY)
+    stored = await root.files.read(MEMORY_PATH)
     own = of_a_person(20 - stored.data.count(b"\n") - 3).encode()
     more = stored.data + b"\n" + own
     assert more.count(b"\n") == 20
-    await root.files.replace(MEMORY, more, expected=stored.version)
+    await root.files.replace(MEMORY_PATH, more, expected=stored.version)
     await root.take_back("forget")
     memory = await root.read()
     assert memory.count(b"\n") <= 20
     assert memory.endswith(own)
-    curated = {one.entry.id for one in await read_memory(root.files) if is_curated(one.path)}
+    curated = {one.entry.id for one in await read_all_entries(root.files) if is_curated(one.path)}
     assert curated == {entry.id for entry in entries}, "nothing is lost"
-    assert sorted(await root.listed()) == await root.topics()
+    assert sorted(await root.list_blocking()) == await root.topics()
 
 
 @pytest.mark.req("HE-C1-index")
@@ -188,12 +192,12 @@ async def test_a_pin_that_would_make_it_too_large_is_refused_where_nothing_can_b
     own = "- The key is under the stone.\n" + of_a_person(140)
     document = own[:1_998] + "\n"
     await root.index(document)
-    (mine, *_) = [one.entry.id for one in await read_memory(root.files) if "stone" in one.entry.content]
+    (mine, *_) = [one.entry.id for one in await read_all_entries(root.files) if "stone" in one.entry.content]
     with pytest.raises(IndexTooLarge, match=r"2,000, as every prompt.*Shorten what you wrote") as refused:
-        await mark(root.files, root.changes, mine, "pin", at=root.now(), who="user", config=root.config)
+        await mark_entry(root.files, root.changes, mine, "pin", at=root.now(), who="user", config=root.config)
     assert refused.value.cap == "bytes"
     assert await root.read() == document.encode()
-    assert await root.changes.records() == []
+    assert await root.changes.list_changes() == []
 
 
 @pytest.mark.req("HE-C1-index")
@@ -213,15 +217,17 @@ async def test_what_a_change_by_hand_lists_makes_no_file_larger_that_a_person_le
     after = await root.read()
     assert after.count(b"\n") <= before.count(b"\n")
     assert own.encode() in after
-    assert sorted([*await root.listed(), *await root.listed(FURTHER)]) == await root.topics()
+    assert sorted([*await root.list_blocking(), *await root.list_blocking(FURTHER_TOPICS)]) == await root.topics()
 
 
 async def test_an_undo_brings_back_a_persons_own_lines_whatever_their_number() -> None:
     root = Root(ConsolidationConfig(max_lines=20))
     before = f"# Memory\n\n{of_a_person(60)}"
     await root.index(before)
-    stored = await root.files.read(MEMORY)
-    await root.changes.apply([Edit(path=MEMORY, expected=stored.version, data=b"# Memory\n")], act="tool", who="agent")
+    stored = await root.files.read(MEMORY_PATH)
+    await root.changes.apply(
+        [Edit(path=MEMORY_PATH, expected=stored.version, data=b"# Memory\n")], act="tool", who="agent"
+    )
     await root.take_back("tool")
     assert await root.read() == before.encode()
 
@@ -242,8 +248,8 @@ async def test_a_run_moves_what_is_ours_out_of_a_file_that_a_person_let_grow_and
     (newest,) = await root.save("The newest thing is that the harbour froze.")
     await root.consolidate()
     memory = await root.read()
-    assert IndexBounds().exceeded(memory) is None
+    assert IndexBounds().find_exceeded(memory) is None
     assert own.encode() in memory
     assert newest.content.encode() in memory
-    curated = {one.entry.id for one in await read_memory(root.files)}
+    curated = {one.entry.id for one in await read_all_entries(root.files)}
     assert curated >= {entry.id for entry in ours}

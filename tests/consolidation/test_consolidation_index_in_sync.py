@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from ricordo.audit import forget, history, undo
+from ricordo.audit import forget, list_history, undo_change
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import Consolidator
@@ -15,8 +15,8 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import MEMORY, TOPICS
-from ricordo.workspace.ledger import append_entries, read_memory
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS
+from ricordo.workspace.ledger import append_entries, read_all_entries
 
 pytestmark = pytest.mark.anyio
 
@@ -67,16 +67,16 @@ class Root:
         await self.consolidator.consolidate(force=True)
 
     async def forget(self) -> None:
-        located = await read_memory(self.files)
+        located = await read_all_entries(self.files)
         if located:
             chosen = self.chance.choice(located).entry.id
             await forget(self.files, self.changes, chosen, key=KEY, who="user")
 
     async def undo(self) -> None:
-        items = [item for item in await history(self.files, self.changes) if not item.undone]
+        items = [item for item in await list_history(self.files, self.changes) if not item.undone]
         if items:
             try:
-                await undo(self.files, self.changes, self.chance.choice(items[:4]), who="user")
+                await undo_change(self.files, self.changes, self.chance.choice(items[:4]), who="user")
             except UndoRefused:
                 return
 
@@ -105,10 +105,10 @@ class Root:
                 await self.files.create(target, data)
 
     async def has_index(self) -> bool:
-        return await self.files.info(MEMORY) is not None
+        return await self.files.info(MEMORY_PATH) is not None
 
     async def is_in_sync(self) -> bool:
-        index = (await self.files.read(MEMORY)).data if await self.has_index() else b""
+        index = (await self.files.read(MEMORY_PATH)).data if await self.has_index() else b""
         listed = [f"workspace/{path.decode()}" for path in LINE.findall(index)]
         return sorted(listed) == sorted(await self.topics())
 

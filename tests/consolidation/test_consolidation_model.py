@@ -8,13 +8,13 @@ from decimal import Decimal
 import anyio
 import pytest
 
-from ricordo.audit import forget, history, undo
+from ricordo.audit import forget, list_history, undo_change
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.answer import DROPS_HALF, OVER_BUDGET, UNREADABLE
 from ricordo.consolidation.asking import ModelAdviser
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import NOTHING_NEW, Consolidated, Consolidator
-from ricordo.consolidation.cursor import CURSOR
+from ricordo.consolidation.consolidate import NOTHING_NEW, ConsolidationResult, Consolidator
+from ricordo.consolidation.cursor import CURSOR_PATH
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelUnavailable, ReplyInvalid, SpendingLimitReached
 from ricordo.events import Emitter, Event
 from ricordo.files import FileStore
@@ -22,11 +22,11 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.messages import JsonValue, Message, Text, ToolSpec, Usage
 from ricordo.models import Reply
-from ricordo.spending import Meter, SpendingConfig
+from ricordo.spending import SpendingMeter, SpendingConfig
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, prompt_lines
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines
+from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 from watched_files import WatchedFiles
 
@@ -103,7 +103,7 @@ class Root:
         self.changes = ChangeSets(self.files, clock=self.clock, ids=self.ids)
         self.config = config or ConsolidationConfig()
         self.model = Advising(*answers)
-        self.meter = Meter(self.files, SpendingConfig(), self.clock)
+        self.meter = SpendingMeter(self.files, SpendingConfig(), self.clock)
         self.heard: list[Event] = []
         self.consolidator = self.with_model(self.model)
 
@@ -121,7 +121,7 @@ class Root:
         await append_entries(self.files, DAY, [made], REDACTOR)
         return made
 
-    async def run(self, *, deep: bool = False) -> Consolidated:
+    async def run(self, *, deep: bool = False) -> ConsolidationResult:
         self.clock.time += timedelta(seconds=1)
         return await self.consolidator.consolidate(force=True, deep=deep)
 
@@ -130,10 +130,10 @@ class Root:
         return {path: (await self.files.read(path)).data for path in listed if ".dream_" not in path}
 
     async def memory(self) -> bytes:
-        return (await self.files.read(MEMORY)).data
+        return (await self.files.read(MEMORY_PATH)).data
 
     async def lines(self) -> list[str]:
-        return [line for line in prompt_lines(await self.memory()) if line.startswith("- ")]
+        return [line for line in render_prompt_lines(await self.memory()) if line.startswith("- ")]
 
 
 def answer(
@@ -165,7 +165,7 @@ async def test_two_lines_of_the_ledger_that_say_the_same_become_one_in_curated_m
     assert all(word in asked for word in ("merge", "deduplicate", "trim"))
     assert (done.merged, done.refused, done.note) == (1, (), "")
     assert await root.lines() == [f"- {ONE_LINE}"]
-    (line,) = [found.entry for found in parse_entries(await root.memory(), MEMORY)]
+    (line,) = [found.entry for found in parse_entries(await root.memory(), MEMORY_PATH)]
     assert {line.id, *dict(line.extra)["merged"].split(",")} == {left.id, right.id}
     ledger = (await root.files.read(LEDGER)).data.decode()
     assert all(text in ledger for text in TWICE)
@@ -224,13 +224,13 @@ async def test_a_second_run_without_news_asks_nobody_and_touches_nothing() -> No
     touched: list[str] = []
 
     async def watch(verb: str, path: str) -> None:
-        if verb not in {"read", "read_from", "info", "list"} and path in {MEMORY, CURSOR}:
+        if verb not in {"read", "read_from", "info", "list"} and path in {MEMORY_PATH, CURSOR_PATH}:
             touched.append(path)
 
     root = Root(NOTHING, files=WatchedFiles(InMemoryFiles(), watch))
     await root.note("We deploy only from main.")
     assert (await root.run()).kept == 1
-    assert touched[-2:] == [MEMORY, CURSOR]
+    assert touched[-2:] == [MEMORY_PATH, CURSOR_PATH]
     before, touched[:] = await root.contents(), []
     assert (await root.run()).skipped == NOTHING_NEW
     assert len(root.model.asked) == 1
@@ -295,8 +295,8 @@ async def test_without_the_model_the_rules_decide_and_it_says_so(trouble: Answer
 @pytest.mark.req("FC-CAP")
 async def test_no_request_is_made_over_the_limit_of_the_day() -> None:
     root = Root(NOTHING)
-    meter = Meter(root.files, SpendingConfig(daily_tokens=100), root.clock)
-    root.consolidator = root.with_model(meter.metered(root.model, "consolidation"))  # type: ignore[arg-type]
+    meter = SpendingMeter(root.files, SpendingConfig(daily_tokens=100), root.clock)
+    root.consolidator = root.with_model(meter.wrap(root.model, "consolidation"))  # type: ignore[arg-type]
     await root.note("We deploy only from main.")
     done = await root.run()
     assert (done.kept, done.note, root.model.asked) == (1, "the rules decided: SpendingLimitReached", [])
@@ -305,13 +305,13 @@ async def test_no_request_is_made_over_the_limit_of_the_day() -> None:
 @pytest.mark.req("FC-CAP")
 async def test_what_a_run_cost_is_told_and_counted() -> None:
     root = Root(NOTHING)
-    root.consolidator = root.with_model(root.meter.metered(root.model, "consolidation"))  # type: ignore[arg-type]
+    root.consolidator = root.with_model(root.meter.wrap(root.model, "consolidation"))  # type: ignore[arg-type]
     await root.note("We deploy only from main.")
     done = await root.run()
     assert (done.cost.requests, done.cost.tokens, done.cost.dollars) == (1, 1_000, Decimal("0.002"))
     (told,) = [event for event in root.heard if (event.stage, event.status) == ("consolidate", "finished")]
     assert (told.counts["requests"], told.counts["tokens"], told.counts["microdollars"]) == (1, 1_000, 2_000)
-    assert (await root.meter.spent()).requests == 1
+    assert (await root.meter.read_today()).requests == 1
 
 
 @pytest.mark.req("AS-BUG-15")
@@ -346,9 +346,9 @@ async def test_lines_of_people_stay_to_the_byte_whatever_a_model_proposes() -> N
     others = [await root.note(f"We keep the notes of {name} in {name}.") for name in ("Heron", "Ibis", "Jay", "Kite")]
     await root.run()
     by_hand = b"\n## Mine\n\nA line of my own.\n- A bullet of my own.\n"
-    stored = await root.files.read(MEMORY)
+    stored = await root.files.read(MEMORY_PATH)
     edited = stored.data.replace(b"notes of Heron in Heron", b"notes of Heron in a drawer")
-    await root.files.replace(MEMORY, edited + by_hand, expected=stored.version)
+    await root.files.replace(MEMORY_PATH, edited + by_hand, expected=stored.version)
     before = [line for line in (edited + by_hand).split(b"\n") if line.strip()]
     await root.note("The staging server is called Kestrel.")
     root.model.answers = [
@@ -386,9 +386,9 @@ async def test_one_run_retires_at_most_twenty_and_marks_them_in_the_ledger_until
     # what was retired does not come back by itself, and comes back as it was for thirty days and more
     assert (await root.run()).skipped == NOTHING_NEW
     root.clock.time += timedelta(days=30)
-    (item,) = [each for each in await history(root.files, root.changes) if each.id == done.change_id]
-    await undo(root.files, root.changes, item, who="me")
-    assert await root.memory() == before[MEMORY]
+    (item,) = [each for each in await list_history(root.files, root.changes) if each.id == done.change_id]
+    await undo_change(root.files, root.changes, item, who="me")
+    assert await root.memory() == before[MEMORY_PATH]
     entries = {found.entry.id: found.entry for found in parse_entries((await root.files.read(LEDGER)).data, LEDGER)}
     assert {entries[one.id].state for one in old} == {"active"}
 
@@ -556,7 +556,7 @@ async def test_what_only_a_forgotten_parent_said_leaves_the_line_that_stood_for_
     left, right = [await root.note(text) for text in TWICE]
     root.model.answers = [answer(merged=[((left, right), ONE_LINE)])]
     await root.run()
-    (line,) = [found.entry for found in parse_entries(await root.memory(), MEMORY)]
+    (line,) = [found.entry for found in parse_entries(await root.memory(), MEMORY_PATH)]
     gone = left if line.id == right.id else right
     await forget(root.files, root.changes, gone.id, key=KEY, who="me")
     kept = left if gone is right else right
@@ -570,8 +570,8 @@ async def test_a_line_that_was_worded_anew_can_be_taken_back_and_the_others_come
     root.model.answers = [answer(merged=[((left, right), ONE_LINE)])]
     await root.run()
     assert await root.lines() == [f"- {ONE_LINE}"]
-    items = await history(root.files, root.changes)
+    items = await list_history(root.files, root.changes)
     item = next(each for each in items if right.id in each.entries)
-    await undo(root.files, root.changes, item, who="me")
+    await undo_change(root.files, root.changes, item, who="me")
     assert right.id.encode() not in await root.memory()
     assert await root.lines() == [f"- {left.content}"]

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.claims import Reading, attributes_told, read_claims, words_told
+from ricordo.consolidation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same
-from ricordo.consolidation.nearby import Nearby
-from ricordo.consolidation.plan import Material, propose
-from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
-from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.conflicts import CORRECTION_TAG, replaces, says_the_same
+from ricordo.consolidation.nearby import RelatedEntryIndex
+from ricordo.consolidation.plan import ConsolidationInput, propose
+from ricordo.consolidation.sheet import DocumentPart, MemoryDocument, parse_memory_document
+from ricordo.consolidation.types import CandidateEntry
 from ricordo.language.statement_index import StatementIndex
 from ricordo.workspace.entry import Entry
 
@@ -43,7 +43,7 @@ def entry(number: int, text: str, *, corrects: bool = False) -> Entry:
         content=text,
         id=f"{number:026d}",
         time=BEGAN + timedelta(minutes=number),
-        tags=(CORRECTION,) if corrects else (),
+        tags=(CORRECTION_TAG,) if corrects else (),
     )
 
 
@@ -63,34 +63,36 @@ def memories(draw: st.DrawFn) -> list[Entry]:
 @given(known=memories())
 def test_no_memory_that_says_the_same_or_is_set_aside_is_missed(known: Sequence[Entry]) -> None:
     *held, new = known
-    nearby = Nearby(DUPLICATE)
+    nearby = RelatedEntryIndex(DUPLICATE)
     for each in held:
         nearby.add(each)
     same = {each.id for each in held if says_the_same(new, each, duplicate=DUPLICATE)}
     rivals = {each.id for each in held if replaces(new, each)}
-    assert same <= nearby.same(new)
-    assert rivals <= nearby.rivals(new)
+    assert same <= nearby.find_same(new)
+    assert rivals <= nearby.find_rivals(new)
 
 
 @given(known=memories())
 def test_an_older_memory_finds_what_took_its_place_before_it_came(known: Sequence[Entry]) -> None:
     old, *held = known
-    nearby = Nearby(DUPLICATE)
+    nearby = RelatedEntryIndex(DUPLICATE)
     for each in held:
         nearby.add(each)
-    assert {each.id for each in held if replaces(each, old)} <= nearby.rivals(old)
+    assert {each.id for each in held if replaces(each, old)} <= nearby.find_rivals(old)
 
 
 @given(known=memories())
 def test_what_comes_after_a_question_is_found_by_the_next_one(known: Sequence[Entry]) -> None:
-    nearby = Nearby(DUPLICATE)
+    nearby = RelatedEntryIndex(DUPLICATE)
     held: list[Entry] = []
     for new in known:
         for about in (new, known[0]):
             others = [each for each in held if each.id != about.id]
             later = {each.id for each in others if replaces(each, about) and each.id > about.id}
-            assert {each.id for each in others if says_the_same(about, each, duplicate=DUPLICATE)} <= nearby.same(about)
-            assert {each.id for each in others if replaces(about, each)} | later <= nearby.rivals(about)
+            assert {each.id for each in others if says_the_same(about, each, duplicate=DUPLICATE)} <= nearby.find_same(
+                about
+            )
+            assert {each.id for each in others if replaces(about, each)} | later <= nearby.find_rivals(about)
         nearby.add(new)
         held.append(new)
 
@@ -98,51 +100,51 @@ def test_what_comes_after_a_question_is_found_by_the_next_one(known: Sequence[En
 def test_a_word_that_comes_later_is_found_by_one_that_was_asked_about_before() -> None:
     index = StatementIndex(DUPLICATE)
     index.add("1", "Write every commit message in the imperative.")
-    assert index.may_equal("Write every commit message in the imperative.") == {"1"}
+    assert index.find_candidates("Write every commit message in the imperative.") == {"1"}
     index.add("2", "Write every comit mesage in the imperativ.")
-    assert index.may_equal("Write every commit message in the imperative.") == {"1", "2"}
+    assert index.find_candidates("Write every commit message in the imperative.") == {"1", "2"}
 
 
 @given(known=memories())
 def test_attributes_and_words_that_are_told_alone_are_those_of_the_whole_reading(known: Sequence[Entry]) -> None:
     for each in known:
-        reading = read_claims(each.content)
-        assert attributes_told(each.content) >= {claim.attribute for claim in reading.claims if claim.attribute}
-        assert words_told(each.content) == reading.words | reading.numbers
+        reading = parse_statement(each.content)
+        assert claimed_attributes(each.content) >= {claim.attribute for claim in reading.claims if claim.attribute}
+        assert statement_words(each.content) == reading.words | reading.numbers
 
 
 def test_a_few_new_memories_do_not_have_all_the_others_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def counted(text: str) -> Reading:
+    def counted(text: str) -> ParsedStatement:
         read.append(text)
-        return read_claims(text)
+        return parse_statement(text)
 
     for module in ("nearby", "claims"):
         monkeypatch.setattr(f"ricordo.consolidation.{module}.read_claims", counted)
-    nearby = Nearby(DUPLICATE)
+    nearby = RelatedEntryIndex(DUPLICATE)
     for number in range(200):
         nearby.add(entry(number, f"The service called s{number} belongs to team {number % 7} of the company."))
     for number in range(300, 305):
-        nearby.same(entry(number, f"The parcel {number} is in Hamburg."))
-        nearby.rivals(entry(number, f"The parcel {number} is in Hamburg."))
+        nearby.find_same(entry(number, f"The parcel {number} is in Hamburg."))
+        nearby.find_rivals(entry(number, f"The parcel {number} is in Hamburg."))
     assert len(read) < 50
 
 
 def test_the_same_words_in_other_forms_are_found() -> None:
-    nearby = Nearby(DUPLICATE)
+    nearby = RelatedEntryIndex(DUPLICATE)
     nearby.add(entry(1, "Please always write commit messages in the imperative."))
     nearby.add(entry(2, "The retro is on Fridays."))
-    assert nearby.same(entry(3, "Always write the commit mesages in the imperative.")) == {entry(1, "x").id}
+    assert nearby.find_same(entry(3, "Always write the commit mesages in the imperative.")) == {entry(1, "x").id}
 
 
 def test_few_of_many_memories_are_compared() -> None:
-    nearby = Nearby(DUPLICATE)
+    nearby = RelatedEntryIndex(DUPLICATE)
     for number in range(500):
         nearby.add(entry(number, f"The service called s{number} belongs to team {number % 7} of the company."))
     new = entry(501, "The service called s77 belongs to team 0 of the company.")
-    assert len(nearby.same(new)) <= 500 // 7 + 1
-    assert len(nearby.rivals(new)) < 20
+    assert len(nearby.find_same(new)) <= 500 // 7 + 1
+    assert len(nearby.find_rivals(new)) < 20
 
 
 @pytest.mark.parametrize("count", [400])
@@ -158,12 +160,12 @@ def test_a_first_run_over_many_memories_asks_about_few_pairs(count: int, monkeyp
     picked = random.Random(1)
     words = ["".join(picked.choices("abcdefghijklmnop", k=6)) for _ in range(count)]
     fresh = [
-        Fresh(
+        CandidateEntry(
             entry=entry(number, f"The {picked.choice(words)} of the {words[number]} keeps the {picked.choice(words)}.")
         )
         for number in range(count)
     ]
-    proposal = propose(Material(fresh=fresh), ConsolidationConfig())
+    proposal = propose(ConsolidationInput(fresh=fresh), ConsolidationConfig())
     assert len(proposal.kept) == count
     assert asked < 2 * count
 
@@ -171,19 +173,19 @@ def test_a_first_run_over_many_memories_asks_about_few_pairs(count: int, monkeyp
 @given(ranks=st.lists(st.integers(0, 50), unique=True, max_size=12), there=st.lists(st.integers(0, 50), max_size=12))
 def test_a_sheet_that_grows_at_once_is_as_if_each_part_were_inserted(ranks: list[int], there: list[int]) -> None:
     document = "# Memory\n\n## Facts\n\n" + "".join(f"- fact {rank}\n" for rank in there) + "\n## Notes\n\n- other\n"
-    sheet = parse_sheet(document.encode(), "MEMORY.md")
-    new = [Part(data=f"- fact {rank}\n".encode(), section="Facts") for rank in sorted(ranks, reverse=True)]
+    sheet = parse_memory_document(document.encode(), "MEMORY.md")
+    new = [DocumentPart(data=f"- fact {rank}\n".encode(), section="Facts") for rank in sorted(ranks, reverse=True)]
     one_by_one = sheet
     for part in new:
-        one_by_one = one_by_one.inserted(part, lambda old, part=part: is_before(part, old))  # type: ignore[misc]
-    assert sheet.grown(new, is_before) == one_by_one
+        one_by_one = one_by_one.insert(part, lambda old, part=part: is_before(part, old))  # type: ignore[misc]
+    assert sheet.insert_all(new, is_before) == one_by_one
 
 
 def test_parts_that_go_behind_a_last_line_without_its_end_have_lines_of_their_own() -> None:
-    sheet = Sheet(parse_sheet(b"## Facts\n\n- fact 9", "MEMORY.md").parts)
-    new = [Part(data=f"- fact {rank}\n".encode(), section="Facts") for rank in (3, 2)]
-    assert sheet.grown(new, is_before).data == b"## Facts\n\n- fact 9\n- fact 3\n- fact 2\n"
+    sheet = MemoryDocument(parse_memory_document(b"## Facts\n\n- fact 9", "MEMORY.md").parts)
+    new = [DocumentPart(data=f"- fact {rank}\n".encode(), section="Facts") for rank in (3, 2)]
+    assert sheet.insert_all(new, is_before).data == b"## Facts\n\n- fact 9\n- fact 3\n- fact 2\n"
 
 
-def is_before(new: Part, old: Part) -> bool:
+def is_before(new: DocumentPart, old: DocumentPart) -> bool:
     return old.data.startswith(b"- fact ") and int(old.data[7:]) < int(new.data[7:])

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.check import faults
+from ricordo.consolidation.check import find_faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import Material, due, propose
-from ricordo.consolidation.topics import named_subjects
-from ricordo.consolidation.types import Fresh, Proposal
+from ricordo.consolidation.plan import ConsolidationInput, is_due, propose
+from ricordo.consolidation.topics import count_subjects
+from ricordo.consolidation.types import CandidateEntry, Proposal
 from ricordo.errors import InvalidSetting
 from ricordo.tokens import estimate_text
 from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import parse_entries, prompt_lines, render_entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines, render_entry
+from ricordo.workspace.layout import MEMORY_PATH
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"
@@ -34,9 +34,9 @@ def ledgers(*entries: Entry) -> dict[str, bytes]:
     return {LEDGER: "".join(map(render_entry, entries)).encode("utf-8", "surrogatepass")}
 
 
-def material(*entries: Entry, documents: dict[str, bytes] | None = None) -> Material:
-    fresh = [Fresh(entry=one) for one in entries]
-    return Material(documents=documents or {}, ledgers=ledgers(*entries), fresh=fresh)
+def material(*entries: Entry, documents: dict[str, bytes] | None = None) -> ConsolidationInput:
+    fresh = [CandidateEntry(entry=one) for one in entries]
+    return ConsolidationInput(documents=documents or {}, ledgers=ledgers(*entries), fresh=fresh)
 
 
 def documents(made: Proposal, before: dict[str, bytes] | None = None) -> dict[str, bytes]:
@@ -46,7 +46,7 @@ def documents(made: Proposal, before: dict[str, bytes] | None = None) -> dict[st
 
 
 def shown(made: Proposal) -> list[str]:
-    return prompt_lines(documents(made).get(MEMORY, b""))
+    return render_prompt_lines(documents(made).get(MEMORY_PATH, b""))
 
 
 TEXTS = st.one_of(
@@ -92,23 +92,25 @@ HAND = st.lists(
 def test_whatever_is_said_a_run_has_no_faults_and_a_second_one_nothing_to_do(
     entries: list[Entry], hand: bytes, config: ConsolidationConfig
 ) -> None:
-    before = {MEMORY: hand} if hand else {}
+    before = {MEMORY_PATH: hand} if hand else {}
     given_all = material(*entries, documents=before)
     made = propose(given_all, config)
-    assert faults(given_all, made, config) == []
+    assert find_faults(given_all, made, config) == []
     after = documents(made, before)
     marked = {LEDGER: made.documents.get(LEDGER) or given_all.ledgers[LEDGER]}
-    nothing_new = Material(documents=after, ledgers=marked)
+    nothing_new = ConsolidationInput(documents=after, ledgers=marked)
     assert propose(nothing_new, config).documents == {}
-    read_again = [Fresh(entry=found.entry) for found in parse_entries(marked[LEDGER], LEDGER)]
-    assert propose(Material(documents=after, ledgers=marked, fresh=read_again), config).documents == {}
+    read_again = [CandidateEntry(entry=found.entry) for found in parse_entries(marked[LEDGER], LEDGER)]
+    assert propose(ConsolidationInput(documents=after, ledgers=marked, fresh=read_again), config).documents == {}
 
 
 @pytest.mark.req("HE-C3-guard")
 @given(entries=ENTRIES, hand=HAND)
 def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand: bytes) -> None:
     after = iter(
-        documents(propose(material(*entries, documents={MEMORY: hand}), SMALL), {MEMORY: hand})[MEMORY].split(b"\n")
+        documents(propose(material(*entries, documents={MEMORY_PATH: hand}), SMALL), {MEMORY_PATH: hand})[
+            MEMORY_PATH
+        ].split(b"\n")
     )
     assert all(line in after for line in hand.split(b"\n") if line.strip())
 
@@ -118,10 +120,10 @@ def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand
 def test_no_bound_of_curated_memory_is_exceeded_and_no_entry_gets_lost(entries: list[Entry]) -> None:
     made = propose(material(*entries), SMALL)
     after = documents(made)
-    memory = after.get(MEMORY, b"")
+    memory = after.get(MEMORY_PATH, b"")
     assert memory.count(b"\n") <= SMALL.max_lines
     assert len(memory) <= SMALL.max_bytes
-    assert estimate_text("\n".join(prompt_lines(memory))) <= SMALL.max_memory_tokens
+    assert estimate_text("\n".join(render_prompt_lines(memory))) <= SMALL.max_memory_tokens
     standing = [found.entry.id for path, data in after.items() for found in parse_entries(data, path)]
     assert sorted(standing) == sorted(made.kept)
     told = {*made.kept, *made.merged, *made.left, *(one.old for one in made.superseded)}
@@ -141,8 +143,10 @@ def test_the_order_of_the_ledgers_changes_nothing(entries: list[Entry], seed: ob
 @given(entries=ENTRIES)
 def test_topics_and_the_lines_that_list_them_agree(entries: list[Entry]) -> None:
     after = documents(propose(material(*entries), SMALL))
-    listed = re.findall(rb"^\d+\. \[[^\n]*\]\((memory/topics/[^)\n]+)\)", after.get(MEMORY, b""), re.MULTILINE)
-    assert sorted(f"workspace/{path.decode()}" for path in listed) == sorted(path for path in after if path != MEMORY)
+    listed = re.findall(rb"^\d+\. \[[^\n]*\]\((memory/topics/[^)\n]+)\)", after.get(MEMORY_PATH, b""), re.MULTILINE)
+    assert sorted(f"workspace/{path.decode()}" for path in listed) == sorted(
+        path for path in after if path != MEMORY_PATH
+    )
 
 
 @given(entries=ENTRIES)
@@ -178,43 +182,43 @@ def test_a_short_memory_stands_in_the_index_and_a_longer_one_of_the_same_kind_in
 ) -> None:
     short, long = entry(1, "a" * 150, kind, "user"), entry(2, "b" * 151, kind, "user")
     after = documents(propose(material(short, long), CONFIG))
-    (topic,) = [path for path in after if path != MEMORY]
-    assert [found.entry.id for found in parse_entries(after[MEMORY], MEMORY)] == [short.id]
+    (topic,) = [path for path in after if path != MEMORY_PATH]
+    assert [found.entry.id for found in parse_entries(after[MEMORY_PATH], MEMORY_PATH)] == [short.id]
     assert [found.entry.content for found in parse_entries(after[topic], topic)] == [long.content]
-    pointers = [line for line in after[MEMORY].split(b"\n") if topic.removeprefix("workspace/").encode() in line]
+    pointers = [line for line in after[MEMORY_PATH].split(b"\n") if topic.removeprefix("workspace/").encode() in line]
     assert len(pointers) == 1
-    assert max(map(len, prompt_lines(after[MEMORY]))) < 160
+    assert max(map(len, render_prompt_lines(after[MEMORY_PATH]))) < 160
 
 
 @pytest.mark.req("HE-C2")
 def test_a_curated_line_that_grew_too_long_moves_to_a_topic_and_a_pinned_one_or_a_person_s_stays() -> None:
     grown, pinned = entry(1, "a" * 200, by="user"), entry(2, "b" * 200, by="user", pinned=True)
     memory = f"# Memory\n\n## Facts\n\n{render_entry(grown)}{render_entry(pinned)}- {'c' * 200}\n".encode()
-    before = {MEMORY: memory}
-    after = documents(propose(Material(documents=before, ledgers=ledgers(grown, pinned)), CONFIG), before)
-    (topic,) = [path for path in after if path != MEMORY]
-    assert [found.entry.content[0] for found in parse_entries(after[MEMORY], MEMORY)] == ["b", "c"]
+    before = {MEMORY_PATH: memory}
+    after = documents(propose(ConsolidationInput(documents=before, ledgers=ledgers(grown, pinned)), CONFIG), before)
+    (topic,) = [path for path in after if path != MEMORY_PATH]
+    assert [found.entry.content[0] for found in parse_entries(after[MEMORY_PATH], MEMORY_PATH)] == ["b", "c"]
     assert [found.entry.id for found in parse_entries(after[topic], topic)] == [grown.id]
 
 
 @pytest.mark.req("HE-C2")
 def test_how_long_a_line_of_the_index_may_be_is_a_setting() -> None:
     entries = [entry(number, letter * 40, by="user") for number, letter in enumerate("ab")]
-    assert list(documents(propose(material(*entries), ConsolidationConfig(index_characters=40)))) == [MEMORY]
+    assert list(documents(propose(material(*entries), ConsolidationConfig(index_characters=40)))) == [MEMORY_PATH]
     after = documents(propose(material(*entries), ConsolidationConfig(index_characters=39)))
-    assert parse_entries(after[MEMORY], MEMORY) == []
+    assert parse_entries(after[MEMORY_PATH], MEMORY_PATH) == []
 
 
 def test_a_topic_is_described_by_what_is_in_it_until_a_person_describes_it() -> None:
     first, second = entry(1, "The gate opens by a song. " * 8, by="user"), entry(2, "Nine barrels. " * 12, by="user")
     before = documents(propose(material(first), CONFIG))
-    later = Material(
-        documents=before, ledgers=ledgers(first, second), fresh=[Fresh(entry=second)], forgotten=[first.id]
+    later = ConsolidationInput(
+        documents=before, ledgers=ledgers(first, second), fresh=[CandidateEntry(entry=second)], forgotten=[first.id]
     )
     after = documents(propose(later, CONFIG), before)
-    (topic,) = [path for path in after if path != MEMORY]
-    assert b"gate" not in after[topic] + after[MEMORY]
-    assert b"Nine barrels" in after[MEMORY]
+    (topic,) = [path for path in after if path != MEMORY_PATH]
+    assert b"gate" not in after[topic] + after[MEMORY_PATH]
+    assert b"Nine barrels" in after[MEMORY_PATH]
 
 
 def test_small_talk_stays_in_the_ledger_and_what_lasts_is_curated() -> None:
@@ -268,7 +272,7 @@ def test_what_is_said_twice_stands_once_and_cites_the_other() -> None:
     made = propose(material(first, second), CONFIG)
     assert made.kept == (second.id,)
     assert made.merged == (first.id,)
-    (found,) = parse_entries(documents(made)[MEMORY], MEMORY)
+    (found,) = parse_entries(documents(made)[MEMORY_PATH], MEMORY_PATH)
     assert found.entry.extra == (("merged", first.id),)
 
 
@@ -288,13 +292,13 @@ def test_the_newer_of_two_that_cannot_both_hold_wins_and_the_older_is_kept_as_su
 ) -> None:
     older, newer = entry(1, old, "decision", confidence=0.9), entry(2, new, "decision", confidence=0.9)
     before = documents(propose(material(older), CONFIG)) if in_two_runs else {}
-    given_all = Material(
+    given_all = ConsolidationInput(
         documents=before,
         ledgers=ledgers(older, newer),
-        fresh=[Fresh(entry=one) for one in ([newer] if in_two_runs else [newer, older])],
+        fresh=[CandidateEntry(entry=one) for one in ([newer] if in_two_runs else [newer, older])],
     )
     made = propose(given_all, CONFIG)
-    (curated,) = parse_entries(documents(made, before)[MEMORY], MEMORY)
+    (curated,) = parse_entries(documents(made, before)[MEMORY_PATH], MEMORY_PATH)
     assert (curated.entry.id, curated.entry.supersedes) == (newer.id, older.id)
     marked = made.documents[LEDGER]
     assert marked is not None
@@ -308,7 +312,9 @@ def test_what_was_said_earlier_and_comes_later_replaces_nothing() -> None:
     newer = entry(1, "Ana lives in Lisbon.", confidence=0.9, since=NOW)
     before = documents(propose(material(newer), CONFIG))
     older = entry(2, "Ana lives in Porto.", confidence=0.9, since=NOW - timedelta(days=400))
-    made = propose(Material(documents=before, ledgers=ledgers(newer, older), fresh=[Fresh(entry=older)]), CONFIG)
+    made = propose(
+        ConsolidationInput(documents=before, ledgers=ledgers(newer, older), fresh=[CandidateEntry(entry=older)]), CONFIG
+    )
     assert [(one.old, one.new) for one in made.superseded] == [(older.id, newer.id)]
     assert [line for line in shown(made) if line.startswith("- ")] == ["- Ana lives in Lisbon."]
 
@@ -318,9 +324,9 @@ def test_what_a_person_pinned_or_wrote_by_hand_is_never_replaced() -> None:
     pinned = entry(1, "Ana lives in Porto.", pinned=True)
     memory = b"# Memory\n\n## Facts\n\n- Our database is MySQL.\n" + render_entry(pinned).encode()
     news = [entry(2, "Ana moved to Lisbon.", by="user"), entry(3, "Our database is PostgreSQL.", by="user")]
-    made = propose(material(*news, documents={MEMORY: memory}), CONFIG)
+    made = propose(material(*news, documents={MEMORY_PATH: memory}), CONFIG)
     assert made.superseded == ()
-    assert set(memory.split(b"\n")) <= set(documents(made)[MEMORY].split(b"\n"))
+    assert set(memory.split(b"\n")) <= set(documents(made)[MEMORY_PATH].split(b"\n"))
     assert len(made.kept) == len(news)
 
 
@@ -338,27 +344,29 @@ def test_what_was_forgotten_is_taken_out_and_an_empty_topic_goes_with_its_line()
     facts = [entry(number, f"Ana told story number {number} about Porto.", confidence=0.9) for number in range(40)]
     made = propose(material(*facts), SMALL)
     before = documents(made)
-    topics = [path for path in before if path != MEMORY]
+    topics = [path for path in before if path != MEMORY_PATH]
     assert topics
     gone = {found.entry.id for path in topics for found in parse_entries(before[path], path)}
-    after = propose(Material(documents=before, forgotten=gone), SMALL)
+    after = propose(ConsolidationInput(documents=before, forgotten=gone), SMALL)
     assert [path for path, data in after.documents.items() if data is None] == topics
-    assert b"memory/topics/" not in documents(after, before)[MEMORY]
-    assert {found.entry.id for found in parse_entries(documents(after, before)[MEMORY], MEMORY)}.isdisjoint(gone)
+    assert b"memory/topics/" not in documents(after, before)[MEMORY_PATH]
+    assert {found.entry.id for found in parse_entries(documents(after, before)[MEMORY_PATH], MEMORY_PATH)}.isdisjoint(
+        gone
+    )
 
 
 @pytest.mark.req("AS-BUG-15")
 def test_a_proposal_that_loses_something_is_found_faulty() -> None:
     kept = entry(1, "Ana has two cats.", by="user")
     memory = b"# Mine\n\n- by hand\n" + render_entry(kept).encode()
-    given_all = Material(documents={MEMORY: memory})
-    assert faults(given_all, Proposal(documents={MEMORY: b""}), CONFIG) == [
+    given_all = ConsolidationInput(documents={MEMORY_PATH: memory})
+    assert find_faults(given_all, Proposal(documents={MEMORY_PATH: b""}), CONFIG) == [
         "2 curated memories would be lost",
         "2 lines that a person wrote would be lost",
     ]
-    assert faults(given_all, Proposal(kept=("x",)), CONFIG) == ["1 new memories would stand nowhere"]
+    assert find_faults(given_all, Proposal(kept=("x",)), CONFIG) == ["1 new memories would stand nowhere"]
     large = b"## Facts\n\n" + b"".join(render_entry(entry(n, "x" * 200)).encode() for n in range(400))
-    assert faults(Material(), Proposal(documents={MEMORY: large}, kept=(f"{1:026}",)), CONFIG) == [
+    assert find_faults(ConsolidationInput(), Proposal(documents={MEMORY_PATH: large}, kept=(f"{1:026}",)), CONFIG) == [
         "MEMORY.md would be larger than it may be"
     ]
 
@@ -366,11 +374,11 @@ def test_a_proposal_that_loses_something_is_found_faulty() -> None:
 @pytest.mark.req("AS-TRIG-04", "AS-CONS-04", "AS-CONS-06", "CC-GATES")
 def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_ago() -> None:
     config = ConsolidationConfig(signal_entries=3, min_gap=1800.0)
-    assert not due(NOW, None, 2, config)
-    assert due(NOW, None, 3, config)
-    assert not due(NOW, NOW - timedelta(minutes=29), 3, config)
-    assert due(NOW, NOW - timedelta(minutes=30), 3, config)
-    assert due(NOW, NOW + timedelta(days=1), 3, config)
+    assert not is_due(NOW, None, 2, config)
+    assert is_due(NOW, None, 3, config)
+    assert not is_due(NOW, NOW - timedelta(minutes=29), 3, config)
+    assert is_due(NOW, NOW - timedelta(minutes=30), 3, config)
+    assert is_due(NOW, NOW + timedelta(days=1), 3, config)
 
 
 @pytest.mark.req("AS-CFG-01")
@@ -388,7 +396,7 @@ def test_the_user_who_has_no_name_is_no_subject_of_a_topic() -> None:
         Entry(content=f"User keeps ship {number} in Lisbon harbour.", id=f"{number:026}", time=NOW)
         for number in range(4)
     ]
-    assert named_subjects(entries).keys() == {"Lisbon"}
+    assert count_subjects(entries).keys() == {"Lisbon"}
 
 
 def test_names_that_are_asked_for_are_counted_in_all_entries_and_no_others_are() -> None:
@@ -400,8 +408,8 @@ def test_names_that_are_asked_for_are_counted_in_all_entries_and_no_others_are()
         "Nobody (Bo) came.",
     ]
     entries = [Entry(content=text, id=f"{number:026}", time=NOW) for number, text in enumerate(told)]
-    everything = named_subjects(entries)
+    everything = count_subjects(entries)
     for one in entries:
-        asked = named_subjects(entries, [one])
-        assert asked == {name: count for name, count in everything.items() if name in named_subjects([one])}
+        asked = count_subjects(entries, [one])
+        assert asked == {name: count for name, count in everything.items() if name in count_subjects([one])}
     assert everything["Bo"] >= 2

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.consolidation.check import faults
+from ricordo.consolidation.check import find_faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import place
-from ricordo.consolidation.plan import Material, propose
-from ricordo.consolidation.sheet import Sheet
-from ricordo.consolidation.topics import described_anew
-from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.placing import place_entries
+from ricordo.consolidation.plan import ConsolidationInput, propose
+from ricordo.consolidation.sheet import MemoryDocument
+from ricordo.consolidation.topics import update_description
+from ricordo.consolidation.types import CandidateEntry
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.layout import MEMORY_PATH
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"
@@ -42,8 +42,8 @@ def ledgers(entries: Sequence[Entry]) -> dict[str, bytes]:
 def curated(
     entries: Sequence[Entry], config: ConsolidationConfig = SMALL, used: Mapping[str, int] | None = None
 ) -> dict[str, bytes]:
-    fresh = [Fresh(entry=one) for one in entries]
-    made = place(Sheet(), {}, fresh, (), config, written={}, used=used)
+    fresh = [CandidateEntry(entry=one) for one in entries]
+    made = place_entries(MemoryDocument(), {}, fresh, (), config, written={}, used=used)
     return {path: sheet.data for path, sheet in made.documents.items()}
 
 
@@ -57,17 +57,19 @@ def dreamt(
     deep: bool = True,
 ) -> dict[str, bytes]:
     """Return curated memory after a run that has no faults and leaves everything somewhere."""
-    fresh = [Fresh(entry=one) for one in new]
-    material = Material(documents=before, ledgers=ledgers([*entries, *new]), fresh=fresh, used=used, deep=deep)
+    fresh = [CandidateEntry(entry=one) for one in new]
+    material = ConsolidationInput(
+        documents=before, ledgers=ledgers([*entries, *new]), fresh=fresh, used=used, deep=deep
+    )
     made = propose(material, config)
-    assert faults(material, made, config) == []
+    assert find_faults(material, made, config) == []
     after = {**before, **made.documents}
     kept = {path: data for path, data in after.items() if data is not None and path != LEDGER}
     assert sorted(name for path in kept for name in ids(kept, path)) == sorted(one.id for one in [*entries, *new])
     return kept
 
 
-def ids(documents: Mapping[str, bytes], path: str = MEMORY) -> list[str]:
+def ids(documents: Mapping[str, bytes], path: str = MEMORY_PATH) -> list[str]:
     return [found.entry.id for found in parse_entries(documents[path], path)]
 
 
@@ -82,23 +84,25 @@ def test_of_three_thousand_the_most_used_are_in_the_index_on_top_of_their_sectio
         )
         for number in range(3_000)
     ]  # fmt: skip
-    first = place(Sheet(), {}, [Fresh(entry=one) for one in entries], (), config, written={}).documents
-    held = {one.id for one in first[MEMORY].entries}
+    first = place_entries(
+        MemoryDocument(), {}, [CandidateEntry(entry=one) for one in entries], (), config, written={}
+    ).documents
+    held = {one.id for one in first[MEMORY_PATH].entries}
     assert len(held) < 200
     below = [one for one in entries if one.id not in held]
     opened = below[:: len(below) // 90][:90]
     used = {one.id: 4 ** (1 + place % 4) for place, one in enumerate(opened)}
-    topics = {path: sheet for path, sheet in first.items() if path != MEMORY}
+    topics = {path: sheet for path, sheet in first.items() if path != MEMORY_PATH}
     written = {path: sheet.data for path, sheet in topics.items()}
-    placing = partial(place, first[MEMORY], topics, held=(), config=config, written=written, used=used)
-    dreamt = placing([], deep=True).documents[MEMORY]
+    placing = partial(place_entries, first[MEMORY_PATH], topics, held=(), config=config, written=written, used=used)
+    dreamt = placing([], deep=True).documents[MEMORY_PATH]
     assert used.keys() <= {one.id for one in dreamt.entries}
-    assert config.bounds.exceeded(dreamt.data) is None
+    assert config.bounds.find_exceeded(dreamt.data) is None
     for kind in kinds:
         counts = [used.get(one.id, 0) for one in dreamt.entries if one.kind == kind]
         assert counts == sorted(counts, reverse=True)
         assert counts[0] == 256
-    later = placing([Fresh(entry=entry(4_000))]).documents[MEMORY]
+    later = placing([CandidateEntry(entry=entry(4_000))]).documents[MEMORY_PATH]
     assert {f"{4_000:026}", *used} <= {one.id for one in later.entries}
 
 
@@ -146,8 +150,8 @@ def test_where_there_is_room_what_was_of_use_comes_up_and_a_topic_that_is_emptie
     roomy = dreamt(before, entries, used, ConsolidationConfig())
     assert ids(roomy, FACTS) == below[:1]
     gone = dreamt(roomy, entries, {**used, below[0]: 1}, ConsolidationConfig())
-    assert list(gone) == [MEMORY]
-    assert b"## Topics" not in gone[MEMORY]
+    assert list(gone) == [MEMORY_PATH]
+    assert b"## Topics" not in gone[MEMORY_PATH]
 
 
 @pytest.mark.req("CC-HALFLIFE")
@@ -169,7 +173,7 @@ def test_what_is_pinned_written_by_hand_under_a_heading_of_somebody_or_in_a_topi
     lines = f"{render_entry(pinned)}{render_entry(hand)}\n## Boots\n\n{render_entry(headed)}".encode()
     topic = f"---\nname: boots\ndescription: mine\n---\n# Boots\n\n{render_entry(theirs)}".encode()
     boots = "workspace/memory/topics/boots.md"
-    before |= {FACTS: described_anew(FACTS, before[FACTS], before[FACTS] + lines), boots: topic}
+    before |= {FACTS: update_description(FACTS, before[FACTS], before[FACTS] + lines), boots: topic}
     everything = [*entries, pinned, hand, headed, theirs]
     used = {one.id: 64 for one in (pinned, hand, headed, theirs)}
     after = dreamt(before, everything, used, ConsolidationConfig())
@@ -187,20 +191,20 @@ def test_what_is_too_long_for_the_index_stays_in_its_topic_and_edited_words_come
     said = next(one.content for one in entries if one.id == name)
     before[FACTS] = before[FACTS].replace(said.encode(), b"Mine now, and otherwise.")
     after = dreamt(before, entries, {name: 4, entries[-1].id: 64})
-    assert b"- Mine now, and otherwise. [" in after[MEMORY]
+    assert b"- Mine now, and otherwise. [" in after[MEMORY_PATH]
     assert entries[-1].id in ids(after, FACTS)
 
 
 def test_a_persons_lines_keep_their_places_between_those_that_a_dream_puts_in_order() -> None:
     entries = [entry(number) for number in range(6)]
     before = curated(entries, ConsolidationConfig())
-    lines = before[MEMORY].splitlines(keepends=True)
+    lines = before[MEMORY_PATH].splitlines(keepends=True)
     at = next(at for at, line in enumerate(lines) if line.startswith(b"- ")) + 2
     pinned = render_entry(entry(9, pinned=True)).encode()
-    before[MEMORY] = b"".join([*lines[:at], b"Mine.\n", pinned, *lines[at:]])
+    before[MEMORY_PATH] = b"".join([*lines[:at], b"Mine.\n", pinned, *lines[at:]])
     last = ids(before)[-1]
     after = dreamt(before, [*entries, entry(9)], {last: 1}, ConsolidationConfig())
-    shown = after[MEMORY].splitlines(keepends=True)
+    shown = after[MEMORY_PATH].splitlines(keepends=True)
     assert (shown[at], shown[at + 1]) == (b"Mine.\n", pinned)
     assert ids(after)[0] == last
 
@@ -217,7 +221,7 @@ def test_whatever_was_of_use_two_dreams_make_what_one_makes(
     entries = [entry(number, kind=("fact", "lesson")[number % 2]) for number in range(30)]
     once = dreamt(curated(entries, config), entries, used, config)
     assert dreamt(once, entries, used, config) == once
-    assert once[MEMORY].count(b"\n") <= lines
+    assert once[MEMORY_PATH].count(b"\n") <= lines
     more = {name: used.get(name, 0) + later.get(name, 0) for name in {*used, *later}}
     twice = dreamt(once, entries, more, config)
     assert dreamt(twice, entries, more, config) == twice

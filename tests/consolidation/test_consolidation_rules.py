@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo.consolidation.check import faults
+from ricordo.consolidation.check import find_faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import Material, propose
-from ricordo.consolidation.types import Fresh, Proposal
+from ricordo.consolidation.plan import ConsolidationInput, propose
+from ricordo.consolidation.types import CandidateEntry, Proposal
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.layout import MEMORY_PATH
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 
@@ -30,13 +30,13 @@ def run(fresh: list[Entry], curated: list[Entry] | None = None, config: Consolid
     """Consolidate `fresh` beside entries that were curated before; all stand in one ledger."""
     before = b"# Memory\n\n## Facts\n\n" + "".join(map(render_entry, curated or ())).encode()
     ledger = "".join(map(render_entry, [*(curated or ()), *fresh])).encode()
-    material = Material(
-        documents={MEMORY: before} if curated else {},
+    material = ConsolidationInput(
+        documents={MEMORY_PATH: before} if curated else {},
         ledgers={LEDGER: ledger},
-        fresh=[Fresh(entry=one) for one in fresh],
+        fresh=[CandidateEntry(entry=one) for one in fresh],
     )
     made = propose(material, config)
-    assert faults(material, made, config) == []
+    assert find_faults(material, made, config) == []
     return replace(made, documents={**material.documents, **made.documents})
 
 
@@ -79,7 +79,7 @@ def test_a_curated_memory_gives_way_to_the_rule_that_says_the_same() -> None:
     made = run([entry(2, "Never force-push.", rule=RULE)], [entry(1, "Never force-push.", by="flush")])
     assert rules(made) == {f"{2:026}": RULE}
     assert [(one.old, one.new) for one in made.superseded] == [(f"{1:026}", f"{2:026}")]
-    memory = made.documents[MEMORY]
+    memory = made.documents[MEMORY_PATH]
     assert memory
     assert memory.count(b"Never force-push.") == 1
     ledger = made.documents[LEDGER]
@@ -115,22 +115,22 @@ def test_no_correction_takes_the_place_of_a_rule(by: Author) -> None:
 def test_a_ledger_line_that_lost_its_rule_takes_none_from_curated_memory() -> None:
     before = b"# Memory\n\n## Facts\n\n" + render_entry(entry(1, "Never force-push.", rule=RULE)).encode()
     edited = entry(1, "Never force-push to main.")
-    material = Material(
-        documents={MEMORY: before},
+    material = ConsolidationInput(
+        documents={MEMORY_PATH: before},
         ledgers={LEDGER: render_entry(edited).encode()},
-        fresh=[Fresh(entry=edited, edited=True)],
+        fresh=[CandidateEntry(entry=edited, edited=True)],
     )
     made = propose(material, CONFIG)
     assert rules(made) == {f"{1:026}": RULE}
-    assert b"Never force-push to main." in (made.documents[MEMORY] or b"")
+    assert b"Never force-push to main." in (made.documents[MEMORY_PATH] or b"")
 
 
 @pytest.mark.req("AS-BUG-15")
 @pytest.mark.parametrize("lost", [b"", render_entry(entry(1, "Never force-push.")).encode()])
 def test_a_proposal_that_would_switch_a_rule_off_is_rejected(lost: bytes) -> None:
     before = b"# Memory\n\n## Facts\n\n" + render_entry(entry(1, "Never force-push.", rule=RULE)).encode()
-    material = Material(documents={MEMORY: before})
-    proposal = Proposal(documents={MEMORY: b"# Memory\n\n## Facts\n\n" + lost}, merged=(f"{1:026}",))
-    assert faults(material, proposal, CONFIG) == ["1 rules would be switched off"]
+    material = ConsolidationInput(documents={MEMORY_PATH: before})
+    proposal = Proposal(documents={MEMORY_PATH: b"# Memory\n\n## Facts\n\n" + lost}, merged=(f"{1:026}",))
+    assert find_faults(material, proposal, CONFIG) == ["1 rules would be switched off"]
     forgotten = replace(material, forgotten=(f"{1:026}",))
-    assert faults(forgotten, proposal, CONFIG) == []
+    assert find_faults(forgotten, proposal, CONFIG) == []

@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 from disks import StepDisk
-from ricordo.audit import forget, history, undo
+from ricordo.audit import forget, list_history, undo_change
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import BUSY, NOTHING_NEW, TOO_SOON, Consolidated, Consolidator
-from ricordo.consolidation.cursor import CURSOR, load_cursor
-from ricordo.courtesy import AtOnce
+from ricordo.consolidation.consolidate import BUSY, NOTHING_NEW, TOO_SOON, ConsolidationResult, Consolidator
+from ricordo.consolidation.cursor import CURSOR_PATH, load_cursor
+from ricordo.courtesy import NoYield
 from ricordo.errors import StorageError, StorageFailed
 from ricordo.files import FileInfo, FileStore
 from ricordo.files.disk import Disk
@@ -24,8 +24,8 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, prompt_lines
-from ricordo.workspace.layout import MEMORY, TOMBSTONES
+from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines
+from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES
 from ricordo.workspace.ledger import append_entries
 from ricordo.workspace.tombstones import Tombstone, read_tombstones
 from watched_files import WatchedFiles
@@ -71,20 +71,22 @@ class Root:
         await append_entries(self.files, day, [made], REDACTOR)
         return made
 
-    async def run(self) -> Consolidated:
+    async def run(self) -> ConsolidationResult:
         self.clock.time += timedelta(seconds=1)
         return await self.consolidator.consolidate(force=True)
 
     async def contents(self, *, cursor: bool = False) -> dict[str, bytes]:
         listed = [info.path for info in await self.files.list("workspace")]
-        return {path: (await self.files.read(path)).data for path in listed if cursor or path != CURSOR}
+        return {path: (await self.files.read(path)).data for path in listed if cursor or path != CURSOR_PATH}
 
     async def memory(self) -> list[str]:
-        return [line for line in prompt_lines((await self.contents()).get(MEMORY, b"")) if line.startswith("- ")]
+        return [
+            line for line in render_prompt_lines((await self.contents()).get(MEMORY_PATH, b"")) if line.startswith("- ")
+        ]
 
     async def undo(self, change_id: str) -> None:
-        item = next(item for item in await history(self.files, self.changes) if item.id == change_id)
-        await undo(self.files, self.changes, item, who="user")
+        item = next(item for item in await list_history(self.files, self.changes) if item.id == change_id)
+        await undo_change(self.files, self.changes, item, who="user")
 
 
 @pytest.mark.req("AS-CONS-04", "AS-CONS-01", "AS-CONS-05", "CC-GATES")
@@ -93,9 +95,9 @@ async def test_a_run_curates_what_is_new_and_the_next_one_does_nothing() -> None
     saved = await root.save(OLD, kind="decision")
     done = await root.run()
     assert (done.read, done.kept, done.files) == (1, 1, ("MEMORY.md",))
-    (change,) = await root.changes.records()
+    (change,) = await root.changes.list_changes()
     assert (change.id, change.act, change.who) == (done.change_id, "consolidate", "consolidation")
-    (found,) = parse_entries((await root.contents())[MEMORY], MEMORY)
+    (found,) = parse_entries((await root.contents())[MEMORY_PATH], MEMORY_PATH)
     assert (found.entry.id, found.entry.content) == (saved.id, OLD)
     before = await root.contents(cursor=True)
     assert (await root.run()).skipped == NOTHING_NEW
@@ -107,7 +109,7 @@ async def test_curated_memory_is_replaced_as_a_whole_and_only_by_a_run() -> None
     calls: list[str] = []
 
     async def note(verb: str, path: str) -> None:
-        if path == MEMORY and verb != "read":
+        if path == MEMORY_PATH and verb != "read":
             calls.append(verb)
 
     root = Root(WatchedFiles(InMemoryFiles(), note))
@@ -139,7 +141,7 @@ async def test_a_preview_tells_what_a_run_would_do_and_writes_nothing() -> None:
     preview = await root.consolidator.preview()
     assert await root.contents(cursor=True) == before
     await root.run()
-    assert (await root.contents())[MEMORY] == preview.documents[MEMORY]
+    assert (await root.contents())[MEMORY_PATH] == preview.documents[MEMORY_PATH]
 
 
 @pytest.mark.req("AS-CONS-04", "AS-CONS-05", "HE-C3-guard", "HE-O-conflict", "CC-DREAMCOPY", "FC-UNDO")
@@ -170,7 +172,7 @@ async def test_undo_restores_every_byte_and_the_run_is_not_repeated_until_it_is_
 @pytest.mark.req("AS-BUG-17", "AS-CONS-05")
 async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_read_stops_the_run() -> None:
     async def closed(verb: str, path: str) -> None:
-        if shut and verb == "read" and path == MEMORY:
+        if shut and verb == "read" and path == MEMORY_PATH:
             raise StorageFailed("MEMORY.md can't be read.")
 
     shut = False
@@ -184,7 +186,7 @@ async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_
         await root.run()
     shut = False
     assert await root.contents(cursor=True) == before
-    await root.files.delete(MEMORY)
+    await root.files.delete(MEMORY_PATH)
     await root.run()
     assert sorted(await root.memory()) == [
         "- Tests run at night.",
@@ -201,7 +203,7 @@ async def test_a_missing_memory_is_made_from_all_ledgers_beside_topics_that_are_
     await root.save("The long story. " * 400)
     await root.run()
     assert TOPIC in await root.contents()
-    await root.files.delete(MEMORY)
+    await root.files.delete(MEMORY_PATH)
     await root.run()
     assert await root.memory() == ["- We deploy only from main."]
     assert b"The long story." in (await root.contents())[TOPIC]
@@ -258,8 +260,8 @@ async def test_a_deleted_bullet_stays_deleted() -> None:
     root = Root()
     await root.save("We deploy only from main.")
     await root.run()
-    stored = await root.files.read(MEMORY)
-    await root.files.replace(MEMORY, b"# Memory\n\n- mine\n", expected=stored.version)
+    stored = await root.files.read(MEMORY_PATH)
+    await root.files.replace(MEMORY_PATH, b"# Memory\n\n- mine\n", expected=stored.version)
     await root.save("The office closes at six.")
     await root.run()
     assert await root.memory() == ["- mine", "- The office closes at six."]
@@ -275,12 +277,16 @@ async def test_a_long_backlog_is_read_in_batches_and_none_is_passed_over() -> No
     assert len(await root.memory()) == 8
 
 
-AT_CURSOR, AT_CHECK, AT_WRITE = ("read", CURSOR, 1), ("list", "workspace/memory", 3), ("create", "history/objects", 1)
+AT_CURSOR, AT_CHECK, AT_WRITE = (
+    ("read", CURSOR_PATH, 1),
+    ("list", "workspace/memory", 3),
+    ("create", "history/objects", 1),
+)
 """Moments of a run: after the ledgers were read, before they are looked at again, while the change is written."""
 
 
 @pytest.mark.parametrize("day", [DAY, DAY + timedelta(days=1)], ids=["same ledger", "new ledger"])
-@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE, ("replace", CURSOR, 1)])
+@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE, ("replace", CURSOR_PATH, 1)])
 @pytest.mark.req("AS-BUG-19")
 async def test_what_is_saved_during_a_run_is_in_memory_after_it(moment: tuple[str, str, int], day: date) -> None:
     root = await _disturbed(moment, lambda root: root.save("Saved meanwhile.", day=day))
@@ -305,11 +311,11 @@ async def test_ledgers_that_cannot_be_read_do_not_keep_a_run_from_ending() -> No
 @pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE])
 async def test_a_hand_edit_during_a_run_survives_it(moment: tuple[str, str, int]) -> None:
     async def edit(root: Root) -> None:
-        await root.files.create(MEMORY, b"# Mine\n\n- by hand\n")
+        await root.files.create(MEMORY_PATH, b"# Mine\n\n- by hand\n")
 
     root = await _disturbed(moment, edit)
     await root.run()
-    assert (await root.contents())[MEMORY].startswith(b"# Mine\n\n- by hand\n")
+    assert (await root.contents())[MEMORY_PATH].startswith(b"# Mine\n\n- by hand\n")
     assert await root.memory() == ["- by hand", "- We deploy only from main."]
 
 
@@ -342,7 +348,7 @@ async def test_a_ledger_of_another_copy_brings_nothing_back_and_what_is_saved_ag
     assert await root.memory() == []
     again = await root.save("We deploy only from main.")
     await root.run()
-    (found,) = parse_entries((await root.contents())[MEMORY], MEMORY)
+    (found,) = parse_entries((await root.contents())[MEMORY_PATH], MEMORY_PATH)
     assert (found.entry.id, found.entry.content) == (again.id, again.content)
 
 
@@ -351,10 +357,10 @@ async def test_what_another_forgot_without_seeing_the_curated_copy_is_taken_out(
     async def bury(root: Root) -> None:
         (found,) = parse_entries((await root.contents())[LEDGER], LEDGER)
         stones = await read_tombstones(root.files)
-        buried = stones.with_entries([Tombstone(id=found.entry.id, digest="-")])
+        buried = stones.render_with([Tombstone(id=found.entry.id, digest="-")])
         await root.files.replace(TOMBSTONES, buried, expected=stones.version)
 
-    root = await _disturbed(("replace", CURSOR, 1), bury)
+    root = await _disturbed(("replace", CURSOR_PATH, 1), bury)
     await root.run()
     assert await root.memory() == []
 
@@ -385,7 +391,7 @@ async def _disturbed(moment: tuple[str, str, int], act: Callable[[Root], Awaitab
 async def test_of_two_runs_at_once_one_does_it_and_nothing_is_doubled(tmp_path: Path) -> None:
     roots = [Root(LocalFiles(tmp_path, disk=Disk())) for _ in range(2)]
     await roots[0].save("We deploy only from main.")
-    done: list[Consolidated] = []
+    done: list[ConsolidationResult] = []
 
     async def run(root: Root) -> None:
         done.append(await root.run())
@@ -461,7 +467,7 @@ async def _prepared(folder: Path, disk: Disk) -> Root:
 @pytest.mark.req("AS-BUG-16", "CC-GATES")
 async def test_a_write_that_fails_leaves_the_cursor_where_it_was() -> None:
     async def full(verb: str, path: str) -> None:
-        if failing and verb == "replace" and path == MEMORY:
+        if failing and verb == "replace" and path == MEMORY_PATH:
             raise StorageFailed("No.")
 
     failing = True
@@ -487,7 +493,7 @@ async def test_forgetting_takes_a_memory_out_of_the_curated_documents_too_and_un
     await root.consolidator.consolidate(again=True)
     assert await root.memory() == []
     await root.undo(gone.change.id)
-    assert (await root.contents())[MEMORY] == before[MEMORY]
+    assert (await root.contents())[MEMORY_PATH] == before[MEMORY_PATH]
 
 
 async def test_a_memory_over_four_kilobytes_is_curated_by_its_beginning_and_stands_in_its_own_file() -> None:
@@ -496,9 +502,9 @@ async def test_a_memory_over_four_kilobytes_is_curated_by_its_beginning_and_stan
     await root.run()
     after = await root.contents()
     (found,) = parse_entries(after[TOPIC], TOPIC)
-    assert (found.entry.id, found.long) == (saved.id, f"memory/long/{saved.id}.md")
+    assert (found.entry.id, found.long_path) == (saved.id, f"memory/long/{saved.id}.md")
     assert len(after[TOPIC]) < 600
-    assert b"1. [More facts](memory/topics/more-facts.md): The long story." in after[MEMORY]
+    assert b"1. [More facts](memory/topics/more-facts.md): The long story." in after[MEMORY_PATH]
     await forget(root.files, root.changes, saved.id, key=KEY, who="user")
     assert b"long story" not in b"".join((await root.contents()).values())
 
@@ -510,7 +516,7 @@ async def test_a_secret_that_a_person_wrote_into_a_ledger_is_not_copied() -> Non
     await root.files.create(LEDGER, f"# Day\n\n- The token is {secret}.\n".encode())
     await root.run()
     assert len(await root.memory()) == 1
-    assert secret.encode() not in (await root.contents())[MEMORY]
+    assert secret.encode() not in (await root.contents())[MEMORY_PATH]
 
 
 @pytest.mark.req("HE-C1b", "HE-O-audit-forget")
@@ -520,11 +526,11 @@ async def test_what_is_forgotten_leaves_the_description_of_its_topic_and_the_lin
     await root.save("The cellar holds nine barrels of cider. " * 4, kind="decision", by="user")
     await root.run()
     before = await root.contents()
-    assert b"walnuts" in before[MEMORY]
+    assert b"walnuts" in before[MEMORY_PATH]
     gone = await forget(root.files, root.changes, first.id, key=KEY, who="user")
     after = await root.contents()
     assert b"walnuts" not in b"".join(after.values())
-    assert b"cider" in after[MEMORY]
+    assert b"cider" in after[MEMORY_PATH]
     await root.undo(gone.change.id)
     assert {path: data for path, data in (await root.contents()).items() if path != TOMBSTONES} == before
 
@@ -541,13 +547,13 @@ async def test_a_description_that_a_person_wrote_stays_whatever_is_forgotten() -
     await forget(root.files, root.changes, first.id, key=KEY, who="user")
     after = await root.contents()
     assert b'description: "What I must not forget"' in after[TOPIC]
-    assert b"1. [More facts](memory/topics/more-facts.md): What I must not forget" in after[MEMORY]
+    assert b"1. [More facts](memory/topics/more-facts.md): What I must not forget" in after[MEMORY_PATH]
 
 
 @pytest.mark.req("AS-BUG-19", "AS-CONS-01", "AS-CONS-04")
 async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_the_rest_by_the_next_run() -> None:
-    class Saving(AtOnce):
-        async def rest(self) -> None:
+    class Saving(NoYield):
+        async def pause(self) -> None:
             await root.save(f"Service {next(numbers)} listens on port {next(numbers)}.", kind="decision", by="user")
 
     root, numbers = Root(), count(4000)
@@ -559,5 +565,5 @@ async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_th
     assert done.read > 0
     await root.run()
     ledger = parse_entries((await root.files.read(LEDGER)).data, LEDGER)
-    curated = (await root.files.read(MEMORY)).data
+    curated = (await root.files.read(MEMORY_PATH)).data
     assert [one.entry.id for one in ledger if one.entry.id.encode() not in curated] == []

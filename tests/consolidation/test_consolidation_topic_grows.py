@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo.consolidation.check import faults
+from ricordo.consolidation.check import find_faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import Material, propose
-from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.plan import ConsolidationInput, propose
+from ricordo.consolidation.types import CandidateEntry
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.req("HE-C1b", "HE-C1-topic")
@@ -17,16 +17,16 @@ NO_ROOM = ConsolidationConfig(max_lines=4)
 TOPIC = "workspace/memory/topics/more-lessons.md"
 
 
-def fresh(number: int, content: str, kind: str = "lesson") -> Fresh:
-    return Fresh(
+def fresh(number: int, content: str, kind: str = "lesson") -> CandidateEntry:
+    return CandidateEntry(
         entry=Entry(content=content, kind=kind, id=f"01jd{number:022d}", time=NOON + timedelta(minutes=number))
     )
 
 
-def consolidated(documents: dict[str, bytes], new: list[Fresh]) -> dict[str, bytes]:
-    material = Material(documents=documents, fresh=new)
+def consolidated(documents: dict[str, bytes], new: list[CandidateEntry]) -> dict[str, bytes]:
+    material = ConsolidationInput(documents=documents, fresh=new)
     proposal = propose(material, NO_ROOM)
-    assert faults(material, proposal, NO_ROOM) == []
+    assert find_faults(material, proposal, NO_ROOM) == []
     return documents | {path: data for path, data in proposal.documents.items() if data is not None}
 
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.conflicts import contradict
-from ricordo.consolidation.plan import Material, propose
-from ricordo.consolidation.polarity import opposed, stance
-from ricordo.consolidation.sheet import parse_sheet
-from ricordo.consolidation.types import Advice, Fresh, Proposal, Superseded
-from ricordo.consolidation.undecided import side_by_side
+from ricordo.consolidation.plan import ConsolidationInput, propose
+from ricordo.consolidation.polarity import is_opposed, stance
+from ricordo.consolidation.sheet import parse_memory_document
+from ricordo.consolidation.types import Advice, CandidateEntry, Proposal, Supersession
+from ricordo.consolidation.undecided import move_together
 from ricordo.scopes import Scope
-from ricordo.workspace.contradictions import contradicted, relinked, undecided
+from ricordo.workspace.contradictions import contradicted_ids, set_contradictions, find_contradictions
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.layout import MEMORY_PATH
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
 
@@ -63,10 +63,10 @@ def entry(number: int, content: str, by: Author = "flush", *, minutes: int | Non
     return Entry(content=content, id=f"{number:026}", by=by, time=moment, confidence=0.9, **more)  # type: ignore[arg-type]
 
 
-def material(*entries: Entry, documents: dict[str, bytes] | None = None, **more: object) -> Material:
+def material(*entries: Entry, documents: dict[str, bytes] | None = None, **more: object) -> ConsolidationInput:
     ledger = "".join(map(render_entry, entries)).encode("utf-8", "surrogatepass")
-    fresh = [Fresh(entry=one) for one in entries]
-    return Material(documents=documents or {}, ledgers={LEDGER: ledger}, fresh=fresh, **more)  # type: ignore[arg-type]
+    fresh = [CandidateEntry(entry=one) for one in entries]
+    return ConsolidationInput(documents=documents or {}, ledgers={LEDGER: ledger}, fresh=fresh, **more)  # type: ignore[arg-type]
 
 
 def after(made: Proposal, before: dict[str, bytes] | None = None) -> dict[str, bytes]:
@@ -75,11 +75,11 @@ def after(made: Proposal, before: dict[str, bytes] | None = None) -> dict[str, b
 
 
 def memory(documents: dict[str, bytes]) -> list[Entry]:
-    return [found.entry for found in parse_entries(documents.get(MEMORY, b""), MEMORY)]
+    return [found.entry for found in parse_entries(documents.get(MEMORY_PATH, b""), MEMORY_PATH)]
 
 
 def links(documents: dict[str, bytes]) -> dict[str, tuple[str, ...]]:
-    return {one.id: contradicted(one) for one in memory(documents) if contradicted(one)}
+    return {one.id: contradicted_ids(one) for one in memory(documents) if contradicted_ids(one)}
 
 
 def ids(*entries: Entry) -> tuple[str, ...]:
@@ -101,8 +101,8 @@ def test_another_subject_part_or_time_is_no_contradiction(one: str, other: str) 
 @given(st.sampled_from([text for pair in (*CONTRADICTING, *BOTH_MAY_HOLD) for text in pair]), st.text(max_size=30))
 def test_being_opposed_is_mutual_and_no_text_is_opposed_to_itself(text: str, noise: str) -> None:
     other = f"{text} {noise}"
-    assert opposed(text, other) == opposed(other, text)
-    assert not opposed(other, other)
+    assert is_opposed(text, other) == is_opposed(other, text)
+    assert not is_opposed(other, other)
     assert stance(other) is None or stance(other) == stance(other.upper()) or not other.isascii()
 
 
@@ -142,7 +142,7 @@ def test_what_no_rule_decides_stays_and_both_lines_name_each_other_side_by_side(
     assert links(documents) == {old.id: (new.id,), new.id: (old.id,)}
     order = [one.id for one in memory(documents)]
     assert abs(order.index(old.id) - order.index(new.id)) == 1
-    assert propose(Material(documents=documents, ledgers={LEDGER: b""}), CONFIG).documents == {}
+    assert propose(ConsolidationInput(documents=documents, ledgers={LEDGER: b""}), CONFIG).documents == {}
 
 
 @pytest.mark.req("FC-CONFLICT")
@@ -151,9 +151,9 @@ def test_what_no_rule_decides_stays_and_both_lines_name_each_other_side_by_side(
 )
 def test_of_two_that_contradict_each_other_the_one_that_may_move_moves_to_the_other(movable: str, order: str) -> None:
     rows = {name: entry(int(name), f"Row {name}.") for name in "1234"}
-    sheet = parse_sheet("".join(render_entry(row) for row in rows.values()).encode(), MEMORY)
+    sheet = parse_memory_document("".join(render_entry(row) for row in rows.values()).encode(), MEMORY_PATH)
     links = {rows["1"].id: (rows["4"].id,), rows["4"].id: (rows["1"].id,)}
-    moved = side_by_side(sheet, links, {rows[name].id for name in movable})
+    moved = move_together(sheet, links, {rows[name].id for name in movable})
     assert [one.content for one in moved.entries] == [f"Row {name}." for name in order]
 
 
@@ -177,7 +177,7 @@ def test_an_announced_change_is_decided_by_whom_and_when_it_is_said(told: str) -
 def test_a_newer_statement_of_the_same_person_still_wins() -> None:
     old, new = entry(1, "The deadline is 3 May.", "user"), entry(2, "The deadline is 10 May.", "user")
     made = propose(material(old, new), CONFIG)
-    assert (made.superseded, made.undecided) == ((Superseded(old=old.id, new=new.id),), ())
+    assert (made.superseded, made.undecided) == ((Supersession(old=old.id, new=new.id),), ())
 
 
 @pytest.mark.req("FC-CONFLICT")
@@ -201,19 +201,19 @@ def _standing(*rows: Entry) -> dict[str, bytes]:
 
 
 def _edited(documents: dict[str, bytes], old: str, new: str) -> dict[str, bytes]:
-    return {**documents, MEMORY: documents[MEMORY].replace(old.encode(), new.encode())}
+    return {**documents, MEMORY_PATH: documents[MEMORY_PATH].replace(old.encode(), new.encode())}
 
 
 def test_the_marker_goes_with_its_reason() -> None:
     one, other = entry(1, NEVER), entry(2, ALWAYS)
     both = _standing(one, other)
-    line = next(line for line in both[MEMORY].split(b"\n") if f"^{other.id}".encode() in line)
-    without = {**both, MEMORY: both[MEMORY].replace(line + b"\n", b"")}
+    line = next(line for line in both[MEMORY_PATH].split(b"\n") if f"^{other.id}".encode() in line)
+    without = {**both, MEMORY_PATH: both[MEMORY_PATH].replace(line + b"\n", b"")}
     for documents in (without, _edited(both, ALWAYS, "We deploy whenever we like.")):
-        made = propose(Material(documents=documents), CONFIG)
+        made = propose(ConsolidationInput(documents=documents), CONFIG)
         assert links(after(made, documents)) == {}
         assert made.undecided == ()
-    gone = propose(Material(documents=both, forgotten={one.id}), CONFIG)
+    gone = propose(ConsolidationInput(documents=both, forgotten={one.id}), CONFIG)
     assert ids(*memory(after(gone, both))) == (other.id,)
     assert links(after(gone, both)) == {}
 
@@ -225,8 +225,8 @@ def test_what_a_person_confirms_takes_the_place_of_the_other() -> None:
         holding = replace(right, confirmed=NOW + timedelta(hours=1), extra=(("contradicts", wrong.id),))
         document = b"# Memory\n\n## Facts\n\n" + "".join(map(render_entry, (holding, wrong))).encode()
         ledger = {LEDGER: "".join(map(render_entry, (one, other))).encode()}
-        made = propose(Material(documents={**both, MEMORY: document}, ledgers=ledger), CONFIG)
-        assert made.superseded == (Superseded(old=wrong.id, new=right.id),)
+        made = propose(ConsolidationInput(documents={**both, MEMORY_PATH: document}, ledgers=ledger), CONFIG)
+        assert made.superseded == (Supersession(old=wrong.id, new=right.id),)
         assert (ids(*memory(after(made))), links(after(made)), made.undecided) == ((right.id,), {}, ())
         assert b"[successor:: " + right.id.encode() in (made.documents[LEDGER] or b"")
 
@@ -236,8 +236,8 @@ def test_where_a_person_confirms_both_both_hold() -> None:
         replace(entry(number, text), confirmed=NOW + timedelta(hours=1)) for number, text in ((1, NEVER), (2, ALWAYS))
     ]
     linked = [replace(one, extra=(("contradicts", other.id),)) for one, other in zip(rows, rows[::-1], strict=True)]
-    document = {MEMORY: b"# Memory\n\n## Facts\n\n" + "".join(map(render_entry, linked)).encode()}
-    made = propose(Material(documents=document), CONFIG)
+    document = {MEMORY_PATH: b"# Memory\n\n## Facts\n\n" + "".join(map(render_entry, linked)).encode()}
+    made = propose(ConsolidationInput(documents=document), CONFIG)
     assert (made.superseded, made.undecided) == ((), ())
     assert ids(*memory(after(made))) == ids(*rows)
     assert links(after(made)) == {}
@@ -252,33 +252,33 @@ def test_a_confirmation_from_before_the_other_was_said_decides_nothing() -> None
 def test_a_persons_own_line_is_not_touched_where_the_other_line_can_tell() -> None:
     pinned = render_entry(entry(1, NEVER, "user", pinned=True)).encode()
     by_hand = b"- The deadline is 3 May.\n"
-    document = {MEMORY: b"# Memory\n\n## Facts\n\n" + pinned + by_hand}
+    document = {MEMORY_PATH: b"# Memory\n\n## Facts\n\n" + pinned + by_hand}
     said = [entry(2, ALWAYS, "user"), entry(3, "The deadline is 10 May.", "user")]
     made = propose(material(*said, documents=document), CONFIG)
-    lines = after(made)[MEMORY]
+    lines = after(made)[MEMORY_PATH]
     assert pinned in lines
     assert by_hand in lines
     assert len(made.undecided) == 2
     assert {one: len(others) for one, others in links(after(made)).items()} == {said[0].id: 1, said[1].id: 1}
-    assert len(undecided(memory(after(made)))) == 4
+    assert len(find_contradictions(memory(after(made)))) == 4
 
 
 def test_of_two_pinned_lines_each_names_the_other_and_keeps_every_other_byte() -> None:
     rows = [entry(1, NEVER, "user", pinned=True), entry(2, ALWAYS, "user", pinned=True)]
     plain = ["".join(render_entry(one)) for one in rows]
-    document = {MEMORY: ("# Memory\n\n## Facts\n\n" + "".join(plain)).encode()}
-    made = propose(Material(documents=document, deep=True), CONFIG)
+    document = {MEMORY_PATH: ("# Memory\n\n## Facts\n\n" + "".join(plain)).encode()}
+    made = propose(ConsolidationInput(documents=document, deep=True), CONFIG)
     assert links(after(made)) == {rows[0].id: (rows[1].id,), rows[1].id: (rows[0].id,)}
-    bare = after(made)[MEMORY].decode().replace(f"[contradicts:: {rows[1].id}] ", "")
-    assert bare.replace(f"[contradicts:: {rows[0].id}] ", "").encode() == document[MEMORY]
+    bare = after(made)[MEMORY_PATH].decode().replace(f"[contradicts:: {rows[1].id}] ", "")
+    assert bare.replace(f"[contradicts:: {rows[0].id}] ", "").encode() == document[MEMORY_PATH]
 
 
 def test_a_model_may_decide_what_the_rules_left_open() -> None:
     one, other = entry(1, NEVER), entry(2, ALWAYS)
     both = _standing(one, other)
     ledger = {LEDGER: "".join(map(render_entry, (one, other))).encode()}
-    advice = Advice(superseded=(Superseded(old=one.id, new=other.id),))
-    made = propose(Material(documents=both, ledgers=ledger), CONFIG, advice)
+    advice = Advice(superseded=(Supersession(old=one.id, new=other.id),))
+    made = propose(ConsolidationInput(documents=both, ledgers=ledger), CONFIG, advice)
     assert made.superseded == advice.superseded
     assert (links(after(made)), made.undecided) == ({}, ())
 
@@ -304,7 +304,7 @@ def test_every_link_has_its_other_end_and_nothing_is_lost_by_it(
     ]
     made = propose(material(*said), CONFIG)
     found = {one.entry.id: one.entry for path, data in after(made).items() for one in parse_entries(data, path)}
-    ends = {(name, other) for name, one in found.items() for other in contradicted(one)}
+    ends = {(name, other) for name, one in found.items() for other in contradicted_ids(one)}
     assert {other for _, other in ends} <= found.keys()
     pairs = {frozenset(pair) for pair in made.undecided}
     assert {frozenset(pair) for pair in ends} == pairs
@@ -322,9 +322,9 @@ def test_relinking_changes_the_names_and_no_other_byte(
 ) -> None:
     bare = Entry(content=text, id="0" * 26, pinned=pinned, extra=(("merged", "x"),))
     bullet = render_entry(bare).encode("utf-8", "surrogatepass")
-    linked = relinked(bullet, bare, one)
+    linked = set_contradictions(bullet, bare, one)
     read = parse_entry(linked.decode("utf-8", "surrogatepass"))
-    assert (contradicted(read), read.content) == (tuple(one), bare.content)
-    again = relinked(linked, read, other)
-    assert again == relinked(bullet, bare, other)
-    assert relinked(again, parse_entry(again.decode("utf-8", "surrogatepass")), ()) == bullet
+    assert (contradicted_ids(read), read.content) == (tuple(one), bare.content)
+    again = set_contradictions(linked, read, other)
+    assert again == set_contradictions(bullet, bare, other)
+    assert set_contradictions(again, parse_entry(again.decode("utf-8", "surrogatepass")), ()) == bullet

@@ -279,7 +279,7 @@ async def test_a_database_removed_under_its_connection_is_reported_instead_of_wr
     (tmp_path / "notes.db").unlink()
     with pytest.raises(DocumentInvalid, match="removed or replaced"):
         await database.write(add("nowhere"))
-    assert await database.put_aside() == ""
+    assert await database.quarantine() == ""
     fresh = await Database.open(tmp_path / "notes.db", schema=NOTES)
     assert await fresh.read(texts) == []
     await fresh.close()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ricordo.testing import OWN_STORES
+from ricordo.testing import BUILT_IN_STORES
 from source_tree import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks" / "stores.md"
@@ -24,7 +24,7 @@ def test_the_tables_of_the_page_are_those_of_its_numbers(monkeypatch: pytest.Mon
 def test_a_store_that_is_made_for_more_than_ten_thousand_was_measured_there() -> None:
     rows = json.loads(PAGE.with_suffix(".json").read_text(encoding="utf-8"))["rows"]
     largest = {row["store"]: row["entries"] for row in sorted(rows, key=lambda row: row["entries"])}
-    claimed = {scheme: kind.scale for scheme, kind in OWN_STORES.items() if kind.scale > 10_000}
+    claimed = {scheme: kind.scale for scheme, kind in BUILT_IN_STORES.items() if kind.scale > 10_000}
     assert claimed == {scheme: largest.get(scheme) for scheme in claimed}
 
 

@@ -139,7 +139,7 @@ async def test_without_a_model_nothing_is_sent_anywhere(tmp_path: Path, monkeypa
         await memory.embed()
         assert await memory.recall("deploy")
         assert (await memory.answer("Who owns the staging database?")).found
-    async with HarnessAgent.recommended("offline", workspace=root, scope=SCOPE, settings=given) as agent:
+    async with HarnessAgent.with_recommended_settings("offline", workspace=root, scope=SCOPE, settings=given) as agent:
         await at_work(agent)
     assert reached == []
 

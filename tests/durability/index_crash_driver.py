@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from forking import Emit, drive, in_child
-from ricordo.database.sqlite import Turn
+from ricordo.database.sqlite import ExclusiveAccess
 from ricordo.files.local import LocalFiles
 from ricordo.index import segments
 from ricordo.index.contract import Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.workspace.layout import INDEX
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.workspace.layout import INDEX_FILE
 
 _T = TypeVar("_T")
 
@@ -44,8 +44,8 @@ def topic(root: Path, name: str, lines: range) -> None:
     os.utime(target, (LONG_AGO, LONG_AGO))
 
 
-async def opened(root: Path, name: str = INDEX) -> KeywordIndex:
-    return await KeywordIndex.open(root / name, LocalFiles(root))
+async def opened(root: Path, name: str = INDEX_FILE) -> WorkspaceIndex:
+    return await WorkspaceIndex.open(root / name, LocalFiles(root))
 
 
 async def refreshed(root: Path) -> None:
@@ -96,7 +96,7 @@ SCENARIOS: dict[str, tuple[Act, Act]] = {
 }
 
 
-async def answers(index: KeywordIndex) -> list[object]:
+async def answers(index: WorkspaceIndex) -> list[object]:
     return [
         [
             (match.path, match.line_number, match.content, round(match.score, 6))
@@ -118,7 +118,7 @@ def is_sound(path: Path) -> bool:
 def killing(step: str, time: int, emit: Emit) -> None:
     """Let this process be killed before a statement of its writes, the one of this beginning that comes at `time`."""
     seen: Counter[str] = Counter()
-    writing = Turn.write
+    writing = ExclusiveAccess.write
 
     def reached(statement: str) -> None:
         if statement.startswith("--") or "'main'" in statement:
@@ -130,14 +130,14 @@ def killing(step: str, time: int, emit: Emit) -> None:
         if (name, seen[name]) == (step, time):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def watched(self: Turn, act: Callable[[sqlite3.Connection], _T]) -> _T:
+    def watched(self: ExclusiveAccess, act: Callable[[sqlite3.Connection], _T]) -> _T:
         self._connection.set_trace_callback(reached)
         try:
             return writing(self, act)
         finally:
             self._connection.set_trace_callback(None)
 
-    Turn.write = watched  # type: ignore[method-assign]
+    ExclusiveAccess.write = watched  # type: ignore[method-assign]
 
 
 def case(act: Act, prepared: Path, folder: Path, step: str, time: int) -> tuple[list[str], dict[str, object]]:
@@ -157,7 +157,7 @@ def case(act: Act, prepared: Path, folder: Path, step: str, time: int) -> tuple[
         anew = await opened(root, "anew.db")
         told = {"left": left, "after": after, "anew": await answers(anew), "state": state, "aside": report.quarantined}
         await anew.close()
-        emit(json.dumps(told | {"sound": is_sound(root / INDEX)}))
+        emit(json.dumps(told | {"sound": is_sound(root / INDEX_FILE)}))
 
     lived, lines = in_child(killed)
     _, told = in_child(look)
@@ -168,7 +168,7 @@ def case(act: Act, prepared: Path, folder: Path, step: str, time: int) -> tuple[
 def main() -> None:
     prepare, act = SCENARIOS[sys.argv.pop(1)]
     # a few chunks are much, so that segments are made and merged
-    segments._LEAST_FOLDED, segments._FEW = 3, 5
+    segments._MIN_SEGMENT_ROWS, segments._FEW = 3, 5
     drive(prepare, partial(case, act))
 
 

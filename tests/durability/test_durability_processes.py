@@ -14,7 +14,7 @@ from ricordo import Memory, Scope
 from ricordo.errors import VersionConflict
 from ricordo.files import path_lock
 from ricordo.files.local import LocalFiles
-from ricordo.memory import Session
+from ricordo.memory import RecordedSession
 from ricordo.workspace.entry import Entry
 
 WRITER = Path(__file__).parent / "writer.py"
@@ -43,7 +43,7 @@ def all_told(running: dict[str, PipedProcess]) -> dict[str, list[str]]:
     return told
 
 
-async def left(root: Path) -> tuple[list[Entry], dict[str, Session]]:
+async def left(root: Path) -> tuple[list[Entry], dict[str, RecordedSession]]:
     async with Memory.open(root, scope=SCOPE) as memory:
         sessions = {info.session: await memory.session(info.session) for info in await memory.sessions()}
         checks = {check.name: check for check in await memory.doctor()}
@@ -79,7 +79,7 @@ async def test_a_write_waits_for_whoever_holds_its_lock_and_looks_again_inside_i
     fcntl = pytest.importorskip("fcntl")
     files, path, tries = LocalFiles(tmp_path), tmp_path / "memory.md", list[bool]()
     before = await files.create("memory.md", b"old\n")
-    take = path_lock._is_taken
+    take = path_lock._try_flock
 
     def tried(descriptor: int) -> bool:
         tries.append(take(descriptor))
@@ -89,7 +89,7 @@ async def test_a_write_waits_for_whoever_holds_its_lock_and_looks_again_inside_i
         with pytest.raises(VersionConflict):
             await files.replace("memory.md", b"new\n", expected=before)
 
-    monkeypatch.setattr(path_lock, "_is_taken", tried)
+    monkeypatch.setattr(path_lock, "_try_flock", tried)
     (lock,) = (tmp_path / "locks").glob("files-*.lock")
     with lock.open("r+b") as held, anyio.fail_after(20):
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -184,7 +184,7 @@ async def test_torn_lines_and_bytes_that_are_no_text_hide_nothing_else(opened: O
         assert "The cellar is dry." in await memory.preamble()
         assert len(await contents(memory)) == 4
         session = await memory.session("s1")
-        assert (len(session.messages), len(session.broken)) == (1, 1)
+        assert (len(session.messages), len(session.broken_lines)) == (1, 1)
         await memory.ingest([said("I prefer tea over coffee.")], session="s1")
         assert len((await memory.session("s1")).messages) == 2
         assert {check.name for check in await memory.doctor() if not check.ok} == {"encoding", "lines"}

@@ -38,7 +38,7 @@ async def test_a_folder_that_can_not_be_read_hides_no_other_and_is_named(closed:
     for path in ("workspace/a.md", f"workspace/plans/{closed}/b.md", "workspace/z.md"):
         await files.create(path, b"x")
     assert [info.path for info in await files.list("workspace")] == ["workspace/a.md", "workspace/z.md"]
-    assert await files.unreadable("workspace") == (f"workspace/plans/{closed}",)
+    assert await files.list_unreadable("workspace") == (f"workspace/plans/{closed}",)
     with pytest.raises(StorageError):
         await files.list(f"workspace/plans/{closed}")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import AlreadyExists, FileMissing, PathRefused, VersionConflict
-from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.files import ABSENT, FileStore, compute_version
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 
@@ -23,7 +23,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> FileStore:
 async def test_what_was_created_is_read_with_its_version(files: FileStore) -> None:
     version = await files.create("a/b.md", b"one\n")
     stored = await files.read("a/b.md")
-    assert (stored.data, stored.version) == (b"one\n", version) == (b"one\n", version_of(b"one\n"))
+    assert (stored.data, stored.version) == (b"one\n", version) == (b"one\n", compute_version(b"one\n"))
 
 
 async def test_equal_bytes_have_equal_versions_and_others_do_not(files: FileStore) -> None:
@@ -81,7 +81,7 @@ async def test_a_file_that_is_absent_is_made_by_replacing_nothing(files: FileSto
     await files.replace("a", b"made", expected=ABSENT)
     assert (await files.read("a")).data == b"made"
     with pytest.raises(VersionConflict):
-        await files.replace("b", b"x", expected=version_of(b"made"))
+        await files.replace("b", b"x", expected=compute_version(b"made"))
 
 
 async def test_only_the_expected_version_is_deleted(files: FileStore) -> None:

@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from ricordo.files import path_lock
-from ricordo.files.path_lock import locked
+from ricordo.files.path_lock import hold_lock
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="there filelock is what is used"), pytest.mark.req("DF-C52")]
 
@@ -19,27 +19,27 @@ pytestmark = [pytest.mark.skipif(os.name == "nt", reason="there filelock is what
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The descriptors of lock files, as they are opened."""
     descriptors: list[int] = []
-    real = path_lock._opened
+    real = path_lock._open_lock_file
 
     def noted(path: str) -> int:
         descriptors.append(real(path))
         return descriptors[-1]
 
-    monkeypatch.setattr(path_lock, "_opened", noted)
+    monkeypatch.setattr(path_lock, "_open_lock_file", noted)
     return descriptors
 
 
 @pytest.mark.req("AS-FS-02", "GO-D9")
 def test_what_is_locked_is_locked_for_everybody_until_it_is_let_go(tmp_path: Path) -> None:
     path = str(tmp_path / "one.lock")
-    with locked(path, 0):
-        with pytest.raises(Timeout), locked(path, 0.01):
+    with hold_lock(path, 0):
+        with pytest.raises(Timeout), hold_lock(path, 0.01):
             pass
         with pytest.raises(Timeout), FileLock(path, timeout=0):
             pass
-    with FileLock(path, timeout=0), pytest.raises(Timeout), locked(path, 0):
+    with FileLock(path, timeout=0), pytest.raises(Timeout), hold_lock(path, 0):
         pass
-    with locked(path, 0):
+    with hold_lock(path, 0):
         pass
 
 
@@ -49,7 +49,7 @@ def test_threads_have_it_one_after_the_other(tmp_path: Path) -> None:
 
     def work() -> None:
         for _ in range(20):
-            with locked(path, 10):
+            with hold_lock(path, 10):
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
                 inside[0] -= 1
@@ -64,19 +64,19 @@ def test_threads_have_it_one_after_the_other(tmp_path: Path) -> None:
 
 def test_an_error_lets_it_go(tmp_path: Path) -> None:
     path = str(tmp_path / "one.lock")
-    with pytest.raises(ZeroDivisionError), locked(path, 0):
+    with pytest.raises(ZeroDivisionError), hold_lock(path, 0):
         _ = 1 // 0
-    with locked(path, 0):
+    with hold_lock(path, 0):
         pass
 
 
 def test_a_child_that_was_forked_meanwhile_does_not_keep_it(tmp_path: Path, opened: list[int]) -> None:
     path = str(tmp_path / "one.lock")
-    with locked(path, 0):
+    with hold_lock(path, 0):
         # the very same open file, as a child has it
         childs = os.dup(opened[0])
     try:
-        with locked(path, 0):
+        with hold_lock(path, 0):
             pass
     finally:
         os.close(childs)
@@ -85,7 +85,7 @@ def test_a_child_that_was_forked_meanwhile_does_not_keep_it(tmp_path: Path, open
 def test_a_lock_file_that_was_removed_meanwhile_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "one.lock"
     path.touch()
-    real = path_lock._opened
+    real = path_lock._open_lock_file
 
     def removed(name: str) -> int:
         descriptor = real(name)
@@ -93,8 +93,8 @@ def test_a_lock_file_that_was_removed_meanwhile_is_made_anew(tmp_path: Path, mon
         path.unlink()
         return descriptor
 
-    monkeypatch.setattr(path_lock, "_opened", removed)
-    with locked(str(path), 1), pytest.raises(Timeout), FileLock(path, timeout=0):
+    monkeypatch.setattr(path_lock, "_open_lock_file", removed)
+    with hold_lock(str(path), 1), pytest.raises(Timeout), FileLock(path, timeout=0):
         pass
 
 
@@ -102,7 +102,7 @@ def test_a_lock_file_that_was_removed_meanwhile_is_made_anew(tmp_path: Path, mon
 def test_its_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o777)
     try:
-        with locked(str(tmp_path / "one.lock"), 0):
+        with hold_lock(str(tmp_path / "one.lock"), 0):
             pass
     finally:
         os.umask(before)
@@ -111,7 +111,7 @@ def test_its_file_is_private_whatever_the_umask(tmp_path: Path) -> None:
 
 def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "one.lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match=r"one\.lock"), locked(str(tmp_path / "one.lock"), 0):
+    with pytest.raises(OSError, match=r"one\.lock"), hold_lock(str(tmp_path / "one.lock"), 0):
         pass
     assert not (tmp_path / "elsewhere").exists()
 
@@ -130,14 +130,14 @@ def test_where_there_is_no_such_lock_filelock_finds_another_way(
     def refused(descriptor: int) -> bool:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(path_lock, "_is_taken", refused)
+    monkeypatch.setattr(path_lock, "_try_flock", refused)
     monkeypatch.setattr(path_lock, "FileLock", Other)
     path = str(tmp_path / "one.lock")
     if is_done_without:
-        with locked(path, 0):
+        with hold_lock(path, 0):
             assert taken == [path]
     else:
-        with pytest.raises(OSError, match=os.strerror(code)), locked(path, 0):
+        with pytest.raises(OSError, match=os.strerror(code)), hold_lock(path, 0):
             pass
     with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
         os.fstat(opened[0])

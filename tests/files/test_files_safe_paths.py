@@ -16,7 +16,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.files.paths import safe_path
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.documents import Replacement, create_document, edit_document, memory_lines
+from ricordo.workspace.documents import TextReplacement, create_document, edit_document, read_memory_lines
 
 if TYPE_CHECKING:
     from ricordo.files import FileStore
@@ -216,8 +216,8 @@ async def test_a_link_does_not_leave_the_folder_at_the_top_either(tmp_path: Path
     (tmp_path / "root/workspace/memory/key.md").symlink_to("../../guard.key")
     (tmp_path / "root/workspace/memory/same.md").symlink_to("a.md")
     with pytest.raises(PathRefused):
-        await memory_lines(files, "memory/key.md", redactor=Redactor(bytes(32)))
-    assert (await memory_lines(files, "memory/same.md", redactor=Redactor(bytes(32)))).text == "x"
+        await read_memory_lines(files, "memory/key.md", redactor=Redactor(bytes(32)))
+    assert (await read_memory_lines(files, "memory/same.md", redactor=Redactor(bytes(32)))).text == "x"
 
 
 @pytest.mark.req("AS-FS-01")
@@ -259,7 +259,7 @@ async def test_a_workspace_path_stays_in_the_workspace(tmp_path: Path) -> None:
         await create_document(files, changes, path, content, redactor=Redactor(bytes(32)), who="user")
 
     async def edit(path: str, old: str, new: str) -> int:
-        replaced = Replacement(old=old, new=new)
+        replaced = TextReplacement(old=old, new=new)
         return await edit_document(files, changes, path, replaced, redactor=Redactor(bytes(32)), who="user")
 
     await create("/plans/a..b.md", "mine")

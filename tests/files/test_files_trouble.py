@@ -27,7 +27,7 @@ from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.documents import Replacement, create_document, edit_document
+from ricordo.workspace.documents import TextReplacement, create_document, edit_document
 
 pytestmark = pytest.mark.anyio
 Act = Callable[[LocalFiles], Awaitable[object]]
@@ -315,7 +315,7 @@ async def _create_document(files: LocalFiles, path: str, content: str) -> None:
 
 
 async def _edit(files: LocalFiles, old: str, new: str, *, every: bool = False) -> int:
-    edit = Replacement(old=old, new=new, every=every)
+    edit = TextReplacement(old=old, new=new, every=every)
     changes = _change_sets(files)
     return await edit_document(files, changes, "plans/edit.md", edit, redactor=Redactor(bytes(32)), who="user")
 

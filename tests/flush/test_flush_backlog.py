@@ -7,11 +7,11 @@ import pytest
 
 from ricordo.files import ABSENT
 from ricordo.files.local import LocalFiles
-from ricordo.flush.backlog import backlog
+from ricordo.flush.backlog import find_unextracted_sessions
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.state import AgentState
-from ricordo.state.files import FileStates
+from ricordo.state.files import FileStateStore
 from ricordo.workspace.layout import state_path, transcript_path
 from ricordo.workspace.transcript import Transcript
 
@@ -23,7 +23,7 @@ async def test_what_is_not_to_be_learned_from_is_no_part_of_the_backlog_nor_is_w
     tmp_path: Path,
 ) -> None:
     files, redactor = LocalFiles(tmp_path), Redactor(bytes(32))
-    states = FileStates(files, redactor)
+    states = FileStateStore(files, redactor)
     for session in ("learned", "never", "torn", "aside", "imported"):
         transcript = Transcript(files, transcript_path("main", session), session=session, redactor=redactor)
         await transcript.append([Message(role="user", parts=(Text(text="We deploy only from main."),))])
@@ -33,7 +33,7 @@ async def test_what_is_not_to_be_learned_from_is_no_part_of_the_backlog_nor_is_w
         if session in {"torn", "aside"}:
             await files.replace(state_path("main", session), b'{"v":2,"learns":tr', expected=version)
     assert (await states.load("main", "aside")).set_aside
-    assert await backlog(files) == [("main", "imported"), ("main", "learned")]
+    assert await find_unextracted_sessions(files) == [("main", "imported"), ("main", "learned")]
     stated = await states.load("main", "never")
     await states.save(replace(stated.state, learns=True), expected=stated.version)
-    assert ("main", "never") in await backlog(files)
+    assert ("main", "never") in await find_unextracted_sessions(files)

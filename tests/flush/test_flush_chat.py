@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.flush.config import ExtractionConfig
-from ricordo.flush.plan import Finding, Utterance, findings
+from ricordo.flush.config import RuleExtractionConfig
+from ricordo.flush.plan import Finding, Utterance, extract_from_utterances
 
 SAID = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 
@@ -13,7 +13,7 @@ SAID = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 def _chat(*lines: str, name: str | None = None) -> list[Finding]:
     """Findings of a chat: the lines are the user's and the agent's in turn, the agent's start with "A: "."""
     return list(
-        findings(
+        extract_from_utterances(
             [
                 Utterance(
                     message_id=f"m{at}",
@@ -24,7 +24,7 @@ def _chat(*lines: str, name: str | None = None) -> list[Finding]:
                 )
                 for at, line in enumerate(lines)
             ],
-            ExtractionConfig(),
+            RuleExtractionConfig(),
         )
     )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ricordo.flush.credentials import asks_for_credential, bears_credential
+from ricordo.flush.credentials import asks_for_credential, contains_credential
 from ricordo.flush.extract import extract
 from ricordo.messages import Message, Text
 
@@ -47,7 +47,7 @@ def test_a_credential_becomes_no_memory(text: str) -> None:
     ],
 )
 def test_a_statement_that_gives_no_secret_away_is_no_credential(text: str) -> None:
-    assert not bears_credential(text)
+    assert not contains_credential(text)
 
 
 def test_what_stands_beside_a_credential_is_learned_and_no_quote_holds_the_credential() -> None:

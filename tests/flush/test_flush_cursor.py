@@ -20,7 +20,7 @@ from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.layout import cursor_path, ledger_path, transcript_path
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
@@ -48,7 +48,7 @@ def flusher(files: FileStore) -> Flusher:
 
 
 async def remembered(files: FileStore) -> list[str]:
-    return sorted(located.entry.content for located in await read_memory(files))
+    return sorted(located.entry.content for located in await read_all_entries(files))
 
 
 async def put(files: FileStore, path: str, data: bytes) -> None:

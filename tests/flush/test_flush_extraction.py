@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import ExtractionConfig
+from ricordo.flush.config import RuleExtractionConfig
 from ricordo.flush.extract import extract
-from ricordo.flush.plan import Finding, Utterance, findings
-from ricordo.guard import Quoted, Trust, fence
+from ricordo.flush.plan import Finding, Utterance, extract_from_utterances
+from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages import Media, Message, Role, Text, Thinking, ToolCall, ToolResult
 
-CONFIG = ExtractionConfig()
+CONFIG = RuleExtractionConfig()
 MONDAY = datetime(2023, 5, 8, 9, 0, tzinfo=UTC)
 KINDS = {"fact", "decision", "preference", "lesson", "convention", "goal"}
 
 
 def _said(*lines: tuple[str | None, str]) -> tuple[Finding, ...]:
     """Findings of a talk among people: pairs of speaker and text, all on one Monday."""
-    return findings(
+    return extract_from_utterances(
         [
             Utterance(message_id=f"m{at}", role="user", speaker=speaker, text=text, time=MONDAY)
             for at, (speaker, text) in enumerate(lines)
@@ -68,7 +68,7 @@ def test_an_elliptic_answer_carries_its_question_and_rests_on_both_messages() ->
         Utterance(message_id="q", role="assistant", text="Good. Do you want tabs or spaces?"),
         Utterance(message_id="a", role="user", text="Tabs, always."),
     ]
-    (finding,) = findings(utterances, CONFIG)
+    (finding,) = extract_from_utterances(utterances, CONFIG)
     assert finding.content == "User, asked “Do you want tabs or spaces?”: Tabs, always."
     assert finding.message_ids == ("a", "q")
     assert finding.quote == "Tabs, always."
@@ -77,7 +77,7 @@ def test_an_elliptic_answer_carries_its_question_and_rests_on_both_messages() ->
 def test_a_bare_yes_counts_only_when_the_question_is_about_how_things_are() -> None:
     def answered(question: str) -> tuple[Finding, ...]:
         asked = Utterance(message_id="q", role="assistant", text=question)
-        return findings([asked, Utterance(message_id="a", role="user", text="Yes.")], CONFIG)
+        return extract_from_utterances([asked, Utterance(message_id="a", role="user", text="Yes.")], CONFIG)
 
     assert [finding.kind for finding in answered("Should we deploy only from main?")] == ["convention"]
     assert answered("Shall I go ahead?") == ()
@@ -107,7 +107,7 @@ def test_a_no_that_answers_a_question_corrects_nothing() -> None:
         Utterance(message_id="q", role="assistant", text="Do you use tabs?"),
         Utterance(message_id="a", role="user", text="No, we use spaces everywhere."),
     ]
-    assert [finding.corrects for finding in findings(utterances, CONFIG)] == [False]
+    assert [finding.corrects for finding in extract_from_utterances(utterances, CONFIG)] == [False]
 
 
 def test_a_rule_stays_with_its_reason_and_apart_from_the_next_rule() -> None:
@@ -133,12 +133,12 @@ def test_list_items_are_findings_of_their_own() -> None:
 
 def test_an_assistant_is_trusted_less_than_the_user_and_can_be_left_out() -> None:
     text = "The root cause was a stale lock file."
-    (assistant,) = findings([Utterance(message_id="m", role="assistant", text=text)], CONFIG)
+    (assistant,) = extract_from_utterances([Utterance(message_id="m", role="assistant", text=text)], CONFIG)
     (user,) = _told(text)
     assert assistant.kind == user.kind == "lesson"
     assert assistant.confidence < user.confidence
-    off = ExtractionConfig(assistant_trust=0)
-    assert findings([Utterance(message_id="m", role="assistant", text=text)], off) == ()
+    off = RuleExtractionConfig(assistant_trust=0)
+    assert extract_from_utterances([Utterance(message_id="m", role="assistant", text=text)], off) == ()
 
 
 def test_among_people_both_roles_count_alike() -> None:
@@ -146,7 +146,7 @@ def test_among_people_both_roles_count_alike() -> None:
         Utterance(message_id="1", role="user", speaker="Ana", text="I adopted a cat yesterday, she is called Moka."),
         Utterance(message_id="2", role="assistant", speaker="Bo", text="I opened my bakery in Porto last week."),
     ]
-    assert [finding.message_ids for finding in findings(utterances, CONFIG)] == [("1",), ("2",)]
+    assert [finding.message_ids for finding in extract_from_utterances(utterances, CONFIG)] == [("1",), ("2",)]
 
 
 def test_a_pasted_block_yields_nothing() -> None:
@@ -196,7 +196,7 @@ def test_tools_thoughts_and_other_roles_are_not_read() -> None:
 
 @pytest.mark.req("DF-C6", "FC-JUNK")
 def test_recalled_memory_is_never_learned_again() -> None:
-    block = fence([Quoted(text="We deploy only from main.", source="MEMORY.md", trust=Trust.USER)])
+    block = render_fence([FencedItem(text="We deploy only from main.", source="MEMORY.md", trust=Trust.USER)])
     assert extract([Message(role="user", id="m", parts=(Text(text=block),))]) == ()
 
 
@@ -208,7 +208,7 @@ def test_nothing_comes_of_nothing() -> None:
 @pytest.mark.parametrize("name", ["min_confidence", "assistant_trust", "max_entry_chars", "max_sentence_chars"])
 def test_a_setting_out_of_range_is_refused_by_name(name: str) -> None:
     with pytest.raises(InvalidSetting, match=name):
-        ExtractionConfig(**{name: -1})
+        RuleExtractionConfig(**{name: -1})
 
 
 _ROLES: Sequence[Role] = get_args(Role)
@@ -250,7 +250,7 @@ _UTTERANCES = st.lists(
 @given(_UTTERANCES)
 def test_any_conversation_gives_well_formed_findings(utterances: list[Utterance]) -> None:
     by_id = {utterance.message_id: utterance for utterance in utterances}
-    found = findings(utterances, CONFIG)
+    found = extract_from_utterances(utterances, CONFIG)
     order = [utterance.message_id for utterance in utterances]
     assert [order.index(f.message_ids[0]) for f in found] == sorted(order.index(f.message_ids[0]) for f in found)
     for finding in found:
@@ -259,7 +259,7 @@ def test_any_conversation_gives_well_formed_findings(utterances: list[Utterance]
         assert finding.kind in KINDS
         assert CONFIG.min_confidence <= finding.confidence <= 1
         assert finding.content == " ".join(finding.content.split()) != ""
-    assert findings(utterances, CONFIG) == found
+    assert extract_from_utterances(utterances, CONFIG) == found
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_any_conversation_gives_well_formed_findings(utterances: list[Utterance]
 )
 def test_a_megabyte_of_garbage_is_read_in_linear_time(unit: str) -> None:
     began = time.perf_counter()
-    findings([Utterance(message_id="m", role="user", text=unit * (1_000_000 // len(unit)))], CONFIG)
+    extract_from_utterances([Utterance(message_id="m", role="user", text=unit * (1_000_000 // len(unit)))], CONFIG)
     assert time.perf_counter() - began < 10
 
 
@@ -284,7 +284,7 @@ def test_a_long_conversation_takes_no_more_than_seconds() -> None:
         for at in range(600)
     ]
     began = time.perf_counter()
-    assert findings(utterances, CONFIG)
+    assert extract_from_utterances(utterances, CONFIG)
     assert time.perf_counter() - began < 10
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.flush.config import ExtractionConfig
-from ricordo.flush.plan import Finding, Utterance, findings
+from ricordo.flush.config import RuleExtractionConfig
+from ricordo.flush.plan import Finding, Utterance, extract_from_utterances
 
 SAID = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 CHATS = Path(__file__).parent / "agent_chats"
@@ -102,7 +102,7 @@ def chats(half: str) -> tuple[Chat, ...]:
 @lru_cache
 def outcome(chat: Chat) -> Outcome:
     """Match the findings of a dialogue with what is expected of it, each at most once."""
-    left = list(findings(chat.utterances, ExtractionConfig()))
+    left = list(extract_from_utterances(chat.utterances, RuleExtractionConfig()))
     matched, missed = [], []
     for wanted in chat.expected:
         answer = next((finding for finding in left if wanted.phrase.casefold() in finding.content.casefold()), None)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.flush.config import ExtractionConfig
-from ricordo.flush.plan import Finding, Utterance, findings
+from ricordo.flush.config import RuleExtractionConfig
+from ricordo.flush.plan import Finding, Utterance, extract_from_utterances
 
 CASES: tuple[tuple[str, list[str]], ...] = (
     # Technical, English: worth noting.
@@ -121,7 +121,7 @@ def _dialogue(script: str) -> list[Utterance]:
 
 
 def _found(script: str) -> tuple[Finding, ...]:
-    return findings(_dialogue(script), ExtractionConfig())
+    return extract_from_utterances(_dialogue(script), RuleExtractionConfig())
 
 
 def _scores() -> tuple[float, float, float]:

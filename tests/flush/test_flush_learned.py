@@ -11,13 +11,13 @@ from ricordo.errors import InvalidEntry
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.flush.extract import extract
-from ricordo.flush.flush import Flushed, Flusher
+from ricordo.flush.flush import FlushResult, Flusher
 from ricordo.flush.types import Finding
 from ricordo.guard import Redactor
-from ricordo.messages import Message, Text, ToolCall, marked
+from ricordo.messages import Message, Text, ToolCall, with_mark
 from ricordo.workspace.entry import Source
 from ricordo.workspace.layout import TOMBSTONES, cursor_path, transcript_path
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.tombstones import Tombstone, Tombstones, content_digest
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
@@ -64,28 +64,28 @@ def lesson(number: int, *ids: str) -> Finding:
     return Finding(content=content, kind="lesson", confidence=0.8, message_ids=ids, quote="We deploy")
 
 
-async def learned(files: FileStore, findings: Sequence[Finding], pending: Sequence[str]) -> Flushed:
-    return await flusher(files).learned("main", "s", findings, pending=pending)
+async def learned(files: FileStore, findings: Sequence[Finding], pending: Sequence[str]) -> FlushResult:
+    return await flusher(files).record_findings("main", "s", findings, pending=pending)
 
 
 async def remembered(files: FileStore) -> list[str]:
-    return sorted(located.entry.content for located in await read_memory(files))
+    return sorted(located.entry.content for located in await read_all_entries(files))
 
 
 @pytest.mark.req("AS-FLUSH-03", "AS-BUG-13", "AS-COMPACT-05", "DF-B22")
 async def test_lessons_are_entries_with_their_source_and_the_rest_of_the_log_is_left_to_the_next_flush() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)
-    assert await flusher(files).pending("main", "s", ids[:2]) == tuple(ids[:2])
+    assert await flusher(files).filter_pending("main", "s", ids[:2]) == tuple(ids[:2])
     flushed = await learned(files, [lesson(1, ids[1], ids[0])], ids[:2])
     assert flushed.counts == {"messages": 2, "entries": 1}
-    [located] = await read_memory(files)
+    [located] = await read_all_entries(files)
     assert located.entry.source == Source(session="s", messages=(ids[1], ids[0]), quote="We deploy")
     assert (located.entry.kind, located.entry.by, located.entry.confidence) == ("lesson", "flush", 0.8)
-    assert await flusher(files).pending("main", "s", ids) == (ids[2],)
+    assert await flusher(files).filter_pending("main", "s", ids) == (ids[2],)
     assert (await flusher(files).flush("main", "s")).messages == 1
     assert await remembered(files) == ["Lesson number 1.", "User's sister Ana lives in Porto."]
-    assert await flusher(files).pending("main", "s", ids) == ()
+    assert await flusher(files).filter_pending("main", "s", ids) == ()
 
 
 @pytest.mark.req("AS-BUG-13", "DF-C22")
@@ -109,7 +109,7 @@ async def test_what_was_extracted_meanwhile_is_left_out_and_the_cursor_never_goe
     await say(files, "ok")
     await flusher(files).flush("main", "s")
     assert (await learned(files, lessons, [*ids, *more])).counts == {"messages": 0, "entries": 0}
-    assert await flusher(files).pending("main", "s", [*ids, *more]) == ()
+    assert await flusher(files).filter_pending("main", "s", [*ids, *more]) == ()
 
 
 @pytest.mark.req("AS-BUG-13")
@@ -126,10 +126,10 @@ async def test_whoever_moves_the_cursor_first_learns_alone() -> None:
     watched = WatchedFiles(files, somebody_flushes)
     lessons = [lesson(1, ids[0]), lesson(2, ids[2])]
     # the log that was read first does not hold what was said later, and the cursor stands behind all of it
-    assert (await flusher(watched).learned("main", "s", lessons, pending=ids)).messages == 0
+    assert (await flusher(watched).record_findings("main", "s", lessons, pending=ids)).messages == 0
     assert more
     assert await remembered(files) == RULES
-    assert await flusher(files).pending("main", "s", [*ids, *more]) == tuple(more)
+    assert await flusher(files).filter_pending("main", "s", [*ids, *more]) == tuple(more)
 
 
 @pytest.mark.req("DF-C22")
@@ -143,10 +143,10 @@ async def test_what_stands_between_and_nobody_learned_from_is_extracted_by_the_r
 
 async def test_the_rules_read_nothing_where_all_was_learned_from_but_what_nobody_said() -> None:
     files = InMemoryFiles()
-    note = marked(Message(role="user", parts=(Text(text="We deploy only from release."),)), "memory")
+    note = with_mark(Message(role="user", parts=(Text(text="We deploy only from release."),)), "memory")
     ids = await say(files, FACTS[0], note, FACTS[1])
     reader = Reader()
-    await flusher(files, reader).learned("main", "s", [lesson(1, ids[0])], pending=[ids[0], ids[2]])
+    await flusher(files, reader).record_findings("main", "s", [lesson(1, ids[0])], pending=[ids[0], ids[2]])
     assert reader.read == []
     assert await remembered(files) == ["Lesson number 1."]
 
@@ -154,7 +154,7 @@ async def test_the_rules_read_nothing_where_all_was_learned_from_but_what_nobody
 @pytest.mark.req("FC-SECRET")
 async def test_what_was_forgotten_or_saved_in_the_same_breath_is_no_lesson_and_secrets_are_replaced() -> None:
     files = InMemoryFiles()
-    stones = Tombstones().with_entries([Tombstone(id="x", digest=content_digest("lesson number 1", KEY))])
+    stones = Tombstones().render_with([Tombstone(id="x", digest=content_digest("lesson number 1", KEY))])
     await files.create(TOMBSTONES, stones)
     saving = ToolCall(id="c", name="remember", arguments='{"content": "Lesson number 2."}')
     ids = await say(files, FACTS[0], Message(role="assistant", parts=(saving,)))
@@ -182,7 +182,7 @@ async def test_a_cursor_that_was_made_anew_trusts_the_rules_alone() -> None:
     stored = await files.read(cursor_path("main", "s"))
     await files.replace(cursor_path("main", "s"), b"{", expected=stored.version)
     ids += await say(files, "ok")
-    pending = await flusher(files).pending("main", "s", ids)
+    pending = await flusher(files).filter_pending("main", "s", ids)
     assert pending[-1] == ids[-1]
     await learned(files, [lesson(number, name) for number, name in enumerate(ids)], pending)
     assert await remembered(files) == RULES
@@ -203,7 +203,7 @@ async def test_a_kill_at_any_call_leaves_the_lessons_or_the_rules_finding_never_
 
         lessons = [lesson(1, ids[0]), lesson(2, ids[2])]
         try:
-            await flusher(WatchedFiles(files, kill)).learned("main", "s", lessons, pending=ids)
+            await flusher(WatchedFiles(files, kill)).record_findings("main", "s", lessons, pending=ids)
         except Killed:
             await flusher(files).flush("main", "s")
         await flusher(files).flush("main", "s")
@@ -224,6 +224,6 @@ async def test_learning_reads_no_more_of_a_long_log_than_of_a_short_one() -> Non
     await flusher(files).flush("main", "s")
     ids = await say(files, *FACTS)
     watched = WatchedFiles(files)
-    assert await flusher(watched).pending("main", "s", ids) == tuple(ids)
-    await flusher(watched).learned("main", "s", [lesson(1, ids[0])], pending=ids)
+    assert await flusher(watched).filter_pending("main", "s", ids) == tuple(ids)
+    await flusher(watched).record_findings("main", "s", [lesson(1, ids[0])], pending=ids)
     assert watched.bytes_read < 20_000 < len((await files.read(transcript_path("main", "s"))).data)

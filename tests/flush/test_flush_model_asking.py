@@ -11,17 +11,17 @@ from noting_models import KEY, NotingDesk, lessons, note, said
 from ricordo.errors import ModelRateLimited, ModelTimeout, ModelUnavailable, StorageFull
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.flush.config import FlushConfig
-from ricordo.flush.section import Section, Studied
-from ricordo.guard import Quoted, Trust, fence
-from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, marked
+from ricordo.flush.section import ExtractionSection, SectionInput
+from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, with_mark
 from ricordo.messages.types import Text
 from ricordo.testing import Empty, Fail, Hang, RecordedRequest, Respond, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import estimate_text
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import MEMORY, TOMBSTONES, cursor_path, ledger_path, transcript_path
+from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, cursor_path, ledger_path, transcript_path
 from ricordo.workspace.ledger import append_entries
 from ricordo.workspace.tombstones import Tombstone, Tombstones, content_digest
-from ricordo.workspace.transcript import read_log
+from ricordo.workspace.transcript import read_transcript
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,8 @@ async def test_what_a_model_noted_is_written_with_where_it_comes_from() -> None:
     assert ana.since == datetime(2026, 11, 1, tzinfo=UTC)
     assert ana.extra == (("until", "2027-01-31"),)
     texts = {
-        message.id: message.text for message in (await read_log(desk.files, transcript_path("main", "s"))).messages
+        message.id: message.text
+        for message in (await read_transcript(desk.files, transcript_path("main", "s"))).messages
     }
     assert all((entry.source.quote or "") in texts[entry.source.messages[0]] for entry in (deploy, ana))
 
@@ -73,7 +74,7 @@ async def test_every_entry_names_its_session_its_messages_and_a_short_quote_that
     desk = NotingDesk(ScriptedModel(lambda _: Say(lessons(*told))))
     await desk.say(*TALK, long, "Always run the linter first, then commit.", "See you tomorrow!")
     await desk.flush(by_rules=by_rules)
-    logged = await read_log(desk.files, transcript_path("main", "s"))
+    logged = await read_transcript(desk.files, transcript_path("main", "s"))
     texts = {message.id: message.text for message in logged.messages}
     found = await desk.entries()
     assert len(found) >= 3
@@ -92,7 +93,7 @@ async def test_the_request_carries_memory_and_the_ledgers_and_asks_for_what_is_n
     model = ScriptedModel([Say(lessons())])
     desk = NotingDesk(model, FlushConfig(reference=reference))
     memory = "# Memory\n\n- The shop is called Nordlicht.\n  and has two floors\n"
-    await desk.files.create(MEMORY, memory.encode())
+    await desk.files.create(MEMORY_PATH, memory.encode())
     ledgers = {}
     for days, content in enumerate(("Tea is out.", "The door is green.", "The cat is called Miro.")):
         day = desk.clock.today() - timedelta(days=days)
@@ -188,11 +189,11 @@ async def test_memory_md_keeps_every_byte_whatever_the_model_answers(answer: str
     model = ScriptedModel(lambda _: Say(answer) if answer else Empty())
     desk = NotingDesk(model)
     data = b"\xef\xbb\xbf# Mine\r\n\r\n* by hand \xff\n- The team deploys.\n\n\n"
-    await desk.files.create(MEMORY, data)
+    await desk.files.create(MEMORY_PATH, data)
     for text in TALK:
         await desk.say(text)
         await desk.flush()
-    assert (await desk.files.read(MEMORY)).data == data
+    assert (await desk.files.read(MEMORY_PATH)).data == data
 
 
 @pytest.mark.req("DF-B22")
@@ -348,7 +349,7 @@ async def test_a_part_that_fails_leaves_the_parts_before_it_done() -> None:
     ids = await desk.say(*["It was like that. " * 150] * 4)
     with pytest.raises(ModelUnavailable):
         await desk.flush()
-    left = len(await desk.flusher.pending("main", "s", ids))
+    left = len(await desk.flusher.filter_pending("main", "s", ids))
     assert 0 < left < 4
 
 
@@ -427,7 +428,7 @@ async def test_what_was_remembered_by_a_tool_or_stands_in_memory_is_not_learned_
     desk = NotingDesk(model)
     saved = Entry(content="the team deploys only from main", id="e1", time=desk.clock.now(), by="agent")
     await append_entries(desk.files, desk.clock.today(), [saved], desk.flusher.redactor)
-    await desk.files.create(MEMORY, b"- Ana, the user's sister, lives in Porto\n")
+    await desk.files.create(MEMORY_PATH, b"- Ana, the user's sister, lives in Porto\n")
     await desk.say(*TALK)
     assert (await desk.flush()).entries == ()
     assert len(await desk.entries()) == 2
@@ -435,9 +436,9 @@ async def test_what_was_remembered_by_a_tool_or_stands_in_memory_is_not_learned_
 
 @pytest.mark.req("AS-BUG-13", "AS-CURATED-02", "DF-C6", "FC-JUNK")
 async def test_tools_and_recalled_memory_are_not_shown_and_nothing_else_makes_no_request() -> None:
-    block = fence([Quoted(text="Port 9 is recalled.", source="ledger", trust=Trust.USER)])
+    block = render_fence([FencedItem(text="Port 9 is recalled.", source="ledger", trust=Trust.USER)])
     quiet = [
-        marked(said(block), "memory"),
+        with_mark(said(block), "memory"),
         Message(role="assistant", parts=(ToolCall(id="c", name="bash", arguments="{}"),)),
         Message(role="tool", parts=(ToolResult(call_id="c", parts=(Text(text="Always obey port 8."),)),)),
         said(f"Look.\n{block}"),
@@ -467,11 +468,11 @@ async def test_a_hundred_sessions_that_only_repeat_a_recalled_fact_leave_one_ent
     desk = NotingDesk(ScriptedModel(script))
     await desk.say(FACT, session="first")
     await desk.flush("first")
-    recalled = fence([Quoted(text="The team deploys only from main.", source="ledger", trust=Trust.USER)])
+    recalled = render_fence([FencedItem(text="The team deploys only from main.", source="ledger", trust=Trust.USER)])
     rules = NotingDesk(files=desk.files, clock=desk.clock)
     for number in range(100):
         bare = "The team deploys only from main."
-        memory = (said(recalled), marked(said(recalled), "memory"), marked(said(bare), "memory"))[number // 2 % 3]
+        memory = (said(recalled), with_mark(said(recalled), "memory"), with_mark(said(bare), "memory"))[number // 2 % 3]
         again = said("You deploy only from main.", by="assistant")
         own = said(("Thanks, that helps me a lot.", FACT, "The team deploys only from main.")[number % 3])
         session = f"s{number}"
@@ -484,12 +485,12 @@ class Profile:
     """A section that keeps what it gets."""
 
     def __init__(self, error: Exception | None = None) -> None:
-        self.told: list[tuple[JsonValue, Studied]] = []
+        self.told: list[tuple[JsonValue, SectionInput]] = []
         self.error = error
 
-    async def __call__(self, studied: Studied) -> Section:
+    async def __call__(self, studied: SectionInput) -> ExtractionSection:
         assert studied.messages
-        return Section(
+        return ExtractionSection(
             name="profile",
             instructions="Tell who it is.",
             schema={"type": "object"},
@@ -497,7 +498,7 @@ class Profile:
             reference="Ana?",
         )
 
-    async def accept(self, answer: JsonValue, studied: Studied) -> None:
+    async def accept(self, answer: JsonValue, studied: SectionInput) -> None:
         self.told.append((answer, studied))
         if self.error:
             raise self.error
@@ -544,7 +545,7 @@ async def test_trouble_of_a_section_costs_no_lesson_and_is_told() -> None:
 async def test_what_was_forgotten_is_not_learned_again_from_a_model() -> None:
     desk = NotingDesk(ScriptedModel([Say(lessons(DEPLOY, ANA))]))
     digest = content_digest(str(DEPLOY["content"]), KEY)
-    await desk.files.create(TOMBSTONES, Tombstones().with_entries([Tombstone(id="x", digest=digest)]))
+    await desk.files.create(TOMBSTONES, Tombstones().render_with([Tombstone(id="x", digest=digest)]))
     await desk.say(*TALK)
     await desk.flush()
     assert await desk.contents() == [ANA["content"]]

@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import ALWAYS, NEVER, FlushConfig, throttled
+from ricordo.flush.config import ALWAYS, NEVER, FlushConfig, throttle_trigger
 
 
 @pytest.mark.req("AS-FLUSH-05")
 def test_a_flush_is_on_by_default_and_never_is_off() -> None:
-    assert (FlushConfig().flush_trigger, FlushConfig().is_on, FlushConfig().min_gap) == (ALWAYS, True, 0.0)
-    assert not FlushConfig(flush_trigger=NEVER).is_on
+    assert (FlushConfig().flush_trigger, FlushConfig().is_enabled, FlushConfig().min_gap) == (ALWAYS, True, 0.0)
+    assert not FlushConfig(flush_trigger=NEVER).is_enabled
 
 
 @pytest.mark.req("AS-FLUSH-05")
 def test_a_gap_of_nothing_is_always() -> None:
-    assert throttled(0) == throttled(0.0) == ALWAYS
+    assert throttle_trigger(0) == throttle_trigger(0.0) == ALWAYS
     assert FlushConfig(flush_trigger="throttled(0)") == FlushConfig()
     assert FlushConfig(flush_trigger="throttled(0.0)").flush_trigger == ALWAYS
 
@@ -24,15 +24,15 @@ def test_a_gap_of_nothing_is_always() -> None:
 @pytest.mark.req("AS-FLUSH-05")
 @pytest.mark.parametrize("seconds", [1, 90, 0.5, 86_400])
 def test_a_gap_is_read_back_as_it_was_given(seconds: float) -> None:
-    config = FlushConfig(flush_trigger=throttled(seconds))
-    assert (config.min_gap, config.is_on) == (seconds, True)
+    config = FlushConfig(flush_trigger=throttle_trigger(seconds))
+    assert (config.min_gap, config.is_enabled) == (seconds, True)
 
 
 @pytest.mark.req("AS-FLUSH-05", "AS-CFG-01")
 @pytest.mark.parametrize("gap", [None, -1, -0.1, float("nan"), float("inf"), "60", True])
 def test_no_gap_and_a_negative_one_are_refused(gap: Any) -> None:
     with pytest.raises(InvalidSetting, match="gap"):
-        throttled(gap)
+        throttle_trigger(gap)
 
 
 @pytest.mark.req("AS-FLUSH-05", "AS-CFG-01")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ricordo.flush.repeats import Recalled
+from ricordo.flush.repeats import RecalledTexts
 
 pytestmark = pytest.mark.req("FC-JUNK")
 
@@ -19,7 +19,7 @@ SAID = ("The team deploys only from main.", "User's sister Ana lives in Porto.",
     ],
 )
 def test_a_statement_without_a_word_of_its_own_is_a_repeat(statement: str) -> None:
-    assert Recalled(SAID).holds(statement)
+    assert RecalledTexts(SAID).covers(statement)
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_a_statement_without_a_word_of_its_own_is_a_repeat(statement: str) -> No
     ],
 )
 def test_one_word_more_or_a_denial_less_is_something_else(statement: str) -> None:
-    assert not Recalled(SAID).holds(statement)
+    assert not RecalledTexts(SAID).covers(statement)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from ricordo.errors import InvalidSetting
 from ricordo.flush.config import FlushConfig
 from ricordo.flush.extract import extract
-from ricordo.flush.extraction import Delta, RulesExtraction
-from ricordo.flush.processing import Processed, ProcessingConfig, processed
-from ricordo.flush.request import Material, first_request
+from ricordo.flush.extraction import MessageDelta, RuleExtractor
+from ricordo.flush.processing import ProcessedMessages, ProcessingConfig, process_messages
+from ricordo.flush.request import RequestMaterial, build_request
 from ricordo.flush.types import Finding
-from ricordo.guard import Quoted, Trust, fence
-from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, marked
+from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, with_mark
 from ricordo.messages.marks import Mark
 from ricordo.profile.prompts import format_conversation
 
@@ -36,10 +36,10 @@ def upload(tag: str) -> str:
 
 
 def recalled(*texts: str) -> str:
-    return fence([Quoted(text=text, source="ledger 2026-05-08", trust=Trust.USER) for text in texts])
+    return render_fence([FencedItem(text=text, source="ledger 2026-05-08", trust=Trust.USER) for text in texts])
 
 
-def said(found: Processed) -> list[str]:
+def said(found: ProcessedMessages) -> list[str]:
     return [message.text for message in found.messages]
 
 
@@ -50,7 +50,7 @@ ASKED, REPLIED = user("Where do the fixtures live?"), assistant("Under testdata/
 def test_tool_messages_and_steps_that_call_tools_are_dropped_and_counted() -> None:
     call = Message(role="assistant", parts=(Text(text="Let me look."), ToolCall(id="1", name="list_files")))
     result = Message(role="tool", parts=(ToolResult(call_id="1", parts=(Text(text="golden/"),)),))
-    found = processed([ASKED, call, result, REPLIED])
+    found = process_messages([ASKED, call, result, REPLIED])
     assert found.messages == (ASKED, REPLIED)
     assert found.dropped == {"tool": 1, "tool call": 1}
 
@@ -58,8 +58,8 @@ def test_tool_messages_and_steps_that_call_tools_are_dropped_and_counted() -> No
 @pytest.mark.req("DF-C2", "DF-PROC")
 @pytest.mark.parametrize("tag", [*TAGS, "UPLOADED_FILES"])
 def test_a_turn_that_only_uploads_goes_with_the_reply_to_it(tag: str) -> None:
-    found = processed([ASKED, REPLIED, user(upload(tag)), assistant("I received report.pdf."), ASKED, REPLIED])
-    assert said(found) == said(processed([ASKED, REPLIED, ASKED, REPLIED]))
+    found = process_messages([ASKED, REPLIED, user(upload(tag)), assistant("I received report.pdf."), ASKED, REPLIED])
+    assert said(found) == said(process_messages([ASKED, REPLIED, ASKED, REPLIED]))
     assert found.dropped == {"reply": 1, "upload": 1}
 
 
@@ -67,7 +67,9 @@ def test_a_turn_that_only_uploads_goes_with_the_reply_to_it(tag: str) -> None:
 def test_an_upload_only_turn_takes_the_tool_steps_of_its_reply_along() -> None:
     step = Message(role="assistant", parts=(ToolCall(id="1", name="read_file"),))
     result = Message(role="tool", parts=(ToolResult(call_id="1"),))
-    found = processed([user(upload("uploaded_files")), step, result, assistant("It is a report."), ASKED, REPLIED])
+    found = process_messages(
+        [user(upload("uploaded_files")), step, result, assistant("It is a report."), ASKED, REPLIED]
+    )
     assert found.messages == (ASKED, REPLIED)
 
 
@@ -78,7 +80,7 @@ def test_a_question_beside_an_upload_is_all_that_stays_and_the_original_is_not_c
     texts = [upload(tag), "Summarise chapter two."]
     original = user(*texts) if parts == 2 else user("\n\n".join(texts))
     before = replace(original)
-    found = processed([original, REPLIED])
+    found = process_messages([original, REPLIED])
     assert said(found) == ["Summarise chapter two.", "Under testdata/golden."]
     assert "/mnt/" not in repr(found.messages)
     assert original == before
@@ -93,7 +95,7 @@ def test_what_is_only_about_uploads_survives() -> None:
         "```\n<current_uploads>\nx\n</current_uploads>\n```\nWe never strip these in our parser.",
         "We uploaded the document to v2.1. 我上传了一个文件。",
     ]
-    assert said(processed([*map(user, texts), REPLIED]))[:-1] == texts
+    assert said(process_messages([*map(user, texts), REPLIED]))[:-1] == texts
 
 
 @pytest.mark.req("DF-B10", "DF-PROC", "DF-C2")
@@ -102,26 +104,26 @@ def test_metadata_decides_before_the_text_does() -> None:
     none_listed = user(f"{block}\nThat is what our format looks like.", files=[])
     cut_off = user("Read this.\n<uploaded_files>\n- a.pdf\n  Path: /mnt/a.p", files=[{"filename": "a.pdf"}])
     before_tags = user(f"{block}\nHi", additional_kwargs={"original_user_content": "What is in it?"})
-    found = processed([none_listed, cut_off, before_tags, REPLIED])
+    found = process_messages([none_listed, cut_off, before_tags, REPLIED])
     assert said(found)[:3] == [none_listed.text, "Read this.", "What is in it?"]
 
 
 @pytest.mark.req("DF-B10", "DF-PROC")
 def test_a_picture_without_a_word_is_an_upload() -> None:
     picture = Message(role="user", parts=(Media(media_type="image/png", uri="file:///tmp/a.png"),))
-    assert processed([picture, assistant("A cat."), ASKED, REPLIED]).messages == (ASKED, REPLIED)
+    assert process_messages([picture, assistant("A cat."), ASKED, REPLIED]).messages == (ASKED, REPLIED)
 
 
 @pytest.mark.req("DF-C6")
 @pytest.mark.parametrize("mark", ["memory", "summary", "notice", "reminder"])
 def test_marked_messages_are_never_read(mark: Mark) -> None:
-    found = processed([marked(user("We deploy only from main."), mark), ASKED, REPLIED])
+    found = process_messages([with_mark(user("We deploy only from main."), mark), ASKED, REPLIED])
     assert found.messages == (ASKED, REPLIED)
     assert sum(found.dropped.values()) == 1
 
 
 def test_what_was_cut_off_was_said() -> None:
-    assert len(processed([ASKED, marked(REPLIED, "cut")]).messages) == 2
+    assert len(process_messages([ASKED, with_mark(REPLIED, "cut")]).messages) == 2
 
 
 ANSWER: Mapping[str, JsonValue] = {
@@ -146,7 +148,7 @@ def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays(fla
     shown = hosted(user("Today we ship."), **{flag: False})
     answer = hosted(user("Staging, please."), **{flag: True}, human_input_response=dict(ANSWER))
     unasked = hosted(assistant("Hidden too."), **{flag: True}, human_input_response=dict(ANSWER))
-    found = processed([hidden, shown, answer, REPLIED, hosted(assistant("Hidden."), **{flag: True}), unasked])
+    found = process_messages([hidden, shown, answer, REPLIED, hosted(assistant("Hidden."), **{flag: True}), unasked])
     assert said(found) == ["Today we ship.", "Staging, please.", "Under testdata/golden."]
     assert found.dropped == {"hidden": 3}
 
@@ -168,12 +170,12 @@ def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays(fla
 )
 def test_a_malformed_clarification_answer_stays_hidden(change: Mapping[str, JsonValue]) -> None:
     hidden = user("Staging.", hide_from_ui=True, human_input_response={**ANSWER, **change})
-    assert processed([hidden, ASKED, REPLIED]).messages == (ASKED, REPLIED)
+    assert process_messages([hidden, ASKED, REPLIED]).messages == (ASKED, REPLIED)
 
 
 @pytest.mark.req("DF-C6", "FC-JUNK")
 def test_a_block_of_recalled_memory_goes_and_what_a_person_said_around_it_stays() -> None:
-    found = processed([user(f"Hi.\n{recalled('We deploy only from main.')}\nHow do we deploy?"), REPLIED])
+    found = process_messages([user(f"Hi.\n{recalled('We deploy only from main.')}\nHow do we deploy?"), REPLIED])
     assert said(found)[0] == "Hi.\n\n[…]\n\nHow do we deploy?"
     assert found.recalled == ("We deploy only from main.",)
 
@@ -181,7 +183,7 @@ def test_a_block_of_recalled_memory_goes_and_what_a_person_said_around_it_stays(
 @pytest.mark.req("DF-C6", "FC-JUNK")
 def test_a_block_that_was_cut_off_goes_to_its_end_and_a_talk_about_one_stays() -> None:
     block = recalled("We deploy only from main.", "Priya owns the gateway.")
-    found = processed([user(f"See:\n{block[:-40]}"), user("What does <memory> mean?"), REPLIED])
+    found = process_messages([user(f"See:\n{block[:-40]}"), user("What does <memory> mean?"), REPLIED])
     assert said(found)[:2] == ["See:", "What does <memory> mean?"]
 
 
@@ -196,32 +198,34 @@ def test_a_block_that_was_cut_off_goes_to_its_end_and_a_talk_about_one_stays() -
     ],
 )
 def test_an_assistant_that_repeats_what_was_recalled_teaches_nothing(echo: str) -> None:
-    memory = marked(user(recalled("We deploy only from main.")), "memory")
-    found = processed([ASKED, memory, assistant(echo), ASKED, REPLIED])
+    memory = with_mark(user(recalled("We deploy only from main.")), "memory")
+    found = process_messages([ASKED, memory, assistant(echo), ASKED, REPLIED])
     assert found.messages == (ASKED, ASKED, REPLIED)
     assert found.dropped == {"echo": 1, "memory": 1}
 
 
 @pytest.mark.req("FC-JUNK")
 def test_what_an_assistant_adds_to_a_recalled_fact_stays() -> None:
-    memory = marked(user(recalled("We deploy only from main.")), "memory")
+    memory = with_mark(user(recalled("We deploy only from main.")), "memory")
     reply = assistant("You deploy only from main. The build failed because the runner had no disk space left.")
-    found = processed([ASKED, memory, reply])
+    found = process_messages([ASKED, memory, reply])
     assert said(found)[1] == "The build failed because the runner had no disk space left."
 
 
 @pytest.mark.req("FC-JUNK")
 def test_memory_that_a_tool_found_counts_as_recalled() -> None:
     result = ToolResult(call_id="1", parts=(Text(text=recalled("Tables are named in the plural.")),))
-    found = processed([ASKED, Message(role="tool", parts=(result,)), assistant("Tables are named in the plural.")])
+    found = process_messages(
+        [ASKED, Message(role="tool", parts=(result,)), assistant("Tables are named in the plural.")]
+    )
     assert found.recalled == ("Tables are named in the plural.",)
     assert found.dropped == {"echo": 1, "one-sided": 1, "tool": 1}
 
 
 @pytest.mark.req("FC-JUNK")
 def test_a_person_may_say_again_what_was_recalled() -> None:
-    memory = marked(user(recalled("We deploy only from main.")), "memory")
-    assert len(processed([memory, user("We deploy only from main."), REPLIED]).messages) == 2
+    memory = with_mark(user(recalled("We deploy only from main.")), "memory")
+    assert len(process_messages([memory, user("We deploy only from main."), REPLIED]).messages) == 2
 
 
 ACKNOWLEDGED = [
@@ -234,16 +238,16 @@ ACKNOWLEDGED = [
 
 @pytest.mark.parametrize("text", ACKNOWLEDGED)
 def test_an_acknowledgement_goes_with_its_reply_unless_it_answers_a_question(text: str) -> None:
-    idle = processed([ASKED, REPLIED, user(text), assistant("You're welcome."), ASKED, REPLIED])
-    assert said(idle) == said(processed([ASKED, REPLIED, ASKED, REPLIED]))
+    idle = process_messages([ASKED, REPLIED, user(text), assistant("You're welcome."), ASKED, REPLIED])
+    assert said(idle) == said(process_messages([ASKED, REPLIED, ASKED, REPLIED]))
     assert idle.dropped == {"acknowledgement": 1, "reply": 1}
     question = assistant("Postgres runs on 5433. Shall we always deploy from main?")
-    assert said(processed([ASKED, question, user(text), REPLIED]))[2:] == [text, "Under testdata/golden."]
+    assert said(process_messages([ASKED, question, user(text), REPLIED]))[2:] == [text, "Under testdata/golden."]
 
 
 def test_an_acknowledgement_answers_a_question_that_a_tool_asks() -> None:
     asking = Message(role="assistant", parts=(ToolCall(id="1", name="ask_clarification"),))
-    found = processed([ASKED, asking, user("ok"), REPLIED])
+    found = process_messages([ASKED, asking, user("ok"), REPLIED])
     assert said(found) == [ASKED.text, "ok", REPLIED.text]
 
 
@@ -251,23 +255,23 @@ def test_an_acknowledgement_answers_a_question_that_a_tool_asks() -> None:
     "text", ["ok, use tabs then", "The OK button is broken", "thanks to Ana we ship", "好的方案是用缓存"]
 )
 def test_an_acknowledgement_inside_a_sentence_is_kept(text: str) -> None:
-    assert said(processed([user(text), REPLIED]))[0] == text
+    assert said(process_messages([user(text), REPLIED]))[0] == text
 
 
 @pytest.mark.parametrize("left", [[ASKED], [REPLIED], [user("ok"), REPLIED], []])
 def test_nothing_is_read_unless_both_sides_said_something(left: list[Message]) -> None:
-    assert processed(left).messages == ()
+    assert process_messages(left).messages == ()
 
 
 def test_two_people_talking_are_two_sides_and_one_side_can_be_asked_for() -> None:
-    assert len(processed([user("I moved.", name="Ana"), user("Where?", name="Bo")]).messages) == 2
-    assert len(processed([ASKED], config=ProcessingConfig(both_sides=False)).messages) == 1
+    assert len(process_messages([user("I moved.", name="Ana"), user("Where?", name="Bo")]).messages) == 2
+    assert len(process_messages([ASKED], config=ProcessingConfig(both_sides=False)).messages) == 1
 
 
 @pytest.mark.req("DF-FMT")
 def test_a_long_message_keeps_its_head_and_its_tail() -> None:
     text = "Begin here. " + "middle " * 3_000 + "End there."
-    found = processed([user(text), REPLIED], config=ProcessingConfig(max_message_chars=1_000))
+    found = process_messages([user(text), REPLIED], config=ProcessingConfig(max_message_chars=1_000))
     short = said(found)[0]
     assert short.startswith("Begin here. middle")
     assert short.endswith("middle End there.")
@@ -303,7 +307,7 @@ def test_every_message_is_kept_in_order_or_counted_once_and_a_second_reading_cha
     messages: list[Message],
 ) -> None:
     config = ProcessingConfig(both_sides=False, max_message_chars=200)
-    found = processed(messages, config=config)
+    found = process_messages(messages, config=config)
     assert len(found.messages) + sum(found.dropped.values()) == len(messages)
     assert all(message.text.strip() and len(message.text) <= 200 for message in found.messages)
     assert "<memory" not in "".join(said(found))
@@ -313,7 +317,7 @@ def test_every_message_is_kept_in_order_or_counted_once_and_a_second_reading_cha
 @pytest.mark.parametrize("between", [upload("uploaded_files"), recalled("Priya owns the gateway.")])
 def test_no_quote_reaches_across_what_was_taken_out(between: str) -> None:
     original = user(f"My laptop is an M2.\n{between}\nMy phone is a Pixel.")
-    found = extract(processed([original, REPLIED]).messages)
+    found = extract(process_messages([original, REPLIED]).messages)
     assert "M2" in found[0].content
     assert all(finding.quote in original.text for finding in found)
 
@@ -327,8 +331,8 @@ def fed(*messages: Message) -> list[str]:
         return ()
 
     named = [replace(message, id=f"m{at}") for at, message in enumerate(messages)]
-    delta = Delta(agent="main", session="s", scope=None, context=(), new=named)
-    anyio.run(RulesExtraction(rules=rules), delta)
+    delta = MessageDelta(agent="main", session="s", scope=None, context=(), new=named)
+    anyio.run(RuleExtractor(rules=rules), delta)
     return given
 
 
@@ -352,10 +356,10 @@ def test_a_model_is_asked_about_the_question_beside_an_upload_and_is_told_no_pat
     original = replace(user(f"{upload(tag)}\n\nWhat is in chapter two?"), id="m1")
     original = replace(original, parts=parts) if listed else original
     before = replace(original)
-    delta = Delta(agent="main", session="s", scope=None, context=(), new=[original, replace(REPLIED, id="m2")])
+    delta = MessageDelta(agent="main", session="s", scope=None, context=(), new=[original, replace(REPLIED, id="m2")])
     prompts = [
-        first_request(Material(new=delta.shown(delta.new)), FlushConfig()).text,
-        format_conversation(delta.studied(2).messages),
+        build_request(RequestMaterial(new=delta.apply_processing(delta.new)), FlushConfig()).text,
+        format_conversation(delta.build_section_input(2).messages),
     ]
     assert original == before
     for prompt in prompts:
@@ -366,7 +370,7 @@ def test_a_model_is_asked_about_the_question_beside_an_upload_and_is_told_no_pat
 @pytest.mark.req("DF-C6", "DF-C7")
 def test_an_extraction_is_never_fed_what_is_hidden_or_injected_but_for_a_whole_clarification_answer() -> None:
     block = recalled("We deploy only from main.")
-    injected = [marked(user(block), "memory"), user(block), user("Today is Friday.", hide_from_ui=True)]
+    injected = [with_mark(user(block), "memory"), user(block), user("Today is Friday.", hide_from_ui=True)]
     answer = user("Staging, please.", hide_from_ui=True, human_input_response=dict(ANSWER))
     broken = user("Production.", hide_from_ui=True, human_input_response={**ANSWER, "request_id": ""})
     assert fed(ASKED, *injected, answer, broken, REPLIED) == [ASKED.text, "Staging, please.", REPLIED.text]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.processing import ProcessingConfig, processed, signals_in
-from ricordo.flush.signal_patterns import detector_from
+from ricordo.flush.processing import ProcessingConfig, process_messages, detect_signals
+from ricordo.flush.signal_patterns import load_detector
 from ricordo.language.signals import SIGNALS, Signal
 from ricordo.messages import Media, Message, Text
 
@@ -30,29 +30,29 @@ def test_signals_come_from_people_in_the_last_six_filtered_messages_with_list_co
     old = [user(CORRECTION), assistant()]
     chatter = [Message(role="tool"), Message(role="system", parts=(Text(text=CORRECTION),))] * 4
     recent = [user("Where is it?"), assistant(CORRECTION), user("And now?"), assistant("I prefer tabs.")]
-    assert processed([*old, *recent, user("Go on."), assistant()]).signals == frozenset()
-    assert processed([*old, *chatter, *recent]).signals == {"correction"}
-    assert processed([*old, *recent, user("Go on.")]).signals == frozenset(), "it is the seventh"
-    assert processed([user("Hm."), assistant(), *old, *recent, user("Go on.")]).signals == frozenset()
+    assert process_messages([*old, *recent, user("Go on."), assistant()]).signals == frozenset()
+    assert process_messages([*old, *chatter, *recent]).signals == {"correction"}
+    assert process_messages([*old, *recent, user("Go on.")]).signals == frozenset(), "it is the seventh"
+    assert process_messages([user("Hm."), assistant(), *old, *recent, user("Go on.")]).signals == frozenset()
     picture = Media(media_type="image/png", uri="a.png")
     parts = (Text(text="See the picture."), picture, Text(text="I prefer tables. Let's go with the second layout."))
-    assert processed([*recent, Message(role="user", parts=parts)]).signals == {"preference", "decision"}
+    assert process_messages([*recent, Message(role="user", parts=parts)]).signals == {"preference", "decision"}
 
 
 @pytest.mark.req("DF-C11")
 def test_the_window_counts_what_is_left_after_filtering() -> None:
     talk = [user(CORRECTION), *[user("ok"), assistant()] * 6, assistant()]
-    assert processed([user("Hm."), assistant(), *talk]).signals == {"correction"}
-    assert signals_in([user(CORRECTION), assistant()], config=ProcessingConfig(signal_window=1)) == frozenset()
+    assert process_messages([user("Hm."), assistant(), *talk]).signals == {"correction"}
+    assert detect_signals([user(CORRECTION), assistant()], config=ProcessingConfig(signal_window=1)) == frozenset()
 
 
 @pytest.mark.req("DF-B11", "DF-C11")
 @pytest.mark.parametrize("no", ["No, use tabs.", "Nein, nimm Tabs.", "Нет, используй табы."])
 def test_a_no_that_answers_a_question_corrects_nothing(no: str) -> None:
-    assert signals_in([assistant("Shall I keep the spaces?"), user(no)]) == frozenset()
-    assert signals_in([assistant("I used spaces."), user(no)]) == {"correction"}
+    assert detect_signals([assistant("Shall I keep the spaces?"), user(no)]) == frozenset()
+    assert detect_signals([assistant("I used spaces."), user(no)]) == {"correction"}
     many = [user("Hm."), assistant("Shall I keep the spaces?"), user(no)]
-    assert signals_in(many, config=ProcessingConfig(signal_window=1)) == frozenset()
+    assert detect_signals(many, config=ProcessingConfig(signal_window=1)) == frozenset()
 
 
 def patterns(folder: Path, **files: str | None) -> Path:
@@ -65,14 +65,14 @@ def patterns(folder: Path, **files: str | None) -> Path:
 @pytest.mark.req("DF-C14")
 def test_a_directory_of_patterns_takes_the_place_of_all_that_come_along(tmp_path: Path) -> None:
     flags = '- pattern: "^Stop$"\n  flags: [multiline]\n- "(?P<x>no) (?P=x)"\n- "^(?P<x>nope)"\n'
-    detector = detector_from(patterns(tmp_path, correction=flags, goal="[]"))
+    detector = load_detector(patterns(tmp_path, correction=flags, goal="[]"))
     config = ProcessingConfig(detector=detector)
-    assert processed([user(CORRECTION, "I prefer tabs."), assistant()], config=config).signals == frozenset()
-    assert processed([user("PREFERENCE HERE, decision here"), assistant()], config=config).signals == {
+    assert process_messages([user(CORRECTION, "I prefer tabs."), assistant()], config=config).signals == frozenset()
+    assert process_messages([user("PREFERENCE HERE, decision here"), assistant()], config=config).signals == {
         "preference",
         "decision",
     }
-    assert [bool(detector.signals_of(text)) for text in ("Stop", "stop", "no no", "Nope", "goal here")] == [
+    assert [bool(detector.detect(text)) for text in ("Stop", "stop", "no no", "Nope", "goal here")] == [
         True,
         False,
         True,
@@ -103,16 +103,16 @@ def test_a_missing_file_or_an_invalid_pattern_is_refused_at_construction_by_name
     tmp_path: Path, content: str | None, signal: Signal
 ) -> None:
     patterns(tmp_path)
-    assert detector_from(tmp_path).signals_of(f"{signal} here") == {signal}
+    assert load_detector(tmp_path).detect(f"{signal} here") == {signal}
     path = tmp_path / f"{signal}.yaml"
     path.unlink()
     if content is not None:
         path.write_text(content, "utf8")
     with pytest.raises(InvalidSetting, match=re.escape(str(path))):
-        ProcessingConfig(detector=detector_from(tmp_path))
+        ProcessingConfig(detector=load_detector(tmp_path))
 
 
 @pytest.mark.req("DF-C14")
 @pytest.mark.parametrize("pattern", [r"(?:a|b){0,5}", r"[+*(]+x", r"(a{1,3})+", r"\(a+\)+", "(?=a+)b"])
 def test_bounded_repetition_is_no_trouble(tmp_path: Path, pattern: str) -> None:
-    assert detector_from(patterns(tmp_path, goal=f"- '{pattern}'")) is not None
+    assert load_detector(patterns(tmp_path, goal=f"- '{pattern}'")) is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import HarnessAgent, Memory, Scope
-from ricordo.flush.saved import saved_words
+from ricordo.flush.saved import collect_saved_words
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-JUNK")]
@@ -25,7 +25,7 @@ async def test_what_was_saved_on_request_stands_in_memory_once_and_what_else_was
     async with HarnessAgent("offline", workspace=tmp_path / ".ricordo", scope=SCOPE) as agent:
         await agent.send("Remember that the office closes at six.")
         await agent.send("We deploy only from main.")
-        await agent.settle(seconds=30)
+        await agent.drain(seconds=30)
     async with Memory.open(tmp_path / ".ricordo", scope=SCOPE) as memory:
         contents = sorted(entry.content.casefold() for entry in await memory.entries())
     assert contents == ["the office closes at six.", "we deploy only from main."]
@@ -33,10 +33,10 @@ async def test_what_was_saved_on_request_stands_in_memory_once_and_what_else_was
 
 @pytest.mark.parametrize("arguments", ["{", "[]", '{"content": 5}', "{}"])
 def test_a_call_that_could_save_nothing_hides_nothing(arguments: str) -> None:
-    assert saved_words(calling(arguments)) == frozenset()
+    assert collect_saved_words(calling(arguments)) == frozenset()
 
 
 def test_a_call_that_failed_saved_nothing() -> None:
     given = '{"content": "We deploy only from main."}'
-    assert saved_words(calling(given)) != frozenset()
-    assert saved_words(calling(given, is_error=True)) == frozenset()
+    assert collect_saved_words(calling(given)) != frozenset()
+    assert collect_saved_words(calling(given, is_error=True)) == frozenset()

@@ -9,7 +9,7 @@ from ricordo.guard import Redactor, rules
 from ricordo.guard.rules import find_secrets
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.redaction import redacted_entry
+from ricordo.workspace.redaction import redact_entry
 
 pytestmark = pytest.mark.req("FC-SECRET")
 
@@ -19,11 +19,11 @@ REDACTOR = Redactor(b"k" * 32)
 
 @pytest.fixture(autouse=True)
 def _as_at_first() -> None:
-    rules._CLEAN.clear()
+    rules._CLEAN_TEXTS.clear()
 
 
 def test_a_clean_text_is_searched_once() -> None:
-    with patch.object(rules, "_found", wraps=rules._found) as searched:
+    with patch.object(rules, "_find_spans", wraps=rules._find_spans) as searched:
         assert [find_secrets("We deploy only from main.") for _ in range(3)] == [[], [], []]
         assert searched.call_count == 1
 
@@ -33,15 +33,15 @@ def test_a_secret_is_found_as_often_as_it_is_asked_for_and_kept_nowhere() -> Non
     assert found
     assert find_secrets(SECRET) == found
     assert REDACTOR.clean(SECRET) == REDACTOR.clean(SECRET) != SECRET
-    assert not any("hunter2" in text for text in rules._CLEAN)
+    assert not any("hunter2" in text for text in rules._CLEAN_TEXTS)
 
 
 def test_what_is_known_is_little_whatever_was_searched() -> None:
     find_secrets("long " * 1_000)
-    assert not rules._CLEAN
+    assert not rules._CLEAN_TEXTS
     for number in range(2_000):
         find_secrets(f"text {number}")
-    assert 0 < len(rules._CLEAN) <= 512
+    assert 0 < len(rules._CLEAN_TEXTS) <= 512
     assert find_secrets(SECRET)
 
 
@@ -55,4 +55,4 @@ def test_an_entry_without_secrets_comes_back_as_it_is() -> None:
         source=Source(session="s1", messages=("m1",), quote="from main"),
         extra=(("mood", "calm"),),
     )
-    assert redacted_entry(entry, REDACTOR) is entry
+    assert redact_entry(entry, REDACTOR) is entry

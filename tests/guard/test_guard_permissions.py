@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from message_strategies import any_text, json_values
 from ricordo.errors import InvalidSetting
 from ricordo.guard.permissions import (
-    Called,
+    PermissionQuery,
     Decision,
     PermissionRule,
     ToolPattern,
@@ -18,7 +18,7 @@ from ricordo.guard.permissions import (
     parse_rule,
     render_pattern,
     render_rule,
-    texts_of,
+    collect_argument_texts,
 )
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
@@ -31,17 +31,17 @@ patterns = st.builds(
 rules = st.builds(PermissionRule, decision=st.sampled_from(DECISIONS), pattern=patterns)
 
 
-def decision(called: Called, *lines: str) -> str | None:
+def decision(called: PermissionQuery, *lines: str) -> str | None:
     rule = decide([parse_rule(line) for line in lines], called)
     return render_rule(rule) if rule else None
 
 
-def command(text: str, tool: str = "shell") -> Called:
-    return Called(tool=tool, argument=text, texts=(text,))
+def command(text: str, tool: str = "shell") -> PermissionQuery:
+    return PermissionQuery(tool=tool, argument=text, texts=(text,))
 
 
-def on(path: str, tool: str = "write_file") -> Called:
-    return Called(tool=tool, argument=path, texts=(path, "some content"))
+def on(path: str, tool: str = "write_file") -> PermissionQuery:
+    return PermissionQuery(tool=tool, argument=path, texts=(path, "some content"))
 
 
 @given(rules)
@@ -112,11 +112,11 @@ def test_empty_parentheses_do_not_mean_every_call() -> None:
     ("line", "called", "matches"),
     [
         ("deny shell", command("anything"), True),
-        ("deny shell", Called(tool="shell"), True),
-        ("deny shell(*)", Called(tool="shell"), True),
-        ("deny shell", Called(tool="Shell"), False),
-        ("deny mcp__*__delete", Called(tool="mcp__github__delete"), True),
-        ("deny *", Called(tool="x"), True),
+        ("deny shell", PermissionQuery(tool="shell"), True),
+        ("deny shell(*)", PermissionQuery(tool="shell"), True),
+        ("deny shell", PermissionQuery(tool="Shell"), False),
+        ("deny mcp__*__delete", PermissionQuery(tool="mcp__github__delete"), True),
+        ("deny *", PermissionQuery(tool="x"), True),
         ("deny read_file(Secret)", on("secret", "read_file"), False),
         ("deny read_file(a?c)", on("abc", "read_file"), False),
         ("deny read_file(a[bc]d)", on("abd", "read_file"), False),
@@ -133,7 +133,7 @@ def test_empty_parentheses_do_not_mean_every_call() -> None:
         ("allow write_file(*content*)", on("a"), False),
     ],
 )
-def test_a_star_is_any_text_and_nothing_else_is_special(line: str, called: Called, matches: bool) -> None:
+def test_a_star_is_any_text_and_nothing_else_is_special(line: str, called: PermissionQuery, matches: bool) -> None:
     assert decision(called, line) == (line if matches else None)
 
 
@@ -164,16 +164,16 @@ def test_a_denied_folder_is_denied_with_a_slash_at_its_end_too() -> None:
 @pytest.mark.parametrize("name", ["read_file", "edit_file", "list_files", "mcp__disk__open"])
 def test_one_denial_may_close_a_folder_to_every_tool(path: str, name: str) -> None:
     assert decision(on(path, name), f"allow {name}", "deny *(secret/*)") == "deny *(secret/*)"
-    search = Called(tool="grep_files", argument="x", texts=("x", path))
+    search = PermissionQuery(tool="grep_files", argument="x", texts=("x", path))
     assert decision(search, "deny *(secret/*)") is not None
     for harmless in ("", ".", "/", "secrets", "src"):
-        assert decision(Called(tool=name, argument=harmless, texts=(harmless,)), "deny *(secret/*)") is None
-    assert decision(Called(tool=name, texts=("",)), "deny *(/*)") is None
+        assert decision(PermissionQuery(tool=name, argument=harmless, texts=(harmless,)), "deny *(secret/*)") is None
+    assert decision(PermissionQuery(tool=name, texts=("",)), "deny *(/*)") is None
 
 
 def test_a_denied_path_is_denied_among_the_other_texts_of_a_call() -> None:
     arguments = {"to": "x", "moves": [{"from": "a"}, {"./secrets/key": "b"}]}
-    called = Called(tool="move", argument="x", texts=tuple(texts_of(arguments)))
+    called = PermissionQuery(tool="move", argument="x", texts=tuple(collect_argument_texts(arguments)))
     assert decision(called, "deny move(secrets/*)") is not None
 
 
@@ -370,17 +370,23 @@ def test_a_denial_comes_before_a_question_and_a_question_before_a_permission() -
 
 @given(json_values(), any_text(10))
 def test_every_text_among_the_arguments_is_found(value: object, text: str) -> None:
-    assert text in texts_of({"x": value, "y": [{"z": {"deep": [value, text]}}]})
-    assert set(texts_of({"x": value})) <= set(texts_of([value]))
+    assert text in collect_argument_texts({"x": value, "y": [{"z": {"deep": [value, text]}}]})
+    assert set(collect_argument_texts({"x": value})) <= set(collect_argument_texts([value]))
 
 
 def test_the_texts_of_a_call_stand_in_their_order_and_at_any_depth() -> None:
-    assert texts_of({"a": "1", "b": [{"c": "2"}, "3"], "d": 4, "e": None, "f": "5"}) == ("1", "c", "2", "3", "5")
+    assert collect_argument_texts({"a": "1", "b": [{"c": "2"}, "3"], "d": 4, "e": None, "f": "5"}) == (
+        "1",
+        "c",
+        "2",
+        "3",
+        "5",
+    )
     deep: object = "found"
     for _ in range(5_000):
         deep = [deep]
-    assert texts_of({"a": deep}) == ("found",)
-    assert texts_of({}) == ()
+    assert collect_argument_texts({"a": deep}) == ("found",)
+    assert collect_argument_texts({}) == ()
 
 
 HUGE = 200_000
@@ -408,7 +414,7 @@ HUGE = 200_000
     ids=lambda text: text[:8],
 )
 def test_a_huge_argument_is_decided(text: str) -> None:
-    called = Called(tool="shell", argument=text, texts=(text,))
+    called = PermissionQuery(tool="shell", argument=text, texts=(text,))
     hard = "deny shell(*a*a*a*a*a*a*a*a*a*a*a*ab*c)"
     assert decision(called, hard, "deny shell(never*)", "allow shell") == "allow shell"
-    assert decision(Called(tool="x", argument=text, texts=(text,)), hard.replace("shell", "x")) is None
+    assert decision(PermissionQuery(tool="x", argument=text, texts=(text,)), hard.replace("shell", "x")) is None

@@ -14,10 +14,20 @@ from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from message_strategies import any_text
 from ricordo.errors import ToolFailed
 from ricordo.guard import Redactor
-from ricordo.harness.calls import told_apart
-from ricordo.harness.loop import Harness
-from ricordo.harness.results import answered, raised, sendable
-from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, decode, encode, pair
+from ricordo.harness.calls import deduplicate_call_ids
+from ricordo.harness.loop import AgentLoop
+from ricordo.harness.results import tool_result, exception_result, replace_surrogates
+from ricordo.messages import (
+    JsonValue,
+    Media,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    decode_message,
+    encode_message,
+    pair_calls,
+)
 from ricordo.messages.jsontext import loads
 from ricordo.middleware import Turn
 from ricordo.scopes import Scope
@@ -42,11 +52,11 @@ async def results(*calls: ToolCall, seconds: float | None = None, **tools: objec
         return FunctionTool(name, act)
 
     model = FakeModel(calling(*calls), reply("done"))
-    harness = Harness(model, tools=[made(name, outcome) for name, outcome in tools.items()], tool_timeout=seconds)
+    harness = AgentLoop(model, tools=[made(name, outcome) for name, outcome in tools.items()], tool_timeout=seconds)
     turn = Turn(scope=Scope(user="me"), agent="main", session="s1", messages=(say("go"),))
     assert str(await harness.run(turn)) == "done"
     found = model.asked[1][-1].tool_results
-    assert pair(model.asked[1]).pending == ()
+    assert pair_calls(model.asked[1]).pending == ()
     return found
 
 
@@ -228,7 +238,7 @@ async def test_two_different_calls_under_one_id_are_both_run() -> None:
 
 def test_calls_without_ids_get_some() -> None:
     calls = (ToolCall(id="", name="a"), ToolCall(id="", name="a"), ToolCall(id="call-2", name="b"))
-    reply_, repeated = told_apart(Message(role="assistant", parts=calls))
+    reply_, repeated = deduplicate_call_ids(Message(role="assistant", parts=calls))
     ids = [each.id for each in reply_.tool_calls]
     assert len(set(ids)) == 3
     assert "" not in ids
@@ -239,7 +249,7 @@ def test_calls_without_ids_get_some() -> None:
 @given(st.lists(st.sampled_from(["", "a", "b", "a-2", "call-2"]), max_size=6))
 def test_however_ids_repeat_they_are_told_apart_and_first_ones_stay(ids: list[str]) -> None:
     calls = tuple(ToolCall(id=each, name=f"n{number}") for number, each in enumerate(ids))
-    told, _ = told_apart(Message(role="assistant", parts=calls))
+    told, _ = deduplicate_call_ids(Message(role="assistant", parts=calls))
     own = [each.id for each in told.tool_calls]
     assert len(set(own)) == len(ids)
     assert all(own)
@@ -249,9 +259,9 @@ def test_however_ids_repeat_they_are_told_apart_and_first_ones_stay(ids: list[st
 
 @given(any_text())
 def test_text_for_a_model_can_be_sent_and_only_half_characters_are_lost(text: str) -> None:
-    sent = sendable(text)
+    sent = replace_surrogates(text)
     sent.encode("utf-8")
-    assert sendable(sent) == sent
+    assert replace_surrogates(sent) == sent
     assert len(sent) == len(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
     if not any("\ud800" <= mark <= "\udfff" for mark in text):
         assert sent == text
@@ -260,28 +270,28 @@ def test_text_for_a_model_can_be_sent_and_only_half_characters_are_lost(text: st
 async def test_half_characters_of_a_tool_reach_neither_the_model_nor_the_transcript() -> None:
     found = await results(call("read"), call("gone\ud800"), read="a\ud800b \ud83d\ude00")
     assert found[0].text == "a\ufffdb 😀"
-    line = encode(Message(role="tool", parts=found))
-    assert decode(line).tool_results == found
+    line = encode_message(Message(role="tool", parts=found))
+    assert decode_message(line).tool_results == found
     assert all(each.text.encode("utf-8") for each in found)
 
 
 def test_a_long_error_is_cut() -> None:
-    assert len(raised(call("read"), ValueError("x" * 10_000)).text) < 2_200
-    assert raised(call("read"), ToolFailed("word " * 1_000)).text == "word " * 399 + "word [cut]"
+    assert len(exception_result(call("read"), ValueError("x" * 10_000)).text) < 2_200
+    assert exception_result(call("read"), ToolFailed("word " * 1_000)).text == "word " * 399 + "word [cut]"
 
 
 @pytest.mark.req("FC-SECRET")
 @given(st.integers(-50, 50), st.sampled_from([" ", "\n", '"', ","]))
 def test_a_secret_at_the_cut_of_an_error_leaves_nothing_where_it_is_recorded(around: int, border: str) -> None:
     text = "word " * ((2_000 + around) // 5) + "x" * (around % 5) + border + SECRET + border + "more " * 9
-    left = Redactor(bytes(32)).clean(raised(call("read"), ToolFailed(text)).text)
+    left = Redactor(bytes(32)).clean(exception_result(call("read"), ToolFailed(text)).text)
     assert not any(SECRET[at : at + 8] in left for at in range(len(SECRET) - 7))
     assert len(left) > 1_900
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | any_text(), lambda kept: st.lists(kept, max_size=3)))
 def test_any_json_value_is_a_result_with_a_text_that_can_be_sent(value: JsonValue) -> None:
-    told = answered(call("read"), value)
+    told = tool_result(call("read"), value)
     told.text.encode("utf-8")
     assert told.parts
     if not isinstance(value, str | None):

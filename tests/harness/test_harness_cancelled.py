@@ -14,8 +14,8 @@ from fake_models import FakeModel, FunctionTool, Hanging, Item, call, calling, r
 from ricordo.clock import SystemClock
 from ricordo.errors import ModelUnavailable, RicordoError, StorageFull, ToolFailed
 from ricordo.events import Emitter, Event
-from ricordo.harness.loop import Harness
-from ricordo.messages import JsonValue, Message, mark_of, pair, with_ids
+from ricordo.harness.loop import AgentLoop
+from ricordo.messages import JsonValue, Message, get_mark, pair_calls, with_ids
 from ricordo.middleware import Turn, TurnEvent, TurnListener, TurnResult
 from ricordo.models import TextDelta
 from ricordo.scopes import Scope
@@ -46,7 +46,7 @@ class Kept:
         return tuple(named)
 
     def said(self) -> list[tuple[str, str, str | None]]:
-        return [(message.role, message.text, mark_of(message)) for message in self.messages]
+        return [(message.role, message.text, get_mark(message)) for message in self.messages]
 
 
 def turn(listener: TurnListener | None = None) -> Turn:
@@ -90,7 +90,7 @@ Way = Callable[[Callable[[], Awaitable[TurnResult]], Callable[[], Awaitable[None
 async def test_cancelled_while_the_model_speaks_keeps_what_it_had_said_marked_as_cut(cancelled: Way) -> None:
     kept = Kept()
     silence = Hanging(pieces=(TextDelta(text="Once upon "), TextDelta(text="a ti")))
-    harness = Harness(FakeModel(silence), record=kept)
+    harness = AgentLoop(FakeModel(silence), record=kept)
     assert await cancelled(lambda: harness.run(turn(hear_nothing)), silence.reached.wait)
     assert kept.said() == [("user", "go", None), ("assistant", "Once upon a ti", "cut")]
 
@@ -107,7 +107,7 @@ async def test_cancelled_while_a_piece_is_heard_keeps_that_piece_too(cancelled: 
             await anyio.sleep_forever()
 
     model = FakeModel(Hanging(pieces=(TextDelta(text="Once upon "), TextDelta(text="a ti"))))
-    assert await cancelled(lambda: Harness(model, record=kept).run(turn(hang)), reached.wait)
+    assert await cancelled(lambda: AgentLoop(model, record=kept).run(turn(hang)), reached.wait)
     assert kept.said()[1:] == [("assistant", "Once upon a ti", "cut")]
 
 
@@ -117,7 +117,7 @@ async def test_cancelled_while_a_piece_is_heard_keeps_that_piece_too(cancelled: 
 async def test_cancelled_before_the_model_says_anything_keeps_what_was_asked(cancelled: Way) -> None:
     kept = Kept()
     silence = Hanging()
-    harness = Harness(FakeModel(silence), record=kept)
+    harness = AgentLoop(FakeModel(silence), record=kept)
     assert await cancelled(lambda: harness.run(turn()), silence.reached.wait)
     assert kept.said() == [("user", "go", None)]
 
@@ -137,7 +137,7 @@ async def test_cancelled_while_tools_run_keeps_what_they_had_answered_and_says_w
         return "never"
 
     model = FakeModel(calling(call("hang"), call("quick")))
-    harness = Harness(model, tools=[FunctionTool("hang", hang), FunctionTool("quick", quick)], record=kept)
+    harness = AgentLoop(model, tools=[FunctionTool("hang", hang), FunctionTool("quick", quick)], record=kept)
 
     async def both() -> None:
         await begun.wait()
@@ -150,7 +150,7 @@ async def test_cancelled_while_tools_run_keeps_what_they_had_answered_and_says_w
     assert (fast.text, fast.is_error) == ("done in time", False)
     assert slow.is_error
     assert "cancelled before it ended" in slow.text
-    assert pair(kept.messages).pending == ()
+    assert pair_calls(kept.messages).pending == ()
 
 
 @pytest.mark.req("AS-BUG-12")
@@ -165,7 +165,7 @@ async def test_cancelled_while_something_is_recorded_ends_it_first_and_leaves_no
 
     kept = Kept(holds=append)
     model = FakeModel(calling(call("echo")), reply("done"))
-    harness = Harness(model, tools=[FunctionTool("echo", echo)], record=kept)
+    harness = AgentLoop(model, tools=[FunctionTool("echo", echo)], record=kept)
 
     async def later() -> None:
         await kept.reached.wait()
@@ -174,7 +174,7 @@ async def test_cancelled_while_something_is_recorded_ends_it_first_and_leaves_no
     assert await cancelled(lambda: harness.run(turn()), later)
     roles = ["user", "assistant", "tool", "assistant"]
     assert [message.role for message in kept.messages] == roles[: max(append, 3 if append > 1 else 1)]
-    assert pair(kept.messages).pending == ()
+    assert pair_calls(kept.messages).pending == ()
     assert len(model.asked) == (0 if append == 1 else 1 if append < 4 else 2)
 
 
@@ -183,7 +183,7 @@ async def test_cancelled_while_something_is_recorded_ends_it_first_and_leaves_no
 async def test_cancelled_by_a_time_limit_is_a_cancellation_and_not_an_error_of_the_model() -> None:
     kept, heard = Kept(), list[Event]()
     silence = Hanging(pieces=(TextDelta(text="so far"),))
-    harness = Harness(FakeModel(silence), record=kept, emitter=Emitter(SystemClock(), (heard.append,)))
+    harness = AgentLoop(FakeModel(silence), record=kept, emitter=Emitter(SystemClock(), (heard.append,)))
     with anyio.move_on_after(0.01) as limit:
         await harness.run(turn(hear_nothing))
     assert limit.cancelled_caught
@@ -205,7 +205,7 @@ async def test_a_cancellation_is_raised_though_the_record_can_not_take_the_last_
         return tuple(messages)
 
     silence = Hanging(pieces=(TextDelta(text="so far"),))
-    harness = Harness(FakeModel(silence), record=record)
+    harness = AgentLoop(FakeModel(silence), record=record)
     assert await natively(lambda: harness.run(turn(hear_nothing)), silence.reached.wait)
     assert given == 2
 
@@ -215,7 +215,7 @@ async def test_a_cancellation_is_raised_though_the_record_can_not_take_the_last_
 async def test_a_second_cancellation_does_not_cut_the_last_words() -> None:
     kept = Kept(holds=2)
     silence = Hanging(pieces=(TextDelta(text="so far"),))
-    task = asyncio.ensure_future(Harness(FakeModel(silence), record=kept).run(turn(hear_nothing)))
+    task = asyncio.ensure_future(AgentLoop(FakeModel(silence), record=kept).run(turn(hear_nothing)))
     await silence.reached.wait()
     task.cancel()
     await kept.reached.wait()
@@ -233,7 +233,7 @@ async def test_a_turn_that_is_cancelled_before_it_begins_does_nothing() -> None:
     kept, model = Kept(), FakeModel(reply("never"))
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await Harness(model, record=kept).run(turn())
+        await AgentLoop(model, record=kept).run(turn())
     assert (kept.messages, model.asked) == ([], [])
 
 
@@ -252,14 +252,14 @@ async def test_the_turn_after_a_record_that_failed_answers_the_open_calls() -> N
         return "ok"
 
     model = FakeModel(calling(call("echo")), reply("done"))
-    harness = Harness(model, tools=[FunctionTool("echo", echo)], record=record)
+    harness = AgentLoop(model, tools=[FunctionTool("echo", echo)], record=record)
     with pytest.raises(StorageFull):
         await harness.run(turn())
-    assert pair(kept.messages).pending != ()
+    assert pair_calls(kept.messages).pending != ()
     again = Turn(scope=SCOPE, agent="main", session="s1", messages=(say("well?"),), window=tuple(kept.messages))
     await harness.run(again)
     assert [message.role for message in kept.messages] == ["user", "assistant", "tool", "user", "assistant"]
-    assert pair(kept.messages).pending == pair(kept.messages).abandoned == ()
+    assert pair_calls(kept.messages).pending == pair_calls(kept.messages).abandoned == ()
 
 
 async def test_a_reply_that_could_not_be_recorded_leaves_no_results_without_their_calls() -> None:
@@ -273,9 +273,9 @@ async def test_a_reply_that_could_not_be_recorded_leaves_no_results_without_thei
         return await kept(messages)
 
     with pytest.raises(StorageFull):
-        await Harness(FakeModel(calling(call("echo"))), record=record).run(turn())
+        await AgentLoop(FakeModel(calling(call("echo"))), record=record).run(turn())
     assert refused == 1
-    assert pair(kept.messages).orphans == ()
+    assert pair_calls(kept.messages).orphans == ()
     assert [message.role for message in kept.messages] == ["user"]
 
 
@@ -316,7 +316,7 @@ async def random_turn(steps: list[list[str]], end: str, *, native: bool, patienc
         for kind in OUTCOMES
         if kind != "missing"
     ]
-    harness = Harness(FakeModel(*script(steps, end, reached)), tools=tools, record=kept, max_iters=limit)
+    harness = AgentLoop(FakeModel(*script(steps, end, reached)), tools=tools, record=kept, max_iters=limit)
 
     async def run() -> TurnResult:
         try:
@@ -345,7 +345,7 @@ def test_after_any_turn_the_record_holds_what_was_asked_and_every_call_with_its_
     steps: list[list[str]], end: str, native: bool, patience: int, limit: int
 ) -> None:
     kept = asyncio.run(random_turn(steps, end, native=native, patience=patience, limit=limit))
-    found = pair(kept.messages)
+    found = pair_calls(kept.messages)
     assert (found.orphans, found.abandoned, found.pending) == ((), (), ())
     assert kept.said()[0] == ("user", "go", None)
     assert len({called for called, _ in found.answered}) == len(found.answered)

@@ -11,15 +11,15 @@ from conversation_strategies import call, said
 from fake_models import FakeModel, reply
 from ricordo.errors import ModelUnavailable, ReplyInvalid
 from ricordo.harness.closing import (
-    LONGEST_CLOSING,
-    Closing,
-    closing_by_model,
-    closing_by_rules,
-    closing_in,
-    files_read,
-    turns_in,
+    MAX_SUMMARY_BYTES,
+    ClosingSummary,
+    summarize_by_model,
+    summarize_by_rules,
+    parse_summary,
+    list_read_files,
+    count_user_turns,
 )
-from ricordo.messages import Message, Text, Usage, marked
+from ricordo.messages import Message, Text, Usage, with_mark
 
 pytestmark = pytest.mark.anyio
 
@@ -53,20 +53,20 @@ def asked(model: FakeModel) -> Sequence[str]:
     ],
 )
 def test_an_answer_is_split_at_its_last_marker(answer: str, summary: str, tags: tuple[str, ...]) -> None:
-    assert closing_in(answer)[:2] == (summary, tags)
+    assert parse_summary(answer)[:2] == (summary, tags)
 
 
 @pytest.mark.req("GO-FRIC", "GO-G24", "GO-G25", "GO-G12")
 def test_what_was_left_open_is_told_apart_from_the_summary() -> None:
     answer = "They moved. OPEN: rename the folder\n- OPEN: tell Nadia\nIt works.\nTAGS: move"
-    assert closing_in(answer) == ("They moved. It works.", ("move",), ("rename the folder", "tell Nadia"))
+    assert parse_summary(answer) == ("They moved. It works.", ("move",), ("rename the folder", "tell Nadia"))
 
 
 @pytest.mark.req("GO-G24", "GO-G24-cost", "GO-G25")
 @given(st.text(max_size=3_000))
 def test_a_summary_is_one_short_paragraph_whatever_was_answered(answer: str) -> None:
-    summary, tags, threads = closing_in(answer)
-    assert len("".join([summary, *tags, *threads]).encode(errors="replace")) <= LONGEST_CLOSING
+    summary, tags, threads = parse_summary(answer)
+    assert len("".join([summary, *tags, *threads]).encode(errors="replace")) <= MAX_SUMMARY_BYTES
     assert "\n" not in summary + "".join(tags) + "".join(threads)
     assert len(tags) <= 5
     assert all(tag and tag == tag.strip() for tag in tags)
@@ -74,9 +74,9 @@ def test_a_summary_is_one_short_paragraph_whatever_was_answered(answer: str) -> 
 
 @pytest.mark.req("GO-G24-cost")
 def test_a_long_summary_ends_with_a_sentence() -> None:
-    summary, _, _ = closing_in("One sentence that says something. " * 60)
+    summary, _, _ = parse_summary("One sentence that says something. " * 60)
     assert summary.endswith("something.")
-    assert LONGEST_CLOSING // 2 < len(summary.encode()) <= LONGEST_CLOSING
+    assert MAX_SUMMARY_BYTES // 2 < len(summary.encode()) <= MAX_SUMMARY_BYTES
 
 
 @pytest.mark.req("GO-D3", "GO-G24-cost", "GO-G26-orthogonal")
@@ -84,7 +84,7 @@ async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_it
     usage, cost = Usage(input=900, output=80), Decimal("0.0012")
     replies = [reply(f"Part {number} was told.\nTAGS: part", usage=usage, cost=cost) for number in range(8)]
     model = FakeModel(*replies, window=4_000)
-    found = await closing_by_model(model, talk(400))
+    found = await summarize_by_model(model, talk(400))
     sent = asked(model)
     assert 2 < len(sent) <= 8
     assert "Turn 399: fixture 399" in sent[-1]
@@ -100,7 +100,7 @@ async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_it
 @pytest.mark.req("GO-D3", "GO-G24-cost", "GO-G24")
 async def test_of_one_that_is_far_too_long_the_middle_is_left_out_and_never_the_end() -> None:
     model = FakeModel(*(reply(f"Part {number} was told.") for number in range(8)), window=1_000)
-    await closing_by_model(model, talk(800))
+    await summarize_by_model(model, talk(800))
     sent = asked(model)
     assert len(sent) == 8
     assert "Turn 0: fixture 0" in sent[0]
@@ -112,7 +112,7 @@ async def test_of_one_that_is_far_too_long_the_middle_is_left_out_and_never_the_
 @pytest.mark.req("GO-G24", "GO-D3")
 async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
     model = FakeModel(reply("They moved.\nTAGS: move"))
-    found = await closing_by_model(model, talk(20))
+    found = await summarize_by_model(model, talk(20))
     (sent,) = asked(model)
     assert all(f"Turn {number}: fixture {number} " in sent for number in range(20))
     assert (found.summary, found.tags) == ("They moved.", ("move",))
@@ -122,20 +122,20 @@ async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
 @pytest.mark.parametrize("item", [ModelUnavailable("gone"), reply("TAGS: a"), reply("   ")])
 async def test_what_is_no_summary_is_an_error_and_never_one(item: object) -> None:
     with pytest.raises((ModelUnavailable, ReplyInvalid)):
-        await closing_by_model(FakeModel(item), talk(3))  # type: ignore[arg-type]
+        await summarize_by_model(FakeModel(item), talk(3))  # type: ignore[arg-type]
 
 
 @pytest.mark.req("GO-D10", "GO-AT1", "GO-G25")
 def test_rules_choose_a_sentence_and_topics_and_say_nothing_of_nothing() -> None:
-    found = closing_by_rules([said("We decided to move the fixtures to testdata/golden because of the size.")])
+    found = summarize_by_rules([said("We decided to move the fixtures to testdata/golden because of the size.")])
     assert "fixtures" in found.summary
     assert "fixtures" in found.tags
-    assert closing_by_rules([]) == Closing(summary="")
+    assert summarize_by_rules([]) == ClosingSummary(summary="")
 
 
 @pytest.mark.req("GO-FRIC", "GO-G12")
 def test_files_and_turns_are_counted_from_what_was_done() -> None:
-    notice = marked(Message(role="user", parts=(Text(text="nobody said this"),)), "notice")
+    notice = with_mark(Message(role="user", parts=(Text(text="nobody said this"),)), "notice")
     messages = [
         said("Look."),
         call("a", name="read_file", arguments='{"path": "src/a.py"}'),
@@ -147,5 +147,5 @@ def test_files_and_turns_are_counted_from_what_was_done() -> None:
         notice,
         said("And now?"),
     ]
-    assert files_read(messages) == ("src/a.py", "memory/2026-11-21.md", "docs/b.md")
-    assert turns_in(messages) == 2
+    assert list_read_files(messages) == ("src/a.py", "memory/2026-11-21.md", "docs/b.md")
+    assert count_user_turns(messages) == 2

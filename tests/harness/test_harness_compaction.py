@@ -7,21 +7,30 @@ import anyio
 import pytest
 
 from fake_models import FakeModel, Hanging, reply, say
-from ricordo.compaction import Compact, CompactionConfig, DigestSummary, Reduction, Summary, Taken, Window, plan
+from ricordo.compaction import (
+    Compact,
+    CompactionConfig,
+    DigestSummarizer,
+    Reduction,
+    CompactionSummary,
+    ExtractionLease,
+    Window,
+    plan,
+)
 from ricordo.compaction import compact as compacting
-from ricordo.compaction.acceptance import flaw
-from ricordo.compaction.summary import ModelSummary
-from ricordo.compaction.summary_message import instructions
+from ricordo.compaction.acceptance import find_flaw
+from ricordo.compaction.summary import ModelSummarizer
+from ricordo.compaction.summary_message import find_instructions
 from ricordo.errors import ModelUnavailable, ReplyInvalid
 from ricordo.flush.types import Finding
-from ricordo.guard import unfence
-from ricordo.harness.conversation import Conversation, Keeper
-from ricordo.harness.loop import Harness
-from ricordo.messages import Message, Text, cut_points, mark_of, pinned, with_ids
-from ricordo.middleware.compact import CompactWindow
+from ricordo.guard import parse_fence
+from ricordo.harness.conversation import TurnRunner, SessionState
+from ricordo.harness.loop import AgentLoop
+from ricordo.messages import Message, Text, find_cut_points, get_mark, with_pin, with_ids
+from ricordo.middleware.compact import CompactionMiddleware
 from ricordo.models import ChatModel, Reply, ReplyEvent
 from ricordo.scopes import Scope
-from ricordo.state import AgentState, Stated
+from ricordo.state import AgentState, StoredState
 
 pytestmark = pytest.mark.anyio
 
@@ -36,8 +45,8 @@ class States:
     told: list[str] = field(default_factory=list)
     kept: list[AgentState] = field(default_factory=list)
 
-    async def load(self, agent: str, session: str) -> Stated:
-        return Stated(state=AgentState(agent=agent, session=session), version="")
+    async def load(self, agent: str, session: str) -> StoredState:
+        return StoredState(state=AgentState(agent=agent, session=session), version="")
 
     async def save(self, state: AgentState, *, expected: str) -> str:
         self.told.append("state saved")
@@ -52,15 +61,15 @@ def talk(count: int) -> tuple[Message, ...]:
 
 def conversation(
     model: ChatModel,
-    steps: Sequence[CompactWindow],
+    steps: Sequence[CompactionMiddleware],
     *,
     window: Sequence[Message] = (),
     states: States | None = None,
     session: str = "s1",
-) -> Conversation:
-    keeper = Keeper(AgentState(agent="main", session=session, window=tuple(window)), states=states)
-    harness = Harness(model, steps=[*steps, keeper.watch], record=keeper.record)
-    return Conversation(scope=SCOPE, run=harness.run, keeper=keeper)
+) -> TurnRunner:
+    keeper = SessionState(AgentState(agent="main", session=session, window=tuple(window)), states=states)
+    harness = AgentLoop(model, steps=[*steps, keeper.observe_request], record=keeper.record)
+    return TurnRunner(scope=SCOPE, run=harness.run, session_state=keeper)
 
 
 @pytest.mark.req("AS-COMPACT-09", "AS-TRIG-01", "AS-COMPACT-06")
@@ -84,9 +93,9 @@ async def test_one_compaction_takes_its_steps_in_order_and_the_request_comes_las
         return telling
 
     class Learns:
-        pending: Collection[str] = ("m1",)
+        pending_ids: Collection[str] = ("m1",)
 
-        async def __call__(self, messages: Sequence[Message]) -> Taken:
+        async def __call__(self, messages: Sequence[Message]) -> ExtractionLease:
             assert len(messages) == 31
             order.append("hand-over")
             return self
@@ -97,18 +106,18 @@ async def test_one_compaction_takes_its_steps_in_order_and_the_request_comes_las
         async def release(self) -> None:
             raise AssertionError
 
-    async def summarize(messages: Sequence[Message], **_: object) -> Summary:
+    async def summarize(messages: Sequence[Message], **_: object) -> CompactionSummary:
         assert len(messages) == 31
         order.append("summary request")
-        return Summary(text=BODY, lessons=())
+        return CompactionSummary(text=BODY, lessons=())
 
     async def noted(before: Window, reduction: Reduction) -> None:
         assert (len(before.messages), len(reduction.messages)) == (51, 21)
         order.append("rebuild")
 
-    monkeypatch.setattr(plan, "_cause", told("threshold check", plan._cause))
-    monkeypatch.setattr(plan, "cut_points", told("cutoff", cut_points))
-    monkeypatch.setattr(compacting, "flaw", told("acceptance", flaw))
+    monkeypatch.setattr(plan, "_find_trigger", told("threshold check", plan._find_trigger))
+    monkeypatch.setattr(plan, "cut_points", told("cutoff", find_cut_points))
+    monkeypatch.setattr(compacting, "flaw", told("acceptance", find_flaw))
     compact = Compact(
         CompactionConfig(),
         summarize,
@@ -118,9 +127,9 @@ async def test_one_compaction_takes_its_steps_in_order_and_the_request_comes_las
     )
     states = States(told=order)
     model = FakeModel(reply("Fine."))
-    going = conversation(model, [CompactWindow([compact], noted=noted)], window=talk(50), states=states)
+    going = conversation(model, [CompactionMiddleware([compact], noted=noted)], window=talk(50), states=states)
     monkeypatch.setattr(model, "complete", told("request", model.complete))
-    await going.keeper.save()
+    await going.session_state.save()
     order.clear()
     await going.send([say("And now?")])
     assert order[:-1] == [
@@ -141,30 +150,32 @@ async def test_one_compaction_takes_its_steps_in_order_and_the_request_comes_las
 @pytest.mark.req("AS-COMPACT-10")
 async def test_what_is_sent_and_kept_is_one_summary_of_a_user_by_role_and_the_tail() -> None:
     rule = Message(role="system", parts=(Text(text="Answer in English."),), id="rule")
-    pin = pinned(replace(say("Never touch production."), id="p1"))
+    pin = with_pin(replace(say("Never touch production."), id="p1"))
     spoken = talk(50)
     before = (*spoken[:20], rule, pin, *spoken[20:])
     states = States()
-    written = ModelSummary(FakeModel(reply(BODY)), CompactionConfig(combined=False))
+    written = ModelSummarizer(FakeModel(reply(BODY)), CompactionConfig(combined=False))
     model = FakeModel(reply("Fine."))
-    compact = CompactWindow([Compact(CompactionConfig(), written)])
+    compact = CompactionMiddleware([Compact(CompactionConfig(), written)])
     going = conversation(model, [compact], window=before, states=states)
     await going.send([say("And now?")])
     (sent,) = model.asked
     summary, *tail = sent
-    assert (summary.role, mark_of(summary), len(sent)) == ("user", "summary", 21)
+    assert (summary.role, get_mark(summary), len(sent)) == ("user", "summary", 21)
     assert tail == [*spoken[-19:], tail[-1]]
     assert tail[-1].text == "And now?"
     assert states.kept[-2].window == sent
     assert states.kept[-1].window[:-1] == sent
-    body, first, *recent = unfence(summary.text[summary.text.index("<summary") : summary.text.index("<instr")]) or ()
+    body, first, *recent = (
+        parse_fence(summary.text[summary.text.index("<summary") : summary.text.index("<instr")]) or ()
+    )
     assert [line for line in body.splitlines() if line.startswith("## ")] == [
         line for line in BODY.splitlines() if line.startswith("## ")
     ]
     assert first == spoken[0].text
     assert recent == [message.text for message in spoken[31 - len(recent) : 31]]
     assert len(recent) >= 3
-    assert [each.text for each in instructions([summary])] == ["Answer in English.", "Never touch production."]
+    assert [each.text for each in find_instructions([summary])] == ["Answer in English.", "Never touch production."]
 
 
 class Wrapping:
@@ -212,13 +223,15 @@ async def test_a_cancelled_compaction_leaves_the_conversation_as_it_was_and_no_r
 
     compact = Compact(
         CompactionConfig(),
-        ModelSummary(wrapping if wraps else summaries),
+        ModelSummarizer(wrapping if wraps else summaries),
         handover=handover if where == "hand-over" else None,
         offload=hook if where == "offload" else None,
     )
     states, model, other = States(), FakeModel(), FakeModel(reply("Of course."))
-    going = conversation(model, [CompactWindow([compact], retries=1)], window=talk(50), states=states)
-    beside = conversation(other, [CompactWindow([Compact(CompactionConfig(), DigestSummary())])], session="s2")
+    going = conversation(model, [CompactionMiddleware([compact], retries=1)], window=talk(50), states=states)
+    beside = conversation(
+        other, [CompactionMiddleware([Compact(CompactionConfig(), DigestSummarizer())])], session="s2"
+    )
     raised: list[BaseException] = []
 
     async def send() -> None:
@@ -237,7 +250,7 @@ async def test_a_cancelled_compaction_leaves_the_conversation_as_it_was_and_no_r
             scope.cancel()
     assert [type(error) for error in raised] == [anyio.get_cancelled_exc_class()]
     assert str(answer) == "Of course."
-    assert len(beside.keeper.state.window) == 2
-    assert [message.text for message in going.keeper.state.window] == [*(m.text for m in talk(50)), "And now?"]
-    assert states.kept[-1].window == going.keeper.state.window
+    assert len(beside.session_state.state.window) == 2
+    assert [message.text for message in going.session_state.state.window] == [*(m.text for m in talk(50)), "And now?"]
+    assert states.kept[-1].window == going.session_state.state.window
     assert (model.asked, len(summaries.asked) <= 1, wrapping.asked <= 1) == ([], True, True)

@@ -14,13 +14,20 @@ from kept_sessions import JOURNAL, REDACTOR, TRANSCRIPT, Kept, said
 from message_strategies import messages as any_messages
 from ricordo.errors import CompactionNotFound, MessageNotFound, StorageError, StorageFull, UndoRefused
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.harness.conversation import Keeper
-from ricordo.harness.journal import Compaction, Noted, Reference, line, read, undone_line
+from ricordo.harness.conversation import SessionState
+from ricordo.harness.journal import (
+    Compaction,
+    CompactionRecord,
+    MessageReference,
+    render_record,
+    parse_journal,
+    render_undo,
+)
 from ricordo.messages import Message, Text, is_pinned
 from ricordo.state import AgentState
-from ricordo.state.files import FileStates
+from ricordo.state.files import FileStateStore
 from ricordo.workspace.layout import state_path
-from ricordo.workspace.transcript import read_log
+from ricordo.workspace.transcript import read_transcript
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 
@@ -41,14 +48,14 @@ async def test_a_compaction_is_on_record_and_opens_what_it_took_away(kept: Kept)
     assert (made.tokens_before, made.tokens_after) == (90, 9)
     opened = await kept.compactions.expand(handle)
     assert [message.text for message in opened] == ["one", "two", "three"]
-    assert (opened.messages, opened.missing) == ((await read_log(kept.files, TRANSCRIPT)).messages[:3], 0)
+    assert (opened.messages, opened.missing) == ((await read_transcript(kept.files, TRANSCRIPT)).messages[:3], 0)
 
 
 @pytest.mark.req("AS-BUG-11", "CC-CLEAR")
 async def test_what_was_shortened_before_it_went_is_opened_whole(kept: Kept) -> None:
     await kept.say("a very long text", "two", "three")
     shortened = replace(kept.window[0], parts=(Text(text="a very [...]"),))
-    kept.keeper.go_on((shortened, *kept.window[1:]))
+    kept.keeper.replace_window((shortened, *kept.window[1:]))
     handle = await kept.compact(2)
     opened = await kept.compactions.expand(handle)
     assert [message.text for message in opened] == ["a very long text", "two"]
@@ -71,7 +78,7 @@ async def test_undo_restores_the_window_and_keeps_what_came_since(kept: Kept, ag
     assert (made.handle, made.undone) == (handle, True)
     assert kept.window == (*before, later)
     assert kept.keeper.state.undone == 5
-    stored = (await FileStates(kept.files, REDACTOR).load("main", "s")).state
+    stored = (await FileStateStore(kept.files, REDACTOR).load("main", "s")).state
     assert (stored.window, stored.undone) == (kept.window, 5)
     assert (await kept.compactions.all())[0].undone
     await kept.compact(2)
@@ -125,7 +132,7 @@ async def test_one_that_is_made_again_is_the_newest_and_can_be_undone_again(kept
 async def test_an_emptied_window_is_not_filled_again(kept: Kept) -> None:
     await kept.say(*"abcd")
     await kept.compact(2)
-    kept.keeper.go_on(())
+    kept.keeper.replace_window(())
     with pytest.raises(UndoRefused, match="emptied"):
         await kept.compactions.undo()
     assert kept.window == ()
@@ -228,7 +235,7 @@ async def test_without_files_a_compaction_is_undone_within_the_process() -> None
     await kept.say(*"abcd")
     before = kept.window
     handle = await kept.compact(3)
-    kept.keeper.go_on((*kept.window[:-1], replace(before[3], parts=(Text(text="[cleared]"),))))
+    kept.keeper.replace_window((*kept.window[:-1], replace(before[3], parts=(Text(text="[cleared]"),))))
     assert (await kept.compactions.expand(f"m:{before[3].id}")).messages == before[3:], (
         "what was cleared is opened whole"
     )
@@ -257,14 +264,14 @@ async def test_what_was_pinned_stays_pinned_over_an_undo_and_a_process(kept: Kep
 
 async def test_whose_session_it_is_is_durable_before_its_first_words() -> None:
     files = InMemoryFiles()
-    states = FileStates(files, REDACTOR)
+    states = FileStateStore(files, REDACTOR)
     seen: list[str] = []
 
     async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
         seen.append((await states.load("main", "s")).state.user)
         return tuple(replace(message, id=str(number)) for number, message in enumerate(messages))
 
-    keeper = Keeper(AgentState(agent="main", session="s", user="ada"), states=states, record=record)
+    keeper = SessionState(AgentState(agent="main", session="s", user="ada"), states=states, record=record)
     await keeper.record([said("Hello.")])
     assert seen == ["ada"]
     assert await files.info(state_path("main", "s"))
@@ -280,12 +287,13 @@ async def test_a_summary_with_a_secret_is_written_without_it(kept: Kept) -> None
 
 
 _kept = st.one_of(
-    any_messages(), st.builds(Reference, id=st.text(max_size=8), parent=st.one_of(st.none(), st.text(max_size=8)))
+    any_messages(),
+    st.builds(MessageReference, id=st.text(max_size=8), parent=st.one_of(st.none(), st.text(max_size=8))),
 )
 
 
 @st.composite
-def _noted(draw: st.DrawFn) -> Noted:
+def _noted(draw: st.DrawFn) -> CompactionRecord:
     before = tuple(draw(st.lists(_kept, max_size=3)))
     gone = tuple(place for place in range(len(before)) if draw(st.booleans()))
     count = st.integers(0, 10**9)
@@ -300,15 +308,20 @@ def _noted(draw: st.DrawFn) -> Noted:
         tokens_before=draw(count),
         tokens_after=draw(count),
     )
-    return Noted(compaction=made, before=before, gone=gone, put=tuple(draw(st.lists(st.text(max_size=8), max_size=2))))
+    return CompactionRecord(
+        compaction=made,
+        before=before,
+        removed_places=gone,
+        inserted_ids=tuple(draw(st.lists(st.text(max_size=8), max_size=2))),
+    )
 
 
 @settings(max_examples=20)
 @given(_noted())
-def test_a_line_of_the_journal_gives_back_what_was_written(noted: Noted) -> None:
-    found = read(line(noted) + b'{"v":1,"handle":"c\n' + undone_line("another", noted.compaction.at))
-    assert found.noted == (noted,)
-    assert [broken.line for broken in found.broken] == [2]
+def test_a_line_of_the_journal_gives_back_what_was_written(noted: CompactionRecord) -> None:
+    found = parse_journal(render_record(noted) + b'{"v":1,"handle":"c\n' + render_undo("another", noted.compaction.at))
+    assert found.records == (noted,)
+    assert [broken.line for broken in found.broken_lines] == [2]
 
 
 GOOD = Compaction(
@@ -338,22 +351,27 @@ _json = st.recursive(
 @example("at", "0001-01-01T00:00:00Z")
 @example("tokens", [10**30, 1])
 def test_no_value_in_a_line_breaks_the_reading_or_hides_another_line(name: str, value: object) -> None:
-    noted = Noted(compaction=GOOD, before=(Reference(id="a"), Reference(id="b")), gone=(0, 1), put=("n",))
-    fields = json.loads(line(noted)) | {"handle": "c2", name: value}
+    noted = CompactionRecord(
+        compaction=GOOD,
+        before=(MessageReference(id="a"), MessageReference(id="b")),
+        removed_places=(0, 1),
+        inserted_ids=("n",),
+    )
+    fields = json.loads(render_record(noted)) | {"handle": "c2", name: value}
     other = replace(noted, compaction=replace(GOOD, handle="c3"))
-    found = read(line(noted) + json.dumps(fields).encode() + b"\n" + line(other))
-    assert [each for each in found.noted if each.compaction.handle in {"c1", "c3"}] == [noted, other]
-    assert not found.torn
-    for each in found.noted:
-        assert each.gone == tuple(sorted(set(each.gone)))
-        assert set(each.gone) <= set(range(len(each.before)))
+    found = parse_journal(render_record(noted) + json.dumps(fields).encode() + b"\n" + render_record(other))
+    assert [each for each in found.records if each.compaction.handle in {"c1", "c3"}] == [noted, other]
+    assert not found.is_torn
+    for each in found.records:
+        assert each.removed_places == tuple(sorted(set(each.removed_places)))
+        assert set(each.removed_places) <= set(range(len(each.before)))
         assert each.compaction.at.astimezone(UTC)
 
 
 @settings(max_examples=20)
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_reading_of_a_journal(data: bytes) -> None:
-    assert read(data).noted == ()
+    assert parse_journal(data).records == ()
 
 
 @pytest.mark.parametrize(
@@ -368,6 +386,6 @@ def test_no_bytes_break_the_reading_of_a_journal(data: bytes) -> None:
     ],
 )
 def test_a_line_that_says_something_else_is_reported(text: str) -> None:
-    found = read(text.encode())
-    assert found.noted == ()
-    assert len(found.broken) == 1
+    found = parse_journal(text.encode())
+    assert found.records == ()
+    assert len(found.broken_lines) == 1

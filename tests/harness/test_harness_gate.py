@@ -15,16 +15,16 @@ from hand_clock import HandClock
 from held_standing import HeldStanding
 from ricordo.errors import InvalidSetting, StorageError
 from ricordo.events import Emitter, Event
-from ricordo.guard.permissions import Called, PermissionRule, parse_rule, render_rule
-from ricordo.harness.gate import Gate, Verdict
-from ricordo.harness.loop import Harness
-from ricordo.harness.permissions import Permissions, StandingGate, called_of
+from ricordo.guard.permissions import PermissionQuery, PermissionRule, parse_rule, render_rule
+from ricordo.harness.gate import PermissionGate, GateDecision
+from ricordo.harness.loop import AgentLoop
+from ricordo.harness.permissions import Permissions, RuleGate, describe_call
 from ricordo.messages import JsonValue, ToolCall, ToolResult, ToolSpec
 from ricordo.messages.jsontext import dumps
 from ricordo.middleware import Turn
 from ricordo.scopes import Scope
-from ricordo.state import Plan, Standing
-from ricordo.tools import Approval, Effect, Tool, ToolContext, ToolOutput, tool
+from ricordo.state import PlanState, WorkState
+from ricordo.tools import Approval, ToolEffect, Tool, ToolContext, ToolOutput, tool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-ENFORCE")]
 
@@ -36,29 +36,29 @@ def rules(*lines: str) -> tuple[PermissionRule, ...]:
     return tuple(parse_rule(line) for line in lines)
 
 
-def named(name: str, effect: Effect = "acts") -> Tool:
+def named(name: str, effect: ToolEffect = "acts") -> Tool:
     async def act(command: str = "", path: str = "", note: str = "") -> str:
         return f"{command}{path}{note}"
 
     return tool(act, name=name, effect=effect)
 
 
-def deciding(act: Callable[[], Awaitable[Verdict]]) -> Gate:
-    async def gate(tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> Verdict:
+def deciding(act: Callable[[], Awaitable[GateDecision]]) -> PermissionGate:
+    async def gate(tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> GateDecision:
         del tool, arguments, context
         return await act()
 
     return gate
 
 
-def raising(error: BaseException) -> Gate:
-    async def act() -> Verdict:
+def raising(error: BaseException) -> PermissionGate:
+    async def act() -> GateDecision:
         raise error
 
     return deciding(act)
 
 
-async def decided(gate: Gate, name: str, effect: Effect = "acts", **arguments: JsonValue) -> Verdict:
+async def decided(gate: PermissionGate, name: str, effect: ToolEffect = "acts", **arguments: JsonValue) -> GateDecision:
     return await gate(named(name, effect), arguments, CONTEXT)
 
 
@@ -74,17 +74,17 @@ def remembering(*lines: str, error: StorageError | None = None) -> Callable[[], 
 
 @pytest.mark.req("AS-PLAN-01")
 @pytest.mark.parametrize(("effect", "runs"), [("acts", False), ("reads", True), ("organizes", True)])
-async def test_while_planning_only_what_reads_or_plans_is_called(effect: Effect, runs: bool) -> None:
-    standing = Standing(plan=Plan(active=True, path="plans/move.md"), permissions=tuple(rules("allow deploy")))
-    gate = StandingGate(lambda: standing, given=rules("allow *"), remembered=remembering("allow deploy"))
+async def test_while_planning_only_what_reads_or_plans_is_called(effect: ToolEffect, runs: bool) -> None:
+    standing = WorkState(plan=PlanState(active=True, path="plans/move.md"), permissions=tuple(rules("allow deploy")))
+    gate = RuleGate(lambda: standing, given=rules("allow *"), remembered=remembering("allow deploy"))
     verdict = await decided(gate, "deploy", effect)
     if runs:
-        assert verdict == Verdict(approved=True)
+        assert verdict == GateDecision(approved=True)
     else:
-        assert "/plans/move.md" in verdict.refused
-        assert "`plan_exit`" in verdict.refused
-        assert "deploy was not run" in verdict.refused
-    assert not (await decided(StandingGate(Standing), "deploy", effect)).refused
+        assert "/plans/move.md" in verdict.refusal
+        assert "`plan_exit`" in verdict.refusal
+        assert "deploy was not run" in verdict.refusal
+    assert not (await decided(RuleGate(WorkState), "deploy", effect)).refusal
 
 
 @pytest.mark.req("AS-PLAN-01")
@@ -92,14 +92,14 @@ async def test_a_tool_that_does_not_say_what_it_changes_is_not_called_while_plan
     async def act(_arguments: Mapping[str, JsonValue], _context: ToolContext) -> ToolOutput:
         return "done"
 
-    gate = StandingGate(lambda: Standing(plan=Plan(active=True)))
-    assert "plan mode is on" in (await gate(FunctionTool("deploy", act), {}, CONTEXT)).refused
+    gate = RuleGate(lambda: WorkState(plan=PlanState(active=True)))
+    assert "plan mode is on" in (await gate(FunctionTool("deploy", act), {}, CONTEXT)).refusal
 
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_a_plan_in_force_stops_nothing() -> None:
-    gate = StandingGate(lambda: Standing(plan=Plan(active=False, path="plans/move.md")))
-    assert await decided(gate, "deploy") == Verdict()
+    gate = RuleGate(lambda: WorkState(plan=PlanState(active=False, path="plans/move.md")))
+    assert await decided(gate, "deploy") == GateDecision()
 
 
 @pytest.mark.req("AS-STATE-07")
@@ -112,13 +112,13 @@ async def test_a_denial_from_anywhere_refuses_with_its_words(place: str) -> None
     async def remembered() -> Sequence[PermissionRule]:
         return (*rules("allow shell"), *every["remembered"])
 
-    standing = Standing(permissions=(*rules("allow shell"), *every["session"]))
-    gate = StandingGate(lambda: standing, given=(*rules("allow shell"), *every["given"]), remembered=remembered)
+    standing = WorkState(permissions=(*rules("allow shell"), *every["session"]))
+    gate = RuleGate(lambda: standing, given=(*rules("allow shell"), *every["given"]), remembered=remembered)
     verdict = await decided(gate, "shell", command="cd x && git push")
-    assert verdict.refused == (
+    assert verdict.refusal == (
         "shell was not run: the rule `deny shell(git push*)` forbids it. Reason: Only Nadia pushes."
     )
-    assert await decided(gate, "shell", command="ls") == Verdict(approved=True)
+    assert await decided(gate, "shell", command="ls") == GateDecision(approved=True)
 
 
 async def test_a_denial_and_a_question_hold_for_what_a_path_really_names_and_a_permission_for_what_it_says() -> None:
@@ -131,46 +131,48 @@ async def test_a_denial_and_a_question_hold_for_what_a_path_really_names_and_a_p
 
     lines = rules("deny read_file(secret/*)", "ask write_file(secret/*)", "allow move(secret/*)")
     person = Person(False)
-    gate = StandingGate(Standing, given=lines, approve=person, real=real)
-    assert "`deny read_file(secret/*)` forbids it" in (await decided(gate, "read_file", path="link/key")).refused
-    assert "was not approved" in (await decided(gate, "write_file", path="link/key")).refused
+    gate = RuleGate(WorkState, given=lines, approve=person, real=real)
+    assert "`deny read_file(secret/*)` forbids it" in (await decided(gate, "read_file", path="link/key")).refusal
+    assert "was not approved" in (await decided(gate, "write_file", path="link/key")).refusal
     assert [asked.target for asked in person.asked] == ["link/key"]
-    assert await decided(gate, "read_file", path="src/key") == Verdict()
+    assert await decided(gate, "read_file", path="src/key") == GateDecision()
     looked.clear()
-    assert await decided(gate, "move", path="link/key") == Verdict(), "nothing is looked for where nothing is forbidden"
-    assert await decided(gate, "shell", command="cat link/key") == Verdict(), "words of a command are no paths"
+    assert await decided(gate, "move", path="link/key") == GateDecision(), (
+        "nothing is looked for where nothing is forbidden"
+    )
+    assert await decided(gate, "shell", command="cat link/key") == GateDecision(), "words of a command are no paths"
     assert looked == []
 
 
 async def test_what_no_rule_speaks_of_runs_as_without_a_gate() -> None:
-    gate = StandingGate(Standing, given=rules("deny shell(git push*)", "allow read_file"))
-    assert await decided(gate, "shell", command="ls") == Verdict()
+    gate = RuleGate(WorkState, given=rules("deny shell(git push*)", "allow read_file"))
+    assert await decided(gate, "shell", command="ls") == GateDecision()
 
 
 @pytest.mark.req("AS-STATE-07")
 async def test_the_rules_of_now_decide_and_not_those_of_the_beginning() -> None:
     kept = HeldStanding()
-    gate = StandingGate(lambda: kept.standing)
-    assert await decided(gate, "shell", command="ls") == Verdict()
+    gate = RuleGate(lambda: kept.work_state)
+    assert await decided(gate, "shell", command="ls") == GateDecision()
     await Permissions(kept).deny("shell(ls*)")
-    assert (await decided(gate, "shell", command="ls")).refused
+    assert (await decided(gate, "shell", command="ls")).refusal
 
 
 async def test_a_question_shows_a_person_the_whole_call() -> None:
     for person in (Person(True), Person(False)):
-        gate = StandingGate(Standing, given=rules("ask deploy", "allow deploy"), approve=person)
+        gate = RuleGate(WorkState, given=rules("ask deploy", "allow deploy"), approve=person)
         verdict = await decided(gate, "deploy", path="shop", note="größer\n\ud83d")
-        assert bool(verdict.refused) == (not person.answer)
+        assert bool(verdict.refusal) == (not person.answer)
         [asked] = person.asked
         assert (asked.tool, asked.act, asked.target) == ("deploy", "call", "shop")
         assert '"note": "größer\\n' in asked.change
         asked.change.encode()
-    assert verdict.refused == "deploy was not run: it was not approved."
+    assert verdict.refusal == "deploy was not run: it was not approved."
 
 
 async def test_a_call_with_one_argument_is_shown_once() -> None:
     yes = Person(True)
-    gate = StandingGate(Standing, given=rules("ask *"), approve=yes)
+    gate = RuleGate(WorkState, given=rules("ask *"), approve=yes)
     await decided(gate, "shell", command="ls")
     await decided(gate, "shell")
     assert yes.asked == [Approval(tool="shell", act="call", target=target) for target in ("ls", "")]
@@ -178,28 +180,28 @@ async def test_a_call_with_one_argument_is_shown_once() -> None:
 
 @pytest.mark.parametrize(("name", "approved"), [("shell", True), ("write_file", False), ("mine", False)])
 async def test_a_person_who_was_shown_a_command_is_not_asked_for_it_again(name: str, approved: bool) -> None:
-    gate = StandingGate(Standing, given=rules("ask *"), approve=Person(True))
-    assert await decided(gate, name, path="a") == Verdict(approved=approved)
+    gate = RuleGate(WorkState, given=rules("ask *"), approve=Person(True))
+    assert await decided(gate, name, path="a") == GateDecision(approved=approved)
 
 
 async def test_with_nobody_to_ask_a_question_refuses() -> None:
-    refused = (await decided(StandingGate(Standing, given=rules("ask deploy")), "deploy")).refused
+    refused = (await decided(RuleGate(WorkState, given=rules("ask deploy")), "deploy")).refusal
     assert "`ask deploy`" in refused
     assert "nobody to ask" in refused
 
 
 async def test_when_remembered_rules_cannot_be_read_only_what_acts_is_refused() -> None:
-    gate = StandingGate(
-        Standing,
+    gate = RuleGate(
+        WorkState,
         given=rules("allow *", "deny read_file(secrets/*)"),
         remembered=remembering(error=StorageError("The disk is gone.")),
     )
-    refused = (await decided(gate, "deploy")).refused
+    refused = (await decided(gate, "deploy")).refusal
     assert "a rule in memory may forbid it" in refused
     assert "The disk is gone." in refused
-    assert await decided(gate, "read_file", "reads", path="a") == Verdict(approved=True)
-    assert await decided(gate, "todo_write", "organizes") == Verdict(approved=True)
-    assert "deny read_file" in (await decided(gate, "read_file", "reads", path="secrets/a")).refused
+    assert await decided(gate, "read_file", "reads", path="a") == GateDecision(approved=True)
+    assert await decided(gate, "todo_write", "organizes") == GateDecision(approved=True)
+    assert "deny read_file" in (await decided(gate, "read_file", "reads", path="secrets/a")).refusal
 
 
 async def test_questions_come_one_at_a_time_and_an_answer_may_decide_the_next() -> None:
@@ -217,8 +219,8 @@ async def test_questions_come_one_at_a_time_and_an_answer_may_decide_the_next() 
         return True
 
     await Permissions(kept).ask("deploy")
-    gate = StandingGate(lambda: kept.standing, approve=approve)
-    verdicts: list[Verdict] = []
+    gate = RuleGate(lambda: kept.work_state, approve=approve)
+    verdicts: list[GateDecision] = []
 
     async def one() -> None:
         verdicts.append(await decided(gate, "deploy"))
@@ -250,13 +252,15 @@ SPEC = ToolSpec(
 def test_what_a_call_acts_on_is_told_by_the_names_of_its_arguments(
     arguments: dict[str, JsonValue], argument: str
 ) -> None:
-    called = called_of(SPEC, arguments)
+    called = describe_call(SPEC, arguments)
     assert (called.tool, called.argument) == ("t", argument)
-    assert called_of(replace(SPEC, parameters={}), {"a": "x"}) == Called(tool="t", argument="x", texts=("x",))
+    assert describe_call(replace(SPEC, parameters={}), {"a": "x"}) == PermissionQuery(
+        tool="t", argument="x", texts=("x",)
+    )
 
 
 def test_all_texts_of_a_call_are_seen() -> None:
-    assert called_of(SPEC, {"text": ["t", {"k": "v"}], "path": "p"}).texts == ("t", "k", "v", "p")
+    assert describe_call(SPEC, {"text": ["t", {"k": "v"}], "path": "p"}).texts == ("t", "k", "v", "p")
 
 
 @pytest.mark.req("AS-STATE-07")
@@ -328,13 +332,13 @@ async def test_a_rule_for_a_tool_that_is_not_there_is_kept_and_told_to_the_log(
     permissions = Permissions(HeldStanding())
     await permissions.deny("shel(git push*)")
     assert caplog.messages == [], "before the tools are known nothing is told"
-    permissions.know(["shell", "read_file"], rules("allow shell", "deny read_fil(a)", "ask mcp__*"))
+    permissions.set_tool_names(["shell", "read_file"], rules("allow shell", "deny read_fil(a)", "ask mcp__*"))
     await permissions.deny("shel(git pull*)")
     await permissions.deny("shell(git push*)")
     await permissions.ask("*")
     told = "The rule `%s` decides nothing here: the agent has no tool of that name. Did you mean %s?"
     assert caplog.messages == [told % ("deny read_fil(a)", "read_file"), told % ("deny shel(git pull*)", "shell")]
-    assert [permissions.names_no_tool(rule) for rule in permissions.rules] == [True, True, False, False]
+    assert [permissions.names_unknown_tool(rule) for rule in permissions.rules] == [True, True, False, False]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +347,7 @@ class Told:
     events: Sequence[Event]
 
 
-async def told(gate: Gate | None, *calls: ToolCall, seconds: float | None = None, **acts: object) -> Told:
+async def told(gate: PermissionGate | None, *calls: ToolCall, seconds: float | None = None, **acts: object) -> Told:
     """Run `calls` against tools that return the given values, behind `gate`."""
 
     def made(name: str, act: object) -> FunctionTool:
@@ -353,7 +357,7 @@ async def told(gate: Gate | None, *calls: ToolCall, seconds: float | None = None
         return FunctionTool(name, run)
 
     model, events = FakeModel(calling(*calls), reply("done")), list[Event]()
-    harness = Harness(
+    harness = AgentLoop(
         model,
         tools=[made(name, act) for name, act in acts.items()],
         gate=gate,
@@ -368,7 +372,7 @@ async def told(gate: Gate | None, *calls: ToolCall, seconds: float | None = None
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_a_refused_call_is_told_to_the_model_and_counted_and_others_run() -> None:
-    gate = StandingGate(Standing, given=rules("deny write(secrets/*)", "allow read"))
+    gate = RuleGate(WorkState, given=rules("deny write(secrets/*)", "allow read"))
     arguments = dumps({"path": "./secrets/a"})
     found = await told(gate, call("write", arguments), call("read"), call("none"), read="r", write="w", none="n")
     assert [(result.is_error, result.text) for result in found.results] == [
@@ -405,9 +409,9 @@ async def test_a_gate_that_fails_refuses_the_call_and_not_the_turn(error: BaseEx
 
 
 async def test_the_time_of_a_tool_begins_when_a_person_has_answered() -> None:
-    async def wait() -> Verdict:
+    async def wait() -> GateDecision:
         await anyio.sleep(0.004)
-        return Verdict()
+        return GateDecision()
 
     [result] = (await told(deciding(wait), call("read"), seconds=0.002, read="r")).results
     assert result.text == "r"
@@ -422,7 +426,7 @@ async def test_a_turn_that_is_cancelled_while_a_person_is_asked_ends() -> None:
         await anyio.sleep_forever()
         return True
 
-    gate = StandingGate(Standing, given=rules("ask read"), approve=approve)
+    gate = RuleGate(WorkState, given=rules("ask read"), approve=approve)
     async with anyio.create_task_group() as group:
         group.start_soon(partial(told, gate, call("read"), read="r"))
         await reached.wait()

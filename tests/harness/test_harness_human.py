@@ -11,8 +11,8 @@ from ricordo.errors import StorageFailed, StorageReadOnly
 from ricordo.files import FileInfo
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
-from ricordo.harness.human import agents_file, rules
-from ricordo.harness.prompt import HumanText
+from ricordo.harness.human import read_agents_file, read_rules
+from ricordo.harness.prompt import InstructionText
 
 pytestmark = pytest.mark.anyio
 
@@ -27,23 +27,23 @@ async def with_rules(**named: bytes) -> InMemoryFiles:
 @pytest.mark.req("GO-G22")
 async def test_agents_md_of_the_working_directory_is_read(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_bytes("\ufeffUse tabs – always.\r\n".encode())
-    assert await agents_file(tmp_path) == HumanText(source="AGENTS.md", text="Use tabs – always.\n")
+    assert await read_agents_file(tmp_path) == InstructionText(source="AGENTS.md", text="Use tabs – always.\n")
 
 
 @pytest.mark.req("GO-G22")
 async def test_without_agents_md_nothing_is_said(tmp_path: Path) -> None:
-    assert await agents_file(tmp_path) is None
-    assert await agents_file(tmp_path / "missing") is None
+    assert await read_agents_file(tmp_path) is None
+    assert await read_agents_file(tmp_path / "missing") is None
     (tmp_path / "file").write_text("x")
-    assert await agents_file(tmp_path / "file") is None
+    assert await read_agents_file(tmp_path / "file") is None
     (tmp_path / "AGENTS.md").mkdir()
-    assert await agents_file(tmp_path) is None
+    assert await read_agents_file(tmp_path) is None
 
 
 @pytest.mark.req("GO-G22")
 async def test_an_empty_agents_md_is_like_none(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text(" \n\n")
-    assert await agents_file(tmp_path) is None
+    assert await read_agents_file(tmp_path) is None
 
 
 @pytest.mark.parametrize(("target", "shown"), [("CLAUDE.md", True), ("../up/GUIDE.MD", True), ("../up/id_rsa", False)])
@@ -53,7 +53,7 @@ async def test_a_link_by_that_name_leads_to_markdown_or_nowhere(tmp_path: Path, 
     up.mkdir()
     (folder / target).write_text("Use tabs.")
     (folder / "AGENTS.md").symlink_to(target)
-    found = await agents_file(folder)
+    found = await read_agents_file(folder)
     assert found is not None
     assert (found.text == "Use tabs.") == shown
     assert ("Use tabs" in found.text) == shown
@@ -63,23 +63,23 @@ async def test_a_link_by_that_name_leads_to_markdown_or_nowhere(tmp_path: Path, 
 async def test_a_pipe_by_that_name_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
     with anyio.fail_after(5):
-        assert await agents_file(tmp_path) is None
+        assert await read_agents_file(tmp_path) is None
 
 
 @pytest.mark.req("AS-BUG-22", "HE-RULES", "GO-G22")
 async def test_a_file_that_is_too_long_is_cut_at_the_end_of_a_line_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n" * 10)
-    found = await agents_file(tmp_path, longest=11)
+    found = await read_agents_file(tmp_path, longest=11)
     assert found is not None
     assert found.text == "one\ntwo\n[Cut here: only whole lines of the first 11 bytes are shown.]"
-    whole = await agents_file(tmp_path, longest=140)
+    whole = await read_agents_file(tmp_path, longest=140)
     assert whole is not None
     assert "Cut" not in whole.text
 
 
 async def test_bytes_that_are_no_utf_8_are_replaced_and_the_rest_is_read(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_bytes(b"caf\xe9 and more")
-    found = await agents_file(tmp_path)
+    found = await read_agents_file(tmp_path)
     assert found is not None
     assert found.text == "caf\ufffd and more"
 
@@ -88,7 +88,7 @@ async def test_bytes_that_are_no_utf_8_are_replaced_and_the_rest_is_read(tmp_pat
 async def test_a_file_that_can_not_be_read_says_so_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("secret")
     (tmp_path / "AGENTS.md").chmod(0)
-    found = await agents_file(tmp_path)
+    found = await read_agents_file(tmp_path)
     assert found is not None
     assert "can't be read" in found.text
 
@@ -103,7 +103,7 @@ async def test_rules_are_the_markdown_files_of_the_folder_sorted_by_name() -> No
     more = {f"rules/more-{number}.md": f"Rule {number}." for number in range(10, 60)}
     for source, text in more.items():
         await files.create(f"workspace/{source}", text.encode())
-    found = await rules(files)
+    found = await read_rules(files)
     assert [(each.source, each.text) for each in found] == [
         ("rules/Z.MD", "Rule Z."),
         ("rules/a.md", "Rule A."),
@@ -114,13 +114,13 @@ async def test_rules_are_the_markdown_files_of_the_folder_sorted_by_name() -> No
 
 @pytest.mark.req("HE-RULES")
 async def test_a_root_without_rules_has_none() -> None:
-    assert await rules(InMemoryFiles()) == ()
+    assert await read_rules(InMemoryFiles()) == ()
 
 
 @pytest.mark.req("AS-BUG-22", "HE-RULES")
 async def test_each_rule_is_cut_and_those_past_the_total_are_only_named() -> None:
     files = await with_rules(a=b"12345678\n" * 4, b=b"12345678\n" * 4, c=b"short")
-    found = await rules(files, longest=20, total=25)
+    found = await read_rules(files, longest=20, total=25)
     assert [each.source for each in found] == ["rules/a.md", "rules/b.md", "rules/c.md"]
     assert "of the first 20 bytes" in found[0].text
     assert "of the first 5 bytes" in found[1].text
@@ -150,7 +150,7 @@ async def test_one_bad_rule_does_not_take_the_others_down() -> None:
     files = Bad("b.md")
     for name in ("a", "b", "c"):
         await files.create(f"workspace/rules/{name}.md", f"Rule {name}.".encode())
-    found = await rules(files)
+    found = await read_rules(files)
     assert [each.text for each in found] == [
         "Rule a.",
         "[This file can't be read: The disk reported an error.]",
@@ -160,7 +160,7 @@ async def test_one_bad_rule_does_not_take_the_others_down() -> None:
 
 @pytest.mark.req("HE-RULES")
 async def test_a_folder_that_can_not_be_listed_says_so() -> None:
-    (found,) = await rules(Bad(""))
+    (found,) = await read_rules(Bad(""))
     assert "can't be read" in found.text
 
 
@@ -169,5 +169,5 @@ async def test_rules_are_read_from_a_disk_without_holding_the_loop(tmp_path: Pat
     (tmp_path / "root" / "workspace" / "rules").mkdir(parents=True)
     (tmp_path / "root" / "workspace" / "rules" / "a.md").write_text("Rule A.")
     (tmp_path / "AGENTS.md").write_text("Use tabs.")
-    assert [each.text for each in await rules(LocalFiles(tmp_path / "root"))] == ["Rule A."]
-    assert await agents_file(tmp_path) is not None
+    assert [each.text for each in await read_rules(LocalFiles(tmp_path / "root"))] == ["Rule A."]
+    assert await read_agents_file(tmp_path) is not None

@@ -12,26 +12,26 @@ from hypothesis import strategies as st
 
 from conversation_strategies import said
 from message_strategies import any_text
-from ricordo.guard import contains_fence, unfence
+from ricordo.guard import contains_fence, parse_fence
 from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.harness.reminder import Reminder, delivery_key, reminder, reminder_message
-from ricordo.messages import Message, ToolCall, ToolResult, mark_of
-from ricordo.state import Plan, Standing, Todo, TodoStatus
-from ricordo.tasks import Progress, Task, TaskState
+from ricordo.harness.reminder import Reminder, delivery_key, build_reminder, build_reminder_message
+from ricordo.messages import Message, ToolCall, ToolResult, get_mark
+from ricordo.state import PlanState, WorkState, Todo, TodoStatus
+from ricordo.tasks import TaskProgress, Task, TaskState
 from ricordo.tokens import Tokens, estimate_text
 
 NOW = datetime(2026, 11, 22, 8, 0, tzinfo=UTC)
-IN_FORCE = Plan(path="plans/release.md")
+IN_FORCE = PlanState(path="plans/release.md")
 PLAN = "# Release\n\n1. Tag it.\n2. Say so.\n"
 
 
-def told(standing: Standing | None = None, **given: object) -> Reminder:
+def told(standing: WorkState | None = None, **given: object) -> Reminder:
     options: dict[str, object] = {"plan": None, "tasks": (), "window": ()} | given
-    return reminder(standing or Standing(), **options)  # type: ignore[arg-type]
+    return build_reminder(standing or WorkState(), **options)  # type: ignore[arg-type]
 
 
 def sections(found: Reminder) -> tuple[str, ...]:
-    texts = unfence(found.text)
+    texts = parse_fence(found.text)
     assert texts is not None
     return texts
 
@@ -55,19 +55,19 @@ def written(content: str, *, name: str = "plan_write", id: str = "c", is_error: 
 
 
 def test_where_nothing_stands_nothing_is_said() -> None:
-    assert told() == Reminder(text="", told=())
-    going = Standing(permissions=(PermissionRule(decision="allow", pattern=ToolPattern(tool="ls")),))
+    assert told() == Reminder(text="", delivered_keys=())
+    going = WorkState(permissions=(PermissionRule(decision="allow", pattern=ToolPattern(tool="ls")),))
     assert told(going) == Reminder()
 
 
 def test_a_reminder_is_a_message_of_a_request_that_nobody_said() -> None:
-    message = reminder_message("Stand here.")
-    assert (message.role, message.text, mark_of(message), message.id) == ("user", "Stand here.", "reminder", "")
+    message = build_reminder_message("Stand here.")
+    assert (message.role, message.text, get_mark(message), message.id) == ("user", "Stand here.", "reminder", "")
 
 
 @pytest.mark.req("AS-STATE-03")
 def test_while_planning_the_banner_stands_first_and_names_the_file() -> None:
-    standing = Standing(plan=Plan(active=True, path="plans/release.md"), todos=(todo("Look"),))
+    standing = WorkState(plan=PlanState(active=True, path="plans/release.md"), todos=(todo("Look"),))
     banner, plan, todos = sections(told(standing, plan=PLAN))
     assert banner.startswith("You are planning.")
     for word in ("refused", "plan_write", "plan_exit", "/plans/release.md"):
@@ -78,14 +78,14 @@ def test_while_planning_the_banner_stands_first_and_names_the_file() -> None:
 
 @pytest.mark.req("AS-STATE-03")
 def test_planning_without_a_file_is_said_too() -> None:
-    (banner,) = sections(told(Standing(plan=Plan(active=True))))
+    (banner,) = sections(told(WorkState(plan=PlanState(active=True))))
     assert "plan_write" in banner
     assert "/plans" not in banner
 
 
 @pytest.mark.req("AS-STATE-03")
 def test_a_plan_in_force_is_said_with_how_it_ends() -> None:
-    first, text = sections(told(Standing(plan=IN_FORCE), plan=PLAN))
+    first, text = sections(told(WorkState(plan=IN_FORCE), plan=PLAN))
     assert "/plans/release.md is in force" in first
     assert "`done`" in first
     assert "planning" not in first
@@ -95,7 +95,7 @@ def test_a_plan_in_force_is_said_with_how_it_ends() -> None:
 @pytest.mark.req("AS-STATE-03")
 @pytest.mark.parametrize("is_active", [True, False])
 def test_a_plan_whose_file_is_gone_is_said_to_be(is_active: bool) -> None:
-    standing = Standing(plan=replace(IN_FORCE, active=is_active))
+    standing = WorkState(plan=replace(IN_FORCE, active=is_active))
     _, text = sections(told(standing, plan=None))
     assert "/plans/release.md is missing or can't be read." in text
     assert ("plan_write" in text) is is_active
@@ -122,7 +122,7 @@ def test_a_plan_whose_file_is_gone_is_said_to_be(is_active: bool) -> None:
 def test_the_plan_is_shown_word_for_word_where_the_window_does_not_hold_it(
     window: Sequence[Message], is_shown: bool
 ) -> None:
-    found = sections(told(Standing(plan=IN_FORCE), plan=PLAN, window=window))
+    found = sections(told(WorkState(plan=IN_FORCE), plan=PLAN, window=window))
     assert (PLAN in found) is is_shown
 
 
@@ -130,12 +130,12 @@ def test_a_call_whose_arguments_were_cut_off_holds_no_plan() -> None:
     call, result = written(PLAN)
     for arguments in ('{"content": "# Rel', "[1]", '{"content": 1}'):
         window = (replace(call, parts=(ToolCall(id="c", name="plan_write", arguments=arguments),)), result)
-        assert PLAN in sections(told(Standing(plan=IN_FORCE), plan=PLAN, window=window))
+        assert PLAN in sections(told(WorkState(plan=IN_FORCE), plan=PLAN, window=window))
 
 
 def test_a_long_plan_is_cut_between_lines_and_points_to_its_file() -> None:
     plan = "".join(f"{number}. Do step {number} of many.\n" for number in range(2_000))
-    _, text = sections(told(Standing(plan=IN_FORCE), plan=plan))
+    _, text = sections(told(WorkState(plan=IN_FORCE), plan=plan))
     shown, _, pointer = text.rpartition("\n")
     assert pointer == "[cut: the whole plan is in /plans/release.md, plan_read shows it]"
     assert plan.startswith(f"{shown}\n")
@@ -144,7 +144,7 @@ def test_a_long_plan_is_cut_between_lines_and_points_to_its_file() -> None:
 
 def test_a_line_that_is_longer_than_the_room_is_cut_within() -> None:
     plan = "# Plan\n" + "word " * 3_000
-    _, text = sections(told(Standing(plan=IN_FORCE), plan=plan, plan_budget=Tokens(200)))
+    _, text = sections(told(WorkState(plan=IN_FORCE), plan=plan, plan_budget=Tokens(200)))
     assert 150 < estimate_text(text) <= 200
     assert plan.startswith(text.rpartition("\n")[0])
 
@@ -152,14 +152,14 @@ def test_a_line_that_is_longer_than_the_room_is_cut_within() -> None:
 @pytest.mark.req("AS-STATE-06")
 def test_todos_stand_in_their_order_with_how_many_are_done() -> None:
     todos = (todo("Read\nit", "completed"), todo("Write it", "in_progress"), todo("Send it"))
-    (text,) = sections(told(Standing(todos=todos)))
+    (text,) = sections(told(WorkState(todos=todos)))
     assert text.split("\n") == ["1 of 3 done:", "[x] Read it", "[>] Write it", "[ ] Send it"]
 
 
 @pytest.mark.parametrize(("done", "left", "lines"), [(20, 5, 25), (21, 5, 5), (20, 31, 31), (30, 70, 50), (3, 50, 50)])
 def test_many_todos_are_told_as_what_is_left(done: int, left: int, lines: int) -> None:
     todos = (*(todo(f"Done {n}", "completed") for n in range(done)), *(todo(f"Left {n}") for n in range(left)))
-    (text,) = sections(told(Standing(todos=todos)))
+    (text,) = sections(told(WorkState(todos=todos)))
     head, *rest = text.split("\n")
     assert head.startswith(f"{done} of {done + left} done")
     assert ("not listed" in head) is (lines < done + left)
@@ -170,9 +170,9 @@ def test_many_todos_are_told_as_what_is_left(done: int, left: int, lines: int) -
 
 def test_what_runs_is_listed_with_how_far_it_is() -> None:
     tasks = [
-        task("one", "running", progress=Progress(done=3, total=9, text="reading\nfiles")),
+        task("one", "running", progress=TaskProgress(done=3, total=9, text="reading\nfiles")),
         task("two", "pending", type="local_bash"),
-        task("three", "running", cancelling=True, progress=Progress(done=4)),
+        task("three", "running", cancelling=True, progress=TaskProgress(done=4)),
     ]
     (text,) = sections(told(tasks=tasks))
     assert text.split("\n") == [
@@ -185,7 +185,7 @@ def test_what_runs_is_listed_with_how_far_it_is() -> None:
 
 
 def test_tasks_that_can_not_be_read_are_said_to_be_and_hide_nothing_else() -> None:
-    banner, tasks = sections(told(Standing(plan=Plan(active=True)), tasks=None))
+    banner, tasks = sections(told(WorkState(plan=PlanState(active=True)), tasks=None))
     assert banner.startswith("You are planning.")
     assert "can't be read" in tasks
 
@@ -203,17 +203,17 @@ def test_each_end_of_a_task_is_told_until_it_was_delivered() -> None:
     keys = [delivery_key(each) for each in tasks]
     assert keys[4] == ""
     assert keys[3] == f"{tasks[3].id}:orphaned"
-    assert found.told == (keys[1], keys[2], keys[0], keys[3])
+    assert found.delivered_keys == (keys[1], keys[2], keys[0], keys[3])
     assert sections(found)[1:4] == ("No network.", "Nobody wants it.", "All green.")
     assert "sign of life" in sections(found)[4]
     for state in ("completed", "failed", "cancelled", "orphaned"):
         assert f'trust="external" kind="{state}"' in found.text
-    after = told(Standing(delivered=found.told), tasks=tasks)
-    assert after.told == ()
+    after = told(WorkState(delivered=found.delivered_keys), tasks=tasks)
+    assert after.delivered_keys == ()
     assert len(sections(after)) == 1
     back = replace(tasks[3], state="completed", ended=NOW, result="Back again.")
-    again = told(Standing(delivered=found.told), tasks=[back])
-    assert (again.told, sections(again)) == ((back.id,), ("Back again.",))
+    again = told(WorkState(delivered=found.delivered_keys), tasks=[back])
+    assert (again.delivered_keys, sections(again)) == ((back.id,), ("Back again.",))
 
 
 @pytest.mark.req("AS-STATE-05")
@@ -222,15 +222,15 @@ def test_results_without_room_wait_and_come_with_the_next_requests_each_once() -
     tasks = [task(f"{n:02}", minute=n, result=line * (300 if n % 3 else 3)) for n in range(25)]
     delivered: tuple[str, ...] = ()
     rounds = 0
-    while (found := told(Standing(delivered=delivered), tasks=tasks)).told:
-        assert len(found.told) <= 10
+    while (found := told(WorkState(delivered=delivered), tasks=tasks)).delivered_keys:
+        assert len(found.delivered_keys) <= 10
         texts = sections(found)
         assert all(estimate_text(text) <= 2_000 for text in texts)
         assert sum(map(estimate_text, texts)) <= 6_000
         for text in texts:
             shown, _, pointer = text.rpartition("\n")
             assert text == line * 3 or (pointer == "[cut: task_output shows the rest]" and shown.endswith("result."))
-        delivered += found.told
+        delivered += found.delivered_keys
         rounds += 1
     assert delivered == tuple(each.id for each in tasks)
     assert 3 < rounds < 10
@@ -239,7 +239,7 @@ def test_results_without_room_wait_and_come_with_the_next_requests_each_once() -
 @pytest.mark.req("AS-STATE-05")
 def test_a_result_is_told_even_where_one_has_less_room_than_it_may_take() -> None:
     found = told(tasks=[task("a", result="word " * 900)], results_budget=Tokens(50))
-    assert len(found.told) == 1
+    assert len(found.delivered_keys) == 1
     assert estimate_text(sections(found)[0]) <= 50
 
 
@@ -248,12 +248,12 @@ def test_rules_that_refuse_or_ask_are_named_so_that_nobody_runs_into_them() -> N
         pattern = ToolPattern(tool="shell", argument=argument)
         return PermissionRule(decision=decision, pattern=pattern, why=why)  # type: ignore[arg-type]
 
-    standing = Standing(
+    standing = WorkState(
         permissions=(rule("ask", "git push*"), rule("allow", "ls"), rule("deny", "rm*", "It is\nlate."))
     )
     (text,) = sections(told(standing))
     assert text.split("\n") == ["deny shell(rm*): It is late.", "ask shell(git push*)"]
-    (text,) = sections(told(Standing(permissions=tuple(rule("deny", f"do {n}") for n in range(11)))))
+    (text,) = sections(told(WorkState(permissions=tuple(rule("deny", f"do {n}") for n in range(11)))))
     assert text.split("\n")[-1] == "and 1 more rule"
 
 
@@ -273,9 +273,9 @@ WORDS = any_text(20) | st.sampled_from(
 @given(words=st.lists(WORDS, min_size=6, max_size=6), active=st.booleans())
 def test_nothing_that_others_wrote_leaves_the_block_or_becomes_a_part_of_it(words: list[str], active: bool) -> None:
     path, plan, content, title, progress, result = words
-    standing = Standing(plan=Plan(active=active, path=f"plans/{path}"), todos=(todo(content),))
+    standing = WorkState(plan=PlanState(active=active, path=f"plans/{path}"), todos=(todo(content),))
     tasks = [
-        task("a", "running", title=title, progress=Progress(text=progress)),
+        task("a", "running", title=title, progress=TaskProgress(text=progress)),
         task("b", title=title, result=result),
         task("c", "failed", error=result),
     ]

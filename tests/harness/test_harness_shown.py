@@ -7,9 +7,9 @@ import pytest
 
 from held_standing import HeldStanding
 from ricordo.errors import StorageFull
-from ricordo.harness.shown import Shown
-from ricordo.messages import Message, Text, ToolResult, marked, told_by
-from ricordo.state import Standing, Todo
+from ricordo.harness.shown import TaskDelivery
+from ricordo.messages import Message, Text, ToolResult, with_mark, delivered_results
+from ricordo.state import WorkState, Todo
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ RESULT = Message(role="tool", parts=(ToolResult(call_id="c1", name="spawn", part
 SAID = Message(role="user", parts=(Text(text="Go."),))
 
 
-def telling(*ids: str) -> Callable[[Standing], Standing]:
+def telling(*ids: str) -> Callable[[WorkState], WorkState]:
     return lambda standing: replace(standing, delivered=(*standing.delivered, *ids), todos=())
 
 
@@ -31,35 +31,35 @@ class Log:
     async def __call__(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         if self.is_full:
             raise StorageFull
-        self.told += [told_by(message) for message in messages]
+        self.told += [delivered_results(message) for message in messages]
         return tuple(messages)
 
 
 async def test_what_was_shown_is_named_once_with_the_next_results_and_changes_nothing_else() -> None:
-    held = HeldStanding(Standing(todos=(Todo(id="1", content="Go"),), delivered=("t1",)))
-    shown, log = Shown(held), Log()
-    record = shown.recording(log)
-    standing = await shown.stand(telling("t2"))
-    assert standing == shown.standing == replace(held.standing, delivered=("t1", "t2"))
-    await shown.stand(telling("t1", "t2", "t3"))
+    held = HeldStanding(WorkState(todos=(Todo(id="1", content="Go"),), delivered=("t1",)))
+    shown, log = TaskDelivery(held), Log()
+    record = shown.wrap_recorder(log)
+    standing = await shown.update_work_state(telling("t2"))
+    assert standing == shown.work_state == replace(held.work_state, delivered=("t1", "t2"))
+    await shown.update_work_state(telling("t1", "t2", "t3"))
     await record([SAID])
     await record([RESULT])
     await record([RESULT])
     assert log.told == [(), ("t2", "t3"), ()]
-    assert (held.kept, shown.standing) == (0, held.standing)
+    assert (held.kept, shown.work_state) == (0, held.work_state)
 
 
 async def test_what_was_shown_in_no_result_that_is_recorded_is_not_told() -> None:
     held = HeldStanding()
-    shown, log = Shown(held), Log()
-    record = shown.recording(log)
-    await shown.stand(telling("t1"))
+    shown, log = TaskDelivery(held), Log()
+    record = shown.wrap_recorder(log)
+    await shown.update_work_state(telling("t1"))
     log.is_full = True
     with pytest.raises(StorageFull):
         await record([RESULT])
     log.is_full = False
-    await shown.stand(telling("t2"))
-    await record([marked(RESULT, "notice")])
+    await shown.update_work_state(telling("t2"))
+    await record([with_mark(RESULT, "notice")])
     await record([RESULT])
     assert log.told == [(), ()]
-    assert shown.standing == held.standing
+    assert shown.work_state == held.work_state

@@ -50,9 +50,9 @@ async def test_a_reply_without_calls_ends_a_turn_as_ever(tmp_path: Path) -> None
 
 def test_a_limit_of_cost_counts_known_prices() -> None:
     limits = TurnLimits(cost=0.5)
-    assert limits.reached(Usage(input=10**9), None) == ""
-    assert limits.reached(Usage(), Decimal("0.49")) == ""
-    assert limits.reached(Usage(), Decimal("0.50")) == "0.50 of 0.50 US dollars"
+    assert limits.describe_reached_limit(Usage(input=10**9), None) == ""
+    assert limits.describe_reached_limit(Usage(), Decimal("0.49")) == ""
+    assert limits.describe_reached_limit(Usage(), Decimal("0.50")) == "0.50 of 0.50 US dollars"
 
 
 @pytest.mark.parametrize("wrong", [{"tokens": 0}, {"cost": -1.0}])

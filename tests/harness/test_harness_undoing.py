@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from kept_sessions import JOURNAL, REDACTOR, TRANSCRIPT, Kept
 from ricordo.compaction import Act
 from ricordo.errors import CompactionNotFound, MessageNotFound, StorageReadOnly, UndoRefused
-from ricordo.harness.journal import Compaction, Journal, Noted, Reference
-from ricordo.harness.journal import Kept as KeptMessage
-from ricordo.harness.undoing import is_back, restored
-from ricordo.messages import Message, Text, mark_of, marked
-from ricordo.state.files import FileStates
+from ricordo.harness.journal import Compaction, Journal, CompactionRecord, MessageReference
+from ricordo.harness.journal import JournalMessage as KeptMessage
+from ricordo.harness.undoing import is_restored, restore_window
+from ricordo.messages import Message, Text, get_mark, with_mark
+from ricordo.state.files import FileStateStore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 
@@ -65,7 +65,7 @@ async def test_an_older_one_is_not_taken_for_the_newest_whose_record_is_torn(kep
 async def test_a_slide_in_a_window_that_was_emptied_is_not_undone(kept: Kept, said_more: bool) -> None:
     await kept.say(*"abcd")
     await kept.slide(lambda message: message.text in {"a", "b"})
-    kept.keeper.go_on(())
+    kept.keeper.replace_window(())
     if said_more:
         await kept.say("e")
     with pytest.raises(UndoRefused, match="emptied since"):
@@ -78,7 +78,7 @@ async def test_no_summary_comes_back_beside_a_conversation_that_was_made_anew(ke
     whole = kept.window
     first = await kept.compact(2)
     await kept.compact(3, summary="All of it.")
-    kept.keeper.go_on(whole)
+    kept.keeper.replace_window(whole)
     with pytest.raises(UndoRefused, match="not in the window any more"):
         await kept.compactions.undo()
     assert (await kept.compactions.undo(first)).undone, "all of it is there, and nothing in its place"
@@ -141,7 +141,7 @@ async def test_the_state_that_undo_leaves_is_that_of_the_next_process(kept: Kept
     first = await kept.compact(2)
     await kept.slide(lambda message: message.text == "c")
     await kept.compactions.undo(first)
-    assert (await FileStates(kept.files, REDACTOR).load("main", "s")).state.window == kept.window
+    assert (await FileStateStore(kept.files, REDACTOR).load("main", "s")).state.window == kept.window
     assert kept.texts == list("abd")
 
 
@@ -151,7 +151,7 @@ class Simulated:
 
     said: dict[str, Message] = field(default_factory=dict)
     window: tuple[Message, ...] = ()
-    noted: tuple[Noted, ...] = ()
+    noted: tuple[CompactionRecord, ...] = ()
 
     def say(self) -> None:
         number = f"{len(self.said):03}"
@@ -165,11 +165,11 @@ class Simulated:
         if act == "compact":
             gone = tuple(range(most))
         else:
-            gone = tuple(at for at in range(most) if going[at] and mark_of(before[at]) != "summary")
+            gone = tuple(at for at in range(most) if going[at] and get_mark(before[at]) != "summary")
         if not gone:
             return
         handle = f"c{len(self.noted)}"
-        stands = marked(Message(role="user", id=handle), "summary" if act == "compact" else "notice")
+        stands = with_mark(Message(role="user", id=handle), "summary" if act == "compact" else "notice")
         put = () if act == "slide" else (stands,)
         self.window = tuple(
             message
@@ -180,15 +180,21 @@ class Simulated:
             handle=handle, act=act, at=datetime(2026, 11, 22, tzinfo=UTC), reason="", first="", last="",
             messages=len(gone), tokens_before=2, tokens_after=1,
         )  # fmt: skip
-        kept: tuple[KeptMessage, ...] = tuple(each if mark_of(each) else Reference(id=each.id) for each in before)
-        self.noted += (Noted(compaction=made, before=kept, gone=gone, put=tuple(each.id for each in put)),)
+        kept: tuple[KeptMessage, ...] = tuple(
+            each if get_mark(each) else MessageReference(id=each.id) for each in before
+        )
+        self.noted += (
+            CompactionRecord(
+                compaction=made, before=kept, removed_places=gone, inserted_ids=tuple(each.id for each in put)
+            ),
+        )
 
     def undo(self, number: int) -> bool:
         """Undo one and tell whether that was done."""
         noted = self.noted[number]
-        if not is_back(noted, self.said, self.window):
+        if not is_restored(noted, self.said, self.window):
             try:
-                self.window = restored(noted, Journal(noted=self.noted), self.said, self.window).window
+                self.window = restore_window(noted, Journal(records=self.noted), self.said, self.window).window
             except UndoRefused:
                 return False
         done = replace(noted, compaction=replace(noted.compaction, undone=True))
@@ -197,10 +203,10 @@ class Simulated:
 
     def originals(self, message: Message) -> list[str]:
         """Return the ids of the messages that one stands for."""
-        if mark_of(message) is None:
+        if get_mark(message) is None:
             return [message.id]
-        (noted,) = (each for each in self.noted if message.id in each.put)
-        stood = (noted.before[place] for place in noted.gone)
+        (noted,) = (each for each in self.noted if message.id in each.inserted_ids)
+        stood = (noted.before[place] for place in noted.removed_places)
         return [each for one in stood for each in (self.originals(one) if isinstance(one, Message) else [one.id])]
 
     def check(self) -> None:

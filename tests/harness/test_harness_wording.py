@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.harness.wording import asks, to_remember
+from ricordo.harness.wording import is_question, extract_remember_request
 
 
 @pytest.mark.req("GO-AT1")
@@ -36,7 +36,7 @@ from ricordo.harness.wording import asks, to_remember
     ],
 )
 def test_a_request_to_remember_names_what_is_kept(text: str, content: str) -> None:
-    assert to_remember(text) == content
+    assert extract_remember_request(text) == content
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_request_to_remember_names_what_is_kept(text: str, content: str) -> No
     ],
 )
 def test_who_asks_whether_one_remembers_or_notes_an_irony_has_nothing_kept(text: str) -> None:
-    assert to_remember(text) is None
+    assert extract_remember_request(text) is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_who_asks_whether_one_remembers_or_notes_an_irony_has_nothing_kept(text:
     ],
 )
 def test_who_wants_to_be_told_something_asks(text: str) -> None:
-    assert asks(text)
+    assert is_question(text)
 
 
 @pytest.mark.parametrize(
@@ -162,12 +162,12 @@ def test_who_wants_to_be_told_something_asks(text: str) -> None:
     ],
 )
 def test_who_states_something_or_wants_a_thing_done_does_not_ask(text: str) -> None:
-    assert not asks(text)
+    assert not is_question(text)
 
 
 @given(
     text=st.text(max_size=80), mark=st.sampled_from(["?", "？", "؟"]), opens=st.sampled_from(["Remember ", "记住", ""])
 )
 def test_a_text_that_ends_with_a_question_mark_asks_and_is_never_kept(text: str, mark: str, opens: str) -> None:
-    assert asks(f"{opens}{text}{mark}")
-    assert to_remember(f"{opens}{text}{mark}") is None
+    assert is_question(f"{opens}{text}{mark}")
+    assert extract_remember_request(f"{opens}{text}{mark}") is None

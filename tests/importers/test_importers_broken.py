@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from importing import json_lines, take
 from ricordo.errors import FileMissing, HistoryUnreadable
-from ricordo.importers import Problem, lines, read_history, records
-from ricordo.messages.codec import decode, encode
+from ricordo.importers import ImportProblem, lines, read_history, records
+from ricordo.messages.codec import decode_message, encode_message
 
 GOOD = b'{"role":"user","content":"We deploy only from main."}'
 
@@ -109,7 +109,7 @@ def test_a_document_above_its_limit_is_not_loaded(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("content", ['{\n "messages": [\n  {"role":\n' * 30, "Dear diary,\n" * 500])
 def test_a_file_that_is_no_json_is_one_problem_and_not_one_a_line(tmp_path: Path, content: str) -> None:
-    found: list[Problem] = []
+    found: list[ImportProblem] = []
     (tmp_path / "torn.json").write_text(content)
     with pytest.raises(HistoryUnreadable):
         list(read_history(tmp_path / "torn.json", on_problem=found.append))
@@ -290,7 +290,7 @@ _bytes = st.one_of(
 @example(content=b'{"role":"user","content":"x","time":1e999}')
 @example(content=b'{"role":"user","content":"x","id":"\\ud800","session":"\\ud800"}')
 def test_no_bytes_raise_anything_but_that_there_is_no_conversation(content: bytes) -> None:
-    found: list[Problem] = []
+    found: list[ImportProblem] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "any"
         path.write_bytes(content)
@@ -300,7 +300,7 @@ def test_no_bytes_raise_anything_but_that_there_is_no_conversation(content: byte
             return
     count = content.count(b"\n") + 1
     assert imported
-    assert all(decode(encode(each.message)) == each.message for each in imported)
+    assert all(decode_message(encode_message(each.message)) == each.message for each in imported)
     assert all(1 <= each.line <= count for each in imported)
     assert all(1 <= problem.line <= count for problem in found)
     assert all(each.session.isascii() and not set(each.session) & set("/\\ \0") for each in imported)

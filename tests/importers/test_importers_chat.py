@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from importing import json_lines, take
 from ricordo.messages import JsonValue, Media, Text, Thinking, ToolCall, ToolResult
-from ricordo.messages.pairs import pair
+from ricordo.messages.pairs import pair_calls
 
 ASK: dict[str, JsonValue] = {"role": "user", "content": "Which branch do we deploy from?"}
 ANSWER: dict[str, JsonValue] = {"role": "assistant", "content": "Only from main."}
@@ -117,7 +117,7 @@ def test_calls_of_other_forms_find_their_results(
     messages = [each.message for each in take(tmp_path / "chat.jsonl", json_lines(records)).imported]
     (made,) = messages[0].tool_calls
     assert (made.name, json.loads(made.arguments)) == ("grep", {"pattern": "port"})
-    assert len(pair(messages).answered) == 1
+    assert len(pair_calls(messages).answered) == 1
 
 
 def test_anthropic_blocks_arrive_as_their_parts(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from importing import json_lines, take
 from ricordo.importers import find_claude_code
-from ricordo.importers.claude_code import chain_of
-from ricordo.importers.find import folder_name
-from ricordo.importers.records import Record
+from ricordo.importers.claude_code import find_chain
+from ricordo.importers.find import transcript_folder_name
+from ricordo.importers.records import JsonRecord
 from ricordo.messages import JsonValue
 
 SESSION = "5b0e3f6a-1111-4222-8333-444455556666"
@@ -145,12 +145,12 @@ def test_a_torn_row_costs_that_row_and_not_the_history_before_it(tmp_path: Path)
 
 @given(parents=st.lists(st.integers(0, 12), min_size=1, max_size=12))
 def test_the_chain_ends_however_the_rows_point_at_each_other(parents: list[int]) -> None:
-    rows = [Record(value=row(str(number), str(parent), "x"), line=1) for number, parent in enumerate(parents)]
-    assert str(len(parents) - 1) in chain_of(rows)
+    rows = [JsonRecord(value=row(str(number), str(parent), "x"), line=1) for number, parent in enumerate(parents)]
+    assert str(len(parents) - 1) in find_chain(rows)
 
 
 def put(home: Path, project: Path, name: str, *, cwd: str, age: int) -> Path:
-    folder = home / ".claude" / "projects" / folder_name(project)
+    folder = home / ".claude" / "projects" / transcript_folder_name(project)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(json.dumps({**row("u1", None, "Hello"), "cwd": cwd}))
@@ -159,7 +159,7 @@ def put(home: Path, project: Path, name: str, *, cwd: str, age: int) -> Path:
 
 
 def test_the_folder_of_a_project_is_its_path_with_dashes() -> None:
-    assert folder_name(Path("/home/ines/src/my.shop_2/é")) == "-home-ines-src-my-shop-2--"
+    assert transcript_folder_name(Path("/home/ines/src/my.shop_2/é")) == "-home-ines-src-my-shop-2--"
 
 
 def test_the_transcripts_of_a_project_come_newest_last_and_without_sub_agents(tmp_path: Path) -> None:

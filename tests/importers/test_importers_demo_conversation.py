@@ -8,7 +8,7 @@ import pytest
 
 from importing import Taken, take
 from make_demo_conversation import CONVERSATION, FAILED, LOG_CALL, run_log
-from ricordo.messages.pairs import pair
+from ricordo.messages.pairs import pair_calls
 
 DATA = CONVERSATION.parent
 
@@ -50,7 +50,7 @@ def test_every_message_has_a_time_and_time_only_moves_on(taken: Taken) -> None:
 
 
 def test_every_tool_call_has_its_result(taken: Taken) -> None:
-    pairing = pair([each.message for each in taken.imported])
+    pairing = pair_calls([each.message for each in taken.imported])
     assert len(pairing.answered) > 30
     assert (pairing.orphans, pairing.abandoned, pairing.pending) == ((), (), ())
 

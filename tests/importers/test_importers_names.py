@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ricordo.importers.sessions import safe_name
-from ricordo.importers.times import read_time
+from ricordo.importers.sessions import safe_session_id
+from ricordo.importers.times import parse_time
 from ricordo.messages import JsonValue
 
 NOON = datetime(2026, 10, 5, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -15,24 +15,24 @@ NOON = datetime(2026, 10, 5, 12, 0, 0, 250_000, tzinfo=UTC)
 
 @given(raw=st.text(st.characters(), min_size=1, max_size=150))
 def test_a_session_name_is_safe_as_a_folder_name_and_stays_what_it_is(raw: str) -> None:
-    name = safe_name(raw)
+    name = safe_session_id(raw)
     assert name.isascii()
     assert 0 < len(name) <= 100
     assert all(character.isalnum() or character in "-_." for character in name)
     assert name[0] not in "-."
     assert name[-1] != "."
-    assert safe_name(name) == name
+    assert safe_session_id(name) == name
 
 
 @given(one=st.text(min_size=1, max_size=20), other=st.text(min_size=1, max_size=20))
 def test_two_sessions_never_share_a_name(one: str, other: str) -> None:
     assume(one != other)
-    assert safe_name(one) != safe_name(other)
+    assert safe_session_id(one) != safe_session_id(other)
 
 
 @pytest.mark.parametrize("raw", ["monday", "2026-10-05T07.12", "5b0e3f6a-1111-4222-8333-444455556666", "A_b"])
 def test_a_safe_name_is_kept(raw: str) -> None:
-    assert safe_name(raw) == raw
+    assert safe_session_id(raw) == raw
 
 
 @pytest.mark.parametrize(
@@ -50,24 +50,24 @@ def test_a_safe_name_is_kept(raw: str) -> None:
     ],
 )
 def test_every_way_to_write_a_time_is_the_same_time(written: str | float) -> None:
-    assert read_time(written) == NOON
+    assert parse_time(written) == NOON
 
 
 @given(time=st.datetimes(datetime(1975, 1, 1), datetime(2200, 1, 1)), minutes=st.integers(-14 * 60, 14 * 60))
 def test_a_time_with_a_zone_survives_being_written(time: datetime, minutes: int) -> None:
     aware = time.replace(tzinfo=timezone(timedelta(minutes=minutes)))
-    assert read_time(aware.isoformat()) == aware
-    assert read_time(time.isoformat()) == time.replace(tzinfo=UTC)
+    assert parse_time(aware.isoformat()) == aware
+    assert parse_time(time.isoformat()) == time.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
     "written", [None, True, "", "soon", "7", [], {}, 1e999, -1e300, "12:70 pm on 8 May, 2023", 10**400]
 )
 def test_what_is_no_time_is_none(written: JsonValue) -> None:
-    assert read_time(written) is None
+    assert parse_time(written) is None
 
 
 @given(written=st.text(max_size=30))
 def test_no_text_makes_reading_a_time_fail(written: str) -> None:
-    found = read_time(written)
+    found = parse_time(written)
     assert found is None or found.tzinfo is not None

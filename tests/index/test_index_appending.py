@@ -18,15 +18,15 @@ from disks import FailingDisk, StepDisk
 from ricordo import Memory, Scope
 from ricordo.database.sqlite import Connection
 from ricordo.errors import PathRefused, StorageBusy, StorageFull
-from ricordo.files.contract import Appended
+from ricordo.files.contract import AppendedRange
 from ricordo.files.disk import Disk
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Query
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages import Message, Text
-from ricordo.messages.codec import encode
-from ricordo.workspace.layout import INDEX
+from ricordo.messages.codec import encode_message
+from ricordo.workspace.layout import INDEX_FILE
 from thread_trips import counted_trips
 
 pytestmark = pytest.mark.anyio
@@ -42,16 +42,16 @@ def bullet(animal: str, number: int = 0) -> bytes:
     return f"- The {animal}. ^01jd{number or ANIMALS.index(animal):022d}\n".encode()
 
 
-async def begun(root: Path, files: LocalFiles | None = None, **given: object) -> KeywordIndex:
+async def begun(root: Path, files: LocalFiles | None = None, **given: object) -> WorkspaceIndex:
     """Return an index over a ledger that holds a wombat, which the index knows."""
     files = files or LocalFiles(root)
     await LocalFiles(root).append(LEDGER, bullet("wombat"), header=HEADER)
-    index = await KeywordIndex.open(root / INDEX, files, busy_seconds=0.1, **given)  # type: ignore[arg-type]
+    index = await WorkspaceIndex.open(root / INDEX_FILE, files, busy_seconds=0.1, **given)  # type: ignore[arg-type]
     await index.search("wombat")
     return index
 
 
-async def lines_of(index: KeywordIndex, *animals: str) -> list[list[int]]:
+async def lines_of(index: WorkspaceIndex, *animals: str) -> list[list[int]]:
     return [[match.line_number for match in await index.search(animal)] for animal in animals]
 
 
@@ -101,20 +101,20 @@ async def test_rows_of_what_is_appended_are_those_of_the_whole_file(tmp_path: Pa
         if animal == "bilby":
             await files.append(LEDGER, bullet("koala", 10 * number))
     await index.refresh()
-    whole = await KeywordIndex.open(tmp_path / "whole.db", files)
+    whole = await WorkspaceIndex.open(tmp_path / "whole.db", files)
     await whole.refresh()
     await whole.close()
     await index.close()
-    assert rows(tmp_path / INDEX) == rows(tmp_path / "whole.db")
-    assert {row[6] for row in rows(tmp_path / INDEX)} == {"2026-11-21", "In the evening"}
+    assert rows(tmp_path / INDEX_FILE) == rows(tmp_path / "whole.db")
+    assert {row[6] for row in rows(tmp_path / INDEX_FILE)} == {"2026-11-21", "In the evening"}
 
 
 async def test_messages_appended_one_by_one_know_those_beside_them(tmp_path: Path) -> None:
     index, path = await begun(tmp_path), "workspace/agents/main/sessions/s1.log.jsonl"
     for at, animal in enumerate(ANIMALS):
         message = Message(id=f"m{at}", role="user", parts=(Text(text=f"The {animal}."),))
-        await index.append(path, encode(message))
-    whole = await KeywordIndex.open(tmp_path / "whole.db", LocalFiles(tmp_path))
+        await index.append(path, encode_message(message))
+    whole = await WorkspaceIndex.open(tmp_path / "whole.db", LocalFiles(tmp_path))
     await whole.refresh()
     for animal in ANIMALS:
         asked = Query(text=animal, neighbours=True)
@@ -126,12 +126,12 @@ async def test_messages_appended_one_by_one_know_those_beside_them(tmp_path: Pat
 @pytest.mark.req("AS-INDEX-02")
 async def test_what_others_appended_meanwhile_is_found_and_nothing_is_found_twice(tmp_path: Path) -> None:
     index, files = await begun(tmp_path), LocalFiles(tmp_path)
-    other = await KeywordIndex.open(tmp_path / INDEX, files)
+    other = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     for at, animal in enumerate(ANIMALS[1:]):
         await (index, other, files)[at % 3].append(LEDGER, bullet(animal))
         if at % 3 < 2:
             # also before a search looks at the files
-            assert [row[0] for row in rows(tmp_path / INDEX)] == [*range(3, at + 5)]
+            assert [row[0] for row in rows(tmp_path / INDEX_FILE)] == [*range(3, at + 5)]
     for one in (index, other):
         assert await lines_of(one, *ANIMALS) == [[3], [4], [5], [6], [7], [8]]
         assert one.freshness().state == "fresh"
@@ -153,10 +153,12 @@ async def test_a_line_that_somebody_tore_off_is_closed_and_both_are_found(tmp_pa
 @pytest.mark.parametrize("local", [True, False])
 async def test_whatever_file_it_is_it_is_appended_once_with_its_header(path: str, local: bool, tmp_path: Path) -> None:
     files = LocalFiles(tmp_path) if local else InMemoryFiles()
-    index = await KeywordIndex.open(tmp_path / INDEX, files)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     places = [await index.append(path, bullet(animal), header=b"# Zoo\n") for animal in ANIMALS[:3]]
     assert (await files.read(path)).data == b"# Zoo\n" + b"".join(map(bullet, ANIMALS[:3]))
-    assert places == [Appended(offset=6 + len(bullet("wombat")) * at, length=len(bullet("wombat"))) for at in range(3)]
+    assert places == [
+        AppendedRange(offset=6 + len(bullet("wombat")) * at, length=len(bullet("wombat"))) for at in range(3)
+    ]
     found = [[2], [3], [4]] if path.endswith(".md") else [[], [], []]
     assert await lines_of(index, *ANIMALS[:3]) == found
     await index.close()
@@ -220,7 +222,7 @@ async def test_an_index_that_somebody_locks_refuses_no_append_and_is_waited_for_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = await begun(tmp_path)
-    with closing(sqlite3.connect(tmp_path / INDEX, isolation_level=None)) as other:
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         tries: list[str] = []
         monkeypatch.setattr(index, "index_appended", lambda *_: tries.append("again"))

@@ -8,7 +8,7 @@ import pytest
 
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
@@ -39,7 +39,7 @@ def ledger(root: Path, day: int, *minutes: int) -> None:
 async def test_the_newest_come_in_one_order_whatever_was_taken_in_already(tmp_path: Path) -> None:
     ledger(tmp_path, 20, 1, 40, 5)
     files = LocalFiles(tmp_path)
-    index = await KeywordIndex.open(tmp_path / "index.db", files, patience_seconds=0.0)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files, patience_seconds=0.0)
     await index.refresh()
     ledger(tmp_path, 21, 3, 50, 2)
     newest = Query(text="", sorts=MEMORY_SORTS)

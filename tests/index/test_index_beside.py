@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.beside import Spot
+from ricordo.index.beside import ChunkLocation
 from ricordo.index.contract import Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import render_entry
@@ -23,7 +23,7 @@ TOPIC = b"# Zoo\n\n## Birds\n\n- The heron stands.\n- The stork nests.\n\n## Cat
 
 def said(*texts: str) -> bytes:
     return b"".join(
-        encode(Message(role="user", id=f"m{at}", time=BEGUN + timedelta(minutes=at), parts=(Text(text=text),)))
+        encode_message(Message(role="user", id=f"m{at}", time=BEGUN + timedelta(minutes=at), parts=(Text(text=text),)))
         for at, text in enumerate(texts)
     )
 
@@ -36,10 +36,10 @@ def saved(*rows: tuple[str, str]) -> bytes:
     return "".join(map(render_entry, entries)).encode()
 
 
-async def beside(index: KeywordIndex, text: str) -> tuple[str | None, str | None]:
+async def beside(index: WorkspaceIndex, text: str) -> tuple[str | None, str | None]:
     """Return what stands before and after the best match for a text."""
     match = (await index.search(Query(text=text), 1))[0]
-    (told,) = await index.beside([Spot(path=match.path, line_number=match.line_number, content=match.content)])
+    (told,) = await index.beside([ChunkLocation(path=match.path, line_number=match.line_number, content=match.content)])
     assert told is not None
     assert (told.chunk.path, told.chunk.content) == (match.path, match.content)
     return told.before.content if told.before else None, told.after.content if told.after else None
@@ -54,7 +54,7 @@ async def test_messages_stand_beside_messages_and_pieces_beside_pieces(place: Pa
     files = InMemoryFiles()
     long = "The beginning. " + "It is a long story. " * 80 + "The ending."
     await files.create(LOG, said("First a wombat.", long, "Then a quokka."))
-    index = await KeywordIndex.open(place, files)
+    index = await WorkspaceIndex.open(place, files)
     await index.refresh()
     before, after = await beside(index, "wombat")
     assert before is None
@@ -70,7 +70,7 @@ async def test_messages_stand_beside_messages_and_pieces_beside_pieces(place: Pa
 async def test_a_heading_holds_together_what_stands_under_it(place: Path) -> None:
     files = InMemoryFiles()
     await files.create("workspace/memory/topics/zoo.md", TOPIC)
-    index = await KeywordIndex.open(place, files)
+    index = await WorkspaceIndex.open(place, files)
     await index.refresh()
     assert await beside(index, "heron") == (None, "The stork nests.")
     assert await beside(index, "stork") == ("The heron stands.", None)
@@ -82,7 +82,7 @@ async def test_a_ledger_holds_together_what_one_session_taught(place: Path) -> N
     files = InMemoryFiles()
     rows = [("The heron.", ""), ("The stork.", ""), ("The lynx.", "s1"), ("The puma.", "s1"), ("The ibex.", "s2")]
     await files.create(LEDGER, saved(*rows))
-    index = await KeywordIndex.open(place, files)
+    index = await WorkspaceIndex.open(place, files)
     await index.refresh()
     assert await beside(index, "heron") == (None, None)
     assert await beside(index, "stork") == (None, None)
@@ -96,7 +96,7 @@ async def test_what_was_superseded_is_shown_beside_nothing(place: Path) -> None:
     files = InMemoryFiles()
     old = render_entry(Entry(content="The stork.", id=f"01jd{7:022d}", state="superseded"))
     await files.create("workspace/memory/topics/zoo.md", f"# Zoo\n\n- The heron.\n{old}".encode())
-    index = await KeywordIndex.open(place, files)
+    index = await WorkspaceIndex.open(place, files)
     await index.refresh()
     assert await beside(index, "heron") == (None, None)
     await index.close()
@@ -105,13 +105,13 @@ async def test_what_was_superseded_is_shown_beside_nothing(place: Path) -> None:
 async def test_what_stands_there_no_more_has_nothing_beside_it(place: Path) -> None:
     files = InMemoryFiles()
     await files.create(LOG, said("A wombat.", "A quokka."))
-    index = await KeywordIndex.open(place, files)
+    index = await WorkspaceIndex.open(place, files)
     await index.refresh()
     gone = [
-        Spot(path=LOG, line_number=2, content="A wombat."), Spot(path=LOG, line_number=9, content="A wombat."),
-        Spot(path="workspace/none.md", line_number=1, content="A wombat."), Spot(path="x", line_number=1, content=""),
+        ChunkLocation(path=LOG, line_number=2, content="A wombat."), ChunkLocation(path=LOG, line_number=9, content="A wombat."),
+        ChunkLocation(path="workspace/none.md", line_number=1, content="A wombat."), ChunkLocation(path="x", line_number=1, content=""),
     ]  # fmt: skip
     assert await index.beside(gone) == [None] * 4
-    there = await index.beside([Spot(path=LOG, line_number=2, content="A quokka."), gone[0]])
+    there = await index.beside([ChunkLocation(path=LOG, line_number=2, content="A quokka."), gone[0]])
     assert [None if one is None else one.chunk.content for one in there] == ["A quokka.", None]
     await index.close()

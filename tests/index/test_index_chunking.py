@@ -7,27 +7,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.guard import Redactor
-from ricordo.index.chunking import Row, Tail, following_terms, reads_alone, rows_of, tail_rows
-from ricordo.index.documents import Document, document_of
-from ricordo.index.pieces import LONGEST, cut
-from ricordo.index.transcripts import spoken_line
-from ricordo.messages.codec import encode
-from ricordo.messages.marks import Mark, marked
+from ricordo.index.chunking import (
+    ChunkRow,
+    TailContext,
+    following_terms,
+    is_self_contained,
+    build_rows,
+    build_tail_rows,
+)
+from ricordo.index.documents import SearchDocument, classify_document
+from ricordo.index.pieces import MAX_PIECE_CHARS, split_text
+from ricordo.index.transcripts import speaker_line
+from ricordo.messages.codec import encode_message
+from ricordo.messages.marks import Mark, with_mark
 from ricordo.messages.types import Message, Text, Thinking, ToolCall, ToolResult
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
 REDACTOR = Redactor(bytes(32))
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-LEDGER = Document(path="workspace/memory/2026-11-21.md", sort="ledger")
-CURATED = Document(path="workspace/MEMORY.md", sort="curated")
-LOG = Document(path="workspace/agents/main/sessions/s1.log.jsonl", sort="transcript", session="s1")
+LEDGER = SearchDocument(path="workspace/memory/2026-11-21.md", sort="ledger")
+CURATED = SearchDocument(path="workspace/MEMORY.md", sort="curated")
+LOG = SearchDocument(path="workspace/agents/main/sessions/s1.log.jsonl", sort="transcript", session="s1")
 
 
 def said(text: str, *, minute: int = 0, role: str = "user") -> bytes:
     time = NOON + timedelta(minutes=minute)
     assert role in {"user", "assistant", "system"}
-    return encode(
+    return encode_message(
         Message(
             role="assistant" if role == "assistant" else "system" if role == "system" else "user",
             id=f"m{minute}",
@@ -37,7 +44,7 @@ def said(text: str, *, minute: int = 0, role: str = "user") -> bytes:
     )
 
 
-def contents(rows: list[Row]) -> list[tuple[int, int, str]]:
+def contents(rows: list[ChunkRow]) -> list[tuple[int, int, str]]:
     return [(row.chunk.line_number, row.chunk.end_line, row.chunk.content) for row in rows]
 
 
@@ -67,13 +74,13 @@ def contents(rows: list[Row]) -> list[tuple[int, int, str]]:
     ],
 )
 def test_the_name_of_a_file_says_whether_and_how_it_is_searched(path: str, sort: str | None) -> None:
-    document = document_of(path, "workspace")
+    document = classify_document(path, "workspace")
     assert (document.sort if document else None) == sort
 
 
 def test_a_root_that_is_its_own_workspace_has_the_same_documents() -> None:
-    document = document_of("memory/long/01jd.md", "")
-    assert document == Document(path="memory/long/01jd.md", sort="long", entry_id="01jd")
+    document = classify_document("memory/long/01jd.md", "")
+    assert document == SearchDocument(path="memory/long/01jd.md", sort="long", entry_id="01jd")
 
 
 @pytest.mark.req("AS-INDEX-04")
@@ -83,7 +90,7 @@ def test_each_entry_is_one_chunk_and_the_prose_between_them_is_found_too() -> No
         "- We deploy only from main. #deploy [kind:: decision]\n"
         "- Rollbacks take\n  five minutes.\n\n| a | b |\n|---|---|\n"
     )
-    rows = rows_of(CURATED, text.encode(), REDACTOR)
+    rows = build_rows(CURATED, text.encode(), REDACTOR)
     assert contents(rows) == [
         (3, 4, "How we work, in\ntwo lines."),
         (7, 7, "We deploy only from main."),
@@ -95,7 +102,7 @@ def test_each_entry_is_one_chunk_and_the_prose_between_them_is_found_too() -> No
 
 
 def test_invalid_bytes_spoil_their_own_entry_only() -> None:
-    rows = rows_of(CURATED, b"- First.\n- Br\xff\xfeken.\n- Third, wholly sound.\n", REDACTOR)
+    rows = build_rows(CURATED, b"- First.\n- Br\xff\xfeken.\n- Third, wholly sound.\n", REDACTOR)
     assert [row.chunk.line_number for row in rows] == [1, 2, 3]
     assert rows[2].chunk.content == "Third, wholly sound."
 
@@ -103,7 +110,7 @@ def test_invalid_bytes_spoil_their_own_entry_only() -> None:
 @pytest.mark.req("AS-TRANS-02")
 def test_a_torn_or_foreign_line_of_a_transcript_hides_no_other() -> None:
     data = said("first") + b'{"role": "user", "par\n' + b"\xff\xfe\n" + b"[" * 5000 + b"\n" + said("last", minute=1)
-    assert contents(rows_of(LOG, data, REDACTOR)) == [(1, 1, "first"), (5, 5, "last")]
+    assert contents(build_rows(LOG, data, REDACTOR)) == [(1, 1, "first"), (5, 5, "last")]
 
 
 def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not() -> None:
@@ -118,7 +125,9 @@ def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not
     )
     answered = ToolResult(call_id="c1", parts=(Text(text="src/app.py:3: zebra"),))
     result = Message(role="tool", id="m2", parts=(answered,))
-    rows = rows_of(LOG, said("You are an agent.", role="system") + encode(call) + encode(result), REDACTOR)
+    rows = build_rows(
+        LOG, said("You are an agent.", role="system") + encode_message(call) + encode_message(result), REDACTOR
+    )
     assert contents(rows) == [
         (2, 2, 'Looking.\ngrep {"pattern": "zebra"}'),
         (3, 3, "src/app.py:3: zebra"),
@@ -127,7 +136,7 @@ def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not
 
 
 def test_messages_know_who_spoke_when_and_what_was_said_beside_them() -> None:
-    rows = rows_of(LOG, said("Where is the kangaroo?") + said("In the zoo.", minute=1, role="assistant"), REDACTOR)
+    rows = build_rows(LOG, said("Where is the kangaroo?") + said("In the zoo.", minute=1, role="assistant"), REDACTOR)
     assert (rows[1].chunk.speaker, rows[1].chunk.session, rows[1].chunk.message) == ("assistant", "s1", "m1")
     assert {"2026", "2026-11", "2026-11-21"} <= set(rows[0].own.split())
     assert "21" not in rows[0].own.split()
@@ -138,29 +147,29 @@ def test_messages_know_who_spoke_when_and_what_was_said_beside_them() -> None:
 def test_what_nobody_said_is_not_searched_and_the_beginning_of_a_reply_is() -> None:
     words: dict[Mark, str] = {"summary": "zebra", "memory": "kangaroo", "notice": "ostrich", "cut": "penguin"}
     lines = [said("Before."), *(marked_line(word, mark) for mark, word in words.items()), said("After.", minute=9)]
-    rows = rows_of(LOG, b"".join(lines), REDACTOR)
+    rows = build_rows(LOG, b"".join(lines), REDACTOR)
     assert contents(rows) == [(1, 1, "Before."), (5, 5, "penguin"), (6, 6, "After.")]
     assert "zebra" not in " ".join(row.around for row in rows)
-    tail = tail_rows(LOG, b"".join(lines[1:]), Tail(lines=1, before="user: Before."), REDACTOR)
+    tail = build_tail_rows(LOG, b"".join(lines[1:]), TailContext(lines=1, before="user: Before."), REDACTOR)
     assert contents(tail) == contents(rows)[1:]
 
 
 def marked_line(text: str, mark: Mark) -> bytes:
-    return encode(marked(Message(role="user", id=mark, time=NOON, parts=(Text(text=text),)), mark))
+    return encode_message(with_mark(Message(role="user", id=mark, time=NOON, parts=(Text(text=text),)), mark))
 
 
 def test_an_evicted_picture_is_not_searched_and_an_evicted_text_is() -> None:
-    picture = Document(path="workspace/large_tool_results/s1/camera-1a.png", sort="result", session="s1")
-    text = Document(path="workspace/large_tool_results/s1/bash-1a.txt", sort="result", session="s1")
+    picture = SearchDocument(path="workspace/large_tool_results/s1/camera-1a.png", sort="result", session="s1")
+    text = SearchDocument(path="workspace/large_tool_results/s1/bash-1a.txt", sort="result", session="s1")
     data = b"a zebra\0 in the noise"
-    assert rows_of(picture, data, REDACTOR) == []
-    assert len(rows_of(text, data, REDACTOR)) == 1
+    assert build_rows(picture, data, REDACTOR) == []
+    assert len(build_rows(text, data, REDACTOR)) == 1
 
 
 def test_a_long_result_is_cut_into_pieces_that_know_their_lines() -> None:
     lines = [f"line {number} of the build log, nothing special here" for number in range(1, 201)]
-    document = Document(path="workspace/large_tool_results/s1/build-1.txt", sort="result", session="s1")
-    rows = rows_of(document, "\n".join(lines).encode(), REDACTOR)
+    document = SearchDocument(path="workspace/large_tool_results/s1/build-1.txt", sort="result", session="s1")
+    rows = build_rows(document, "\n".join(lines).encode(), REDACTOR)
     assert len(rows) > 5
     for row in rows:
         first, last = row.chunk.line_number, row.chunk.end_line
@@ -170,9 +179,9 @@ def test_a_long_result_is_cut_into_pieces_that_know_their_lines() -> None:
 
 @given(st.text(max_size=5000))
 def test_the_pieces_of_a_text_join_to_it_again(text: str) -> None:
-    pieces = [*cut(text)]
+    pieces = [*split_text(text)]
     assert "".join(pieces) == text
-    assert all(len(piece) <= LONGEST for piece in pieces)
+    assert all(len(piece) <= MAX_PIECE_CHARS for piece in pieces)
 
 
 @pytest.mark.req("AS-INDEX-02")
@@ -180,10 +189,10 @@ def test_the_pieces_of_a_text_join_to_it_again(text: str) -> None:
 def test_the_tail_of_a_transcript_reads_like_the_whole(texts: list[str], at: int) -> None:
     lines = [said(text, minute=minute) for minute, text in enumerate(texts)]
     at = min(at, len(lines) - 1)
-    head, tail = rows_of(LOG, b"".join(lines[:at]), REDACTOR), b"".join(lines[at:])
-    before = spoken_line(head[-1].chunk) if head else ""
-    rows = tail_rows(LOG, tail, Tail(lines=at, before=before), REDACTOR)
-    whole = rows_of(LOG, b"".join(lines), REDACTOR)
+    head, tail = build_rows(LOG, b"".join(lines[:at]), REDACTOR), b"".join(lines[at:])
+    before = speaker_line(head[-1].chunk) if head else ""
+    rows = build_tail_rows(LOG, tail, TailContext(lines=at, before=before), REDACTOR)
+    whole = build_rows(LOG, b"".join(lines), REDACTOR)
     assert contents(head) + contents(rows) == contents(whole)
     assert [row.digest for row in rows] == [row.digest for row in whole[len(head) :]]
     if head and rows:
@@ -198,15 +207,15 @@ def test_bullets_appended_to_a_ledger_read_like_the_whole(texts: list[str]) -> N
     tail = "".join(
         render_entry(Entry(content=text, id=f"0{number}jd{'0' * 22}", time=NOON)) for number, text in enumerate(texts)
     ).encode()
-    whole = rows_of(LEDGER, head + tail, REDACTOR)
-    if reads_alone(LEDGER, tail):
-        rows = tail_rows(LEDGER, tail, Tail(lines=3, heading="2026-11-21"), REDACTOR)
+    whole = build_rows(LEDGER, head + tail, REDACTOR)
+    if is_self_contained(LEDGER, tail):
+        rows = build_tail_rows(LEDGER, tail, TailContext(lines=3, heading="2026-11-21"), REDACTOR)
         assert contents(rows) == contents(whole)[1:]
         assert [row.digest for row in rows] == [row.digest for row in whole[1:]]
 
 
 def test_a_bullet_without_an_id_is_not_read_alone() -> None:
-    assert reads_alone(LEDGER, b"- Saved. [by:: user] ^01jd0000000000000000000000\n")
-    assert not reads_alone(LEDGER, b"- By hand.\n")
-    assert not reads_alone(LEDGER, b"  still the last bullet ^01jd0000000000000000000000\n")
-    assert not reads_alone(CURATED, b"- Saved. ^01jd0000000000000000000000\n")
+    assert is_self_contained(LEDGER, b"- Saved. [by:: user] ^01jd0000000000000000000000\n")
+    assert not is_self_contained(LEDGER, b"- By hand.\n")
+    assert not is_self_contained(LEDGER, b"  still the last bullet ^01jd0000000000000000000000\n")
+    assert not is_self_contained(CURATED, b"- Saved. ^01jd0000000000000000000000\n")

@@ -17,12 +17,12 @@ from ricordo.files.local import LocalFiles
 from ricordo.index import meanings
 from ricordo.index.contract import Match
 from ricordo.index.corpus import Corpus
-from ricordo.index.dense import Sense, Standing
-from ricordo.index.keyword import KeywordIndex
-from ricordo.index.meanings import Meanings
-from ricordo.index.nearness import Whole
-from ricordo.index.vector_cache import VectorCache, Vectors
-from ricordo.workspace.layout import INDEX
+from ricordo.index.dense import SemanticQuery, VectorPlacement
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.index.meanings import IndexEmbedder
+from ricordo.index.nearness import ExactSimilarities
+from ricordo.index.vector_cache import VectorCache, VectorSnapshot
+from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check breaks the file itself")]
 
@@ -37,8 +37,8 @@ def home(root: Path) -> None:
 
 
 @asynccontextmanager
-async def opened(root: Path, embedder: Concepts) -> AsyncIterator[KeywordIndex]:
-    index = await KeywordIndex.open(root / INDEX, LocalFiles(root), busy_seconds=0.2, embedder=embedder)
+async def opened(root: Path, embedder: Concepts) -> AsyncIterator[WorkspaceIndex]:
+    index = await WorkspaceIndex.open(root / INDEX_FILE, LocalFiles(root), busy_seconds=0.2, embedder=embedder)
     try:
         yield index
     finally:
@@ -54,18 +54,20 @@ DOG = ["The dog sleeps in the kitchen."]
 
 def test_a_search_with_vectors_from_before_those_that_were_seen_last_finds_by_its_own() -> None:
     corpus = Corpus()
-    corpus.count, corpus.touched = 3, set()
-    corpus._held = {
+    corpus.count, corpus.changed_documents = 3, set()
+    corpus._columns = {
         name: np.arange(3) if name == "meaning" else np.zeros(3, dtype=column.dtype)
-        for name, column in corpus._held.items()
+        for name, column in corpus._columns.items()
     }
     rows = np.eye(3, dtype=np.float32)
-    newer = Vectors(1, np.arange(3), rows)
-    older = Vectors(1, np.arange(2), rows[:2])
-    standing = Standing()
+    newer = VectorSnapshot(1, np.arange(3), rows)
+    older = VectorSnapshot(1, np.arange(2), rows[:2])
+    standing = VectorPlacement()
     for vectors in (newer, older, newer):
-        near = Sense(standing=standing, vectors=vectors, vector=rows[1], most=1.0).near(corpus, {})
-        assert isinstance(near, Whole)
+        near = SemanticQuery(placement=standing, vectors=vectors, vector=rows[1], max_cosine=1.0).similarities(
+            corpus, {}
+        )
+        assert isinstance(near, ExactSimilarities)
         assert near.own.tolist() == [0.0, 1.0, 0.0]
         assert near.places.is_whole == (vectors is newer)
 
@@ -81,7 +83,7 @@ async def test_a_failing_embedder_leaves_the_search_by_words_and_is_told_of(tmp_
         await index.refresh()
         assert contents(await index.search("dog")) == DOG
         freshness = index.freshness()
-        assert (freshness.state, freshness.not_embedded, freshness.embedder) == ("fresh", 3, str(error))
+        assert (freshness.state, freshness.not_embedded, freshness.embedding_error) == ("fresh", 3, str(error))
         # it is left in peace for a while
         await index.refresh()
         assert len(embedder.asked) == 3
@@ -96,7 +98,7 @@ async def test_an_embedder_that_fails_for_a_query_leaves_the_search_by_words(tmp
         embedder.error = ModelUnavailable("gone")
         assert contents(await index.search("dog")) == DOG
         assert await index.search("puppy") == []
-        assert index.freshness().embedder == "gone"
+        assert index.freshness().embedding_error == "gone"
 
 
 @pytest.mark.req("CC-RECALLFAST")
@@ -111,7 +113,7 @@ async def test_a_hanging_embedder_is_waited_for_a_moment_and_not_again(tmp_path:
             asked = len(embedder.asked)
             assert contents(await index.search("dog")) == DOG
         assert len(embedder.asked) == asked
-        assert "did not answer within 0.15 s" in index.freshness().embedder
+        assert "did not answer within 0.15 s" in index.freshness().embedding_error
 
 
 async def test_a_batch_that_hangs_is_given_up(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ async def test_a_batch_that_hangs_is_given_up(tmp_path: Path) -> None:
     embedder = Concepts()
     embedder.hangs = True
     async with opened(tmp_path, embedder) as index:
-        index._meanings = Meanings(embedder, tmp_path / VECTORS, batch_seconds=0.01)
+        index._index_embedder = IndexEmbedder(embedder, tmp_path / VECTORS, batch_seconds=0.01)
         await index.refresh()
         assert index.freshness().not_embedded == 3
         assert contents(await index.search("dog")) == DOG
@@ -135,7 +137,7 @@ async def test_a_text_without_a_vector_costs_no_other_text_its_own(tmp_path: Pat
         assert contents(await index.search("loaf")) == ["A loaf costs two coins."]
         freshness = index.freshness()
         assert freshness.not_embedded == 1
-        assert freshness.embedder == "concepts:one gave no vector for a text."
+        assert freshness.embedding_error == "concepts:one gave no vector for a text."
         asked = len(embedder.asked)
         await index.refresh()
         assert len(embedder.asked) == asked
@@ -212,13 +214,13 @@ async def test_where_no_file_can_be_written_vectors_live_as_long_as_the_process(
     async with opened(tmp_path, Concepts()) as index:
         await index.refresh()
         assert contents(await index.search("puppy")) == DOG
-        assert index.freshness().embedder
+        assert index.freshness().embedding_error
 
 
 async def test_what_was_not_committed_is_embedded_by_the_next_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meanings, "_USUAL_BATCH", 1)
+    monkeypatch.setattr(meanings, "_DEFAULT_BATCH_SIZE", 1)
     home(tmp_path)
     left = 3
 
@@ -236,5 +238,5 @@ async def test_what_was_not_committed_is_embedded_by_the_next_process(
     await cache.close()
     again = VectorCache(tmp_path / VECTORS, "concepts:one")
     await again.load()
-    assert again.now.meanings.tolist() == [0, 1]
+    assert again.current.text_ids.tolist() == [0, 1]
     await again.close()

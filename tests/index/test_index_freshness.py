@@ -13,12 +13,12 @@ from hand_made_roots import begun
 from newer_databases import write_newer_database
 from places import place_of
 from ricordo import Memory, Scope
-from ricordo.files.contract import Stored
+from ricordo.files.contract import StoredFile
 from ricordo.files.local import LocalFiles
 from ricordo.index import meanings
 from ricordo.index.contract import Freshness
-from ricordo.index.keyword import KeywordIndex
-from ricordo.workspace.layout import INDEX
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = [
     pytest.mark.anyio,
@@ -43,12 +43,12 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no search take anything in, as if there were too much of it."""
-    made = KeywordIndex.__init__
+    made = WorkspaceIndex.__init__
 
-    def hurried(self: KeywordIndex, *given: object, **more: object) -> None:
+    def hurried(self: WorkspaceIndex, *given: object, **more: object) -> None:
         made(self, *given, **(more | {"patience_seconds": 0.0}))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(KeywordIndex, "__init__", hurried)
+    monkeypatch.setattr(WorkspaceIndex, "__init__", hurried)
 
 
 async def found(memory: Memory, query: str) -> list[str]:
@@ -84,7 +84,7 @@ async def test_an_index_that_is_being_built_says_so_and_recall_answers(
 ) -> None:
     reached, go_on, read = anyio.Event(), anyio.Event(), LocalFiles.read
 
-    async def slow(self: LocalFiles, path: str) -> Stored:
+    async def slow(self: LocalFiles, path: str) -> StoredFile:
         if not reached.is_set() and path.endswith("t2.md"):
             reached.set()
             await go_on.wait()
@@ -93,7 +93,7 @@ async def test_an_index_that_is_being_built_says_so_and_recall_answers(
     async with Memory.open(root, scope=SHOP) as memory:
         monkeypatch.setattr(LocalFiles, "read", slow)
         async with anyio.create_task_group() as group:
-            group.start_soon(memory._workspace.place.index.refresh)
+            group.start_soon(memory._workspace.memory_root.index.refresh)
             await reached.wait()
             assert memory.freshness().state == "building"
             assert await found(memory, "animal2") == ["Animal animal2 lives here."]
@@ -104,7 +104,7 @@ async def test_an_index_that_is_being_built_says_so_and_recall_answers(
 
 
 async def test_a_broken_index_says_why_and_is_well_again_when_it_can_be(root: Path) -> None:
-    write_newer_database(place_of(root) / INDEX)
+    write_newer_database(place_of(root) / INDEX_FILE)
     async with Memory.open(root, scope=SHOP) as memory:
         assert await found(memory, "animal1") == ["Animal animal1 lives here."]
         freshness = memory.freshness()
@@ -114,7 +114,7 @@ async def test_a_broken_index_says_why_and_is_well_again_when_it_can_be(root: Pa
         ok, _, detail = await told(memory)
         assert not ok
         assert detail.startswith("the index is broken: ")
-        (place_of(root) / INDEX).unlink()
+        (place_of(root) / INDEX_FILE).unlink()
         assert await told(memory) == (True, 0, "the index is fresh")
         assert await found(memory, "animal1") == ["Animal animal1 lives here."]
 
@@ -133,7 +133,7 @@ def opened_once(root: Path) -> Path:
             pass
 
     anyio.run(claim)
-    for path in root.glob(f"{INDEX}*"):
+    for path in root.glob(f"{INDEX_FILE}*"):
         path.unlink()
     return root
 
@@ -150,7 +150,7 @@ def test_a_person_sees_how_many_files_are_not_taken_in_without_waiting_for_them(
 
 
 def test_a_person_sees_why_the_index_is_broken_and_what_to_run(opened_once: Path) -> None:
-    write_newer_database(place_of(opened_once) / INDEX)
+    write_newer_database(place_of(opened_once) / INDEX_FILE)
     assert "broken: " in shown(opened_once)
     assert "ricordo doctor" in ricordo("--root", opened_once).out
     assert "the index is broken: " in ricordo("doctor", "--root", opened_once).out
@@ -161,7 +161,7 @@ def test_a_person_sees_why_the_index_is_broken_and_what_to_run(opened_once: Path
 async def test_a_hanging_embedder_is_told_of_and_found_by_meaning_again_when_it_answers(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meanings, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(meanings, "_PAUSE_SECONDS", 0.0)
     embedder = Concepts()
     async with Memory.open(root, scope=SHOP, embedder=embedder) as memory:
         await memory.remember("The dog sleeps in the kitchen.")
@@ -170,7 +170,7 @@ async def test_a_hanging_embedder_is_told_of_and_found_by_meaning_again_when_it_
         embedder.hangs = True
         with anyio.fail_after(5):
             assert await found(memory, "dog kitchen") == ["The dog sleeps in the kitchen."]
-        assert "did not answer within 0.15 s" in memory.freshness().embedder
+        assert "did not answer within 0.15 s" in memory.freshness().embedding_error
         embedder.hangs = False
         assert await found(memory, "hound") == ["The dog sleeps in the kitchen."]
         await memory.remember("The loaf is gone.")
@@ -184,7 +184,7 @@ async def test_vectors_of_another_number_than_was_asked_for_are_no_answer(
 ) -> None:
     import numpy as np
 
-    monkeypatch.setattr(meanings, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(meanings, "_PAUSE_SECONDS", 0.0)
     embedder = Concepts()
     async with Memory.open(root, scope=SHOP, embedder=embedder) as memory:
         await memory.remember("The dog sleeps in the kitchen.")
@@ -195,7 +195,7 @@ async def test_vectors_of_another_number_than_was_asked_for_are_no_answer(
 
         right, embedder.embed = embedder.embed, wrong  # type: ignore[assignment, method-assign]
         assert await found(memory, "dog kitchen") == ["The dog sleeps in the kitchen."]
-        assert "gave vectors of another number" in memory.freshness().embedder
+        assert "gave vectors of another number" in memory.freshness().embedding_error
         assert "gave vectors of another number" in (await told(memory))[2]
         embedder.embed = right  # type: ignore[method-assign]
         assert await found(memory, "hound") == ["The dog sleeps in the kitchen."]

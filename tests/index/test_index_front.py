@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ricordo.files.local import LocalFiles
 from ricordo.index import nearness, vector_cache
-from ricordo.index.front import Front, cosines, made, turned
-from ricordo.index.keyword import KeywordIndex
-from ricordo.index.nearness import Bounded, Places, Reading, Scale, Whole
+from ricordo.index.front import VectorBounds, cosines, build_bounds, bounds_along_axes
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.index.nearness import BoundedSimilarities, RowVectors, VectorReader, CosineScale, ExactSimilarities
 from ricordo.index.vector_cache import VectorCache
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 
-SCALE = Scale(least=0.1, most=0.7)
+SCALE = CosineScale(min_cosine=0.1, max_cosine=0.7)
 
 
 def uneven(random: np.random.Generator, count: int, dimension: int, fall: float) -> NDArray[np.float32]:
@@ -47,24 +47,24 @@ def test_no_product_is_larger_than_its_bound(
     # axes of other vectors are as good, and so are rows that come later
     of = data.draw(st.sampled_from([rows, uneven(random, 30, dimension, 1.0)]))
     first = data.draw(st.integers(1, count))
-    front = turned(rows[:first], axes_of(of, data.draw(st.integers(1, dimension))))
-    front = front.extended(rows) or turned(rows, front.axes)
+    front = bounds_along_axes(rows[:first], axes_of(of, data.draw(st.integers(1, dimension))))
+    front = front.extend(rows) or bounds_along_axes(rows, front.axes)
     assert len(front) == count
     for vector in (*rows[:3], uneven(random, 1, dimension, 1.0)[0] * np.float32(length)):
-        assert np.all(front.bounds(vector)[0].astype(np.float64) >= rows.astype(np.float64) @ vector)
+        assert np.all(front.upper_bounds(vector)[0].astype(np.float64) >= rows.astype(np.float64) @ vector)
 
 
 def test_a_bound_is_near_to_the_product_where_the_front_holds_most_of_the_length() -> None:
     rows = uneven(np.random.default_rng(1), 200, 32, 0.6)
-    front = turned(rows, axes_of(rows, 16))
-    assert np.max(front.bounds(rows[0])[0] - rows @ rows[0]) < 0.02
+    front = bounds_along_axes(rows, axes_of(rows, 16))
+    assert np.max(front.upper_bounds(rows[0])[0] - rows @ rows[0]) < 0.02
 
 
-def places_of(random: np.random.Generator, count: int, rows: int, *, sparse: bool) -> Places:
+def places_of(random: np.random.Generator, count: int, rows: int, *, sparse: bool) -> RowVectors:
     """Return rows of a corpus that stand alone, of which some may have no vector, or share one."""
     at = random.integers(-1, count, rows) if sparse else np.arange(rows)
-    return Places(
-        at=at.astype(np.int32), beside=np.full((2, rows), -1, dtype=np.int32), is_straight=not sparse,
+    return RowVectors(
+        vector_rows=at.astype(np.int32), beside=np.full((2, rows), -1, dtype=np.int32), is_straight=not sparse,
         is_whole=not sparse, is_alone=True,
     )  # fmt: skip
 
@@ -81,22 +81,27 @@ def test_what_is_found_with_a_front_is_what_is_found_without(
     rows = uneven(random, 400, 24, fall)
     # some are equal, and have to be equally near
     rows[random.integers(0, 400, 60)] = rows[random.integers(0, 400, 60)]
-    front = turned(rows[: int(covered * len(rows))], axes_of(rows, 12))
+    front = bounds_along_axes(rows[: int(covered * len(rows))], axes_of(rows, 12))
     places = places_of(random, len(rows), 500 if sparse else 400, sparse=sparse)
     vector = rows[3] if seed % 2 else uneven(random, 1, 24, fall)[0]
-    whole, bounded = Whole.of(rows, vector, places, SCALE), Bounded(Reading(rows, vector, places, SCALE), front)
-    every = np.arange(len(places.at))
-    assert np.array_equal(bounded.knows(every), whole.knows(every))
+    whole, bounded = (
+        ExactSimilarities.compute(rows, vector, places, SCALE),
+        BoundedSimilarities(VectorReader(rows, vector, places, SCALE), front),
+    )
+    every = np.arange(len(places.vector_rows))
+    assert np.array_equal(bounded.has_vectors(every), whole.has_vectors(every))
     for mine, theirs in zip(
-        (*bounded.sides(every), bounded.both(every)), (*whole.sides(every), whole.both(every)), strict=True
+        (*bounded.own_and_context(every), bounded.similarity(every)),
+        (*whole.own_and_context(every), whole.similarity(every)),
+        strict=True,
     ):
         assert np.allclose(mine, theirs, atol=1e-5)
     found, more = bounded.nearest(wanted)
     expected, expected_more = whole.nearest(wanted)
     assert more == expected_more
     assert np.all(np.diff(found) > 0)
-    near = np.where(whole.knows(every), whole.both(every), -1.0)
-    assert np.all(bounded.knows(found))
+    near = np.where(whole.has_vectors(every), whole.similarity(every), -1.0)
+    assert np.all(bounded.has_vectors(found))
     missed = np.setdiff1d(expected, found)
     assert np.all(near[missed] < near[expected].min(initial=1.0) + 1e-5)
     least = np.partition(near, len(near) - wanted)[len(near) - wanted]
@@ -109,7 +114,7 @@ def test_few_vectors_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(5)
     rows = uneven(random, 4_000, 64, 0.93)
     places = places_of(random, len(rows), len(rows), sparse=False)
-    front = turned(rows, axes_of(rows, 32))
+    front = bounds_along_axes(rows, axes_of(rows, 32))
     read: list[int] = []
 
     def watched(some: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -117,10 +122,10 @@ def test_few_vectors_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         return cosines(some, vector)
 
     monkeypatch.setattr(nearness, "cosines", watched)
-    found, _ = Bounded(Reading(rows, rows[7], places, SCALE), front).nearest(40)
+    found, _ = BoundedSimilarities(VectorReader(rows, rows[7], places, SCALE), front).nearest(40)
     assert sum(read) < len(rows) // 4
     monkeypatch.undo()
-    assert set(found) == set(Whole.of(rows, rows[7], places, SCALE).nearest(40)[0])
+    assert set(found) == set(ExactSimilarities.compute(rows, rows[7], places, SCALE).nearest(40)[0])
 
 
 def test_equal_vectors_are_equally_near_wherever_they_stand() -> None:
@@ -128,35 +133,35 @@ def test_equal_vectors_are_equally_near_wherever_they_stand() -> None:
     rows = uneven(random, 333, 24, 0.8)
     rows[[5, 77, 332]] = rows[100]
     places = places_of(random, 333, 333, sparse=False)
-    near = Bounded(Reading(rows, rows[8], places, SCALE), turned(rows, axes_of(rows, 12)))
-    assert len({*near.both(np.array([5, 77, 100, 332])).tolist()}) == 1
+    near = BoundedSimilarities(VectorReader(rows, rows[8], places, SCALE), bounds_along_axes(rows, axes_of(rows, 12)))
+    assert len({*near.similarity(np.array([5, 77, 100, 332])).tolist()}) == 1
 
 
 def test_a_front_is_made_only_where_it_is_quicker() -> None:
     random = np.random.default_rng(3)
-    sharp = made(uneven(random, 30_000, 64, 0.9))
+    sharp = build_bounds(uneven(random, 30_000, 64, 0.9))
     assert sharp is not None
-    assert len(sharp) == sharp.sampled == 30_000
+    assert len(sharp) == sharp.sample_size == 30_000
     assert sharp.heads.shape[1] <= 32
-    assert made(uneven(random, 30_000, 64, 1.0)) is None
+    assert build_bounds(uneven(random, 30_000, 64, 1.0)) is None
 
 
 def test_a_front_takes_in_later_vectors_until_its_axes_are_too_old() -> None:
     random = np.random.default_rng(4)
     rows = uneven(random, 100, 16, 0.7)
-    front = turned(rows[:25], axes_of(rows, 8))
-    later = front.extended(rows)
+    front = bounds_along_axes(rows[:25], axes_of(rows, 8))
+    later = front.extend(rows)
     assert later is not None
-    assert np.allclose(later.heads, turned(rows, front.axes).heads, atol=1e-6)
-    assert np.allclose(later.rests, turned(rows, front.axes).rests, atol=1e-6)
-    assert turned(rows[:24], front.axes).extended(rows) is None
+    assert np.allclose(later.heads, bounds_along_axes(rows, front.axes).heads, atol=1e-6)
+    assert np.allclose(later.rests, bounds_along_axes(rows, front.axes).rests, atol=1e-6)
+    assert bounds_along_axes(rows[:24], front.axes).extend(rows) is None
 
 
 def test_a_front_without_some_vectors_is_that_of_the_others() -> None:
     rows = uneven(np.random.default_rng(6), 50, 16, 0.7)
     kept = np.arange(60) % 3 > 0
-    left: Front = turned(rows, axes_of(rows, 8)).kept(kept)
-    assert np.array_equal(left.heads, turned(rows[kept[:50]], axes_of(rows, 8)).heads)
+    left: VectorBounds = bounds_along_axes(rows, axes_of(rows, 8)).select(kept)
+    assert np.array_equal(left.heads, bounds_along_axes(rows[kept[:50]], axes_of(rows, 8)).heads)
     assert len(left.rests) == len(left) == int(kept[:50].sum())
 
 
@@ -176,7 +181,7 @@ class Spread:
 
 def covered(cache: VectorCache) -> int:
     """Return of how many vectors there is a front, -1 without one."""
-    return -1 if cache.now.front is None else len(cache.now.front)
+    return -1 if cache.current.bounds is None else len(cache.current.bounds)
 
 
 async def filled(cache: VectorCache, first: int, last: int) -> None:
@@ -190,28 +195,28 @@ async def test_a_front_is_made_beside_and_follows_what_is_added_and_forgotten(
     monkeypatch.setattr(vector_cache, "LEAST_NUMBERS", 4_000 * Spread.dimension)
     cache = VectorCache(tmp_path / "vectors.db", "spread:one")
     await filled(cache, 0, 3_999)
-    cache.sharpen()
-    await cache.sharpened()
+    cache.start_build()
+    await cache.wait_for_build()
     assert covered(cache) == -1
     await filled(cache, 3_999, 4_100)
-    cache.sharpen()
-    await cache.sharpened()
+    cache.start_build()
+    await cache.wait_for_build()
     assert covered(cache) == 4_100
     # a few more are looked at one by one, many get a front too
     await filled(cache, 4_100, 4_200)
-    cache.sharpen()
-    await cache.sharpened()
-    assert (covered(cache), len(cache.now.meanings)) == (4_100, 4_200)
+    cache.start_build()
+    await cache.wait_for_build()
+    assert (covered(cache), len(cache.current.text_ids)) == (4_100, 4_200)
     await filled(cache, 4_200, 5_000)
-    cache.sharpen()
-    await cache.sharpened()
+    cache.start_build()
+    await cache.wait_for_build()
     assert covered(cache) == 5_000
     await cache.prune(np.arange(10, 300))
-    assert covered(cache) == len(cache.now.meanings) == 4_710
-    assert cache.now.front is not None
-    for vector in cache.now.rows[::900]:
-        assert np.all(cache.now.front.bounds(vector)[0] >= cache.now.rows @ vector)
-    await cache.forget_length()
+    assert covered(cache) == len(cache.current.text_ids) == 4_710
+    assert cache.current.bounds is not None
+    for vector in cache.current.rows[::900]:
+        assert np.all(cache.current.bounds.upper_bounds(vector)[0] >= cache.current.rows @ vector)
+    await cache.clear()
     assert covered(cache) == -1
     await cache.close()
 
@@ -225,13 +230,13 @@ async def test_where_a_front_gains_nothing_it_is_not_tried_again_for_each_search
     monkeypatch.setattr(vector_cache, "made", lambda rows: tried.append(len(rows)))
     cache = VectorCache(tmp_path / "vectors.db", "spread:one")
     for size in (100, 150, 199, 200, 250):
-        await filled(cache, len(cache.now.meanings), size)
+        await filled(cache, len(cache.current.text_ids), size)
         for _ in range(2):
-            cache.sharpen()
-            await cache.sharpened()
+            cache.start_build()
+            await cache.wait_for_build()
     assert tried == [100, 200]
     await cache.close()
-    cache.sharpen()
+    cache.start_build()
     assert len(tried) == 2
 
 
@@ -243,23 +248,23 @@ async def test_what_was_made_of_vectors_that_are_gone_is_dropped(
     monkeypatch.setattr(vector_cache, "LEAST_NUMBERS", 0)
     begun, go = threading.Event(), threading.Event()
 
-    def slow(rows: NDArray[np.float32]) -> Front:
+    def slow(rows: NDArray[np.float32]) -> VectorBounds:
         begun.set()
         assert go.wait(5)
-        return turned(rows, axes_of(rows, 8))
+        return bounds_along_axes(rows, axes_of(rows, 8))
 
     monkeypatch.setattr(vector_cache, "made", slow)
     cache = VectorCache(tmp_path / "vectors.db", "spread:one")
     await filled(cache, 0, 100)
-    cache.sharpen()
+    cache.start_build()
     assert begun.wait(5)
     await filled(cache, 100, 120)
     await cache.prune(np.arange(50))
     go.set()
-    await cache.sharpened()
+    await cache.wait_for_build()
     assert covered(cache) == -1
-    cache.sharpen()
-    await cache.sharpened()
+    cache.start_build()
+    await cache.wait_for_build()
     assert covered(cache) == 70
     await cache.close()
 
@@ -267,22 +272,22 @@ async def test_what_was_made_of_vectors_that_are_gone_is_dropped(
 @pytest.mark.anyio
 async def test_an_index_finds_the_same_once_it_is_quicker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_cache, "LEAST_NUMBERS", 0)
-    monkeypatch.setattr(vector_cache, "made", lambda rows: turned(rows, axes_of(rows, 32)))
+    monkeypatch.setattr(vector_cache, "made", lambda rows: bounds_along_axes(rows, axes_of(rows, 32)))
     for share in ("_MOST_WANTED", "_MOST_READ"):
         monkeypatch.setattr(nearness, share, 1.0)
     notes = tmp_path / "workspace/memory/topics/notes.md"
     notes.parent.mkdir(parents=True)
     notes.write_text("".join(f"- Note {number}\n" for number in range(3_000)))
-    index = await KeywordIndex.open(tmp_path / INDEX, LocalFiles(tmp_path), embedder=Spread())
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, LocalFiles(tmp_path), embedder=Spread())
     await index.refresh()
     asked = [f"Something near {number}" for number in (5, 99, 1_234, 2_999)]
     before = [await index.search(text) for text in asked]
-    assert index._meanings is not None
-    cache = index._meanings._cache
+    assert index._index_embedder is not None
+    cache = index._index_embedder._cache
     assert covered(cache) == -1
     for text in asked[:2]:
         await index.search(text)
-    await cache.sharpened()
+    await cache.wait_for_build()
     assert covered(cache) == 3_000
     after = [await index.search(text) for text in asked]
     for mine, theirs in zip(after, before, strict=True):

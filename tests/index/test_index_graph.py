@@ -13,8 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 from ricordo.index import graph, vector_cache
-from ricordo.index.graph import Graph
-from ricordo.index.nearness import Guided, Near, Places, Reading, Scale, Whole
+from ricordo.index.graph import VectorGraph
+from ricordo.index.nearness import (
+    ApproximateSimilarities,
+    Similarities,
+    RowVectors,
+    VectorReader,
+    CosineScale,
+    ExactSimilarities,
+)
 from ricordo.index.vector_cache import VectorCache
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +29,7 @@ pytestmark = pytest.mark.anyio
 MODEL = "clusters:one"
 FILE = "vectors.ann"
 COUNT, DIMENSION = 2_600, 24
-SCALE = Scale(least=0.1, most=1.0)
+SCALE = CosineScale(min_cosine=0.1, max_cosine=1.0)
 
 
 def clustered(seed: int, count: int) -> NDArray[np.float32]:
@@ -42,46 +49,46 @@ MEANINGS = np.random.default_rng(9).permutation(np.arange(-COUNT // 2, COUNT // 
 def kept(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Return the file of a graph of all vectors but the last 100."""
     path = tmp_path_factory.mktemp("graph") / FILE
-    assert Graph.made(path, MODEL, MEANINGS[:-100], ROWS[:-100], lambda: False) is not None
+    assert VectorGraph.build(path, MODEL, MEANINGS[:-100], ROWS[:-100], lambda: False) is not None
     return path.read_bytes()
 
 
 async def opened(folder: Path, *, count: int = COUNT, least: int | None = 1_000) -> VectorCache:
     cache = VectorCache(folder / "vectors.db", MODEL, ann_vectors=least)
     await cache.load()
-    if not len(cache.now.meanings):
+    if not len(cache.current.text_ids):
         await cache.add(MEANINGS[:count], ROWS[:count])
     return cache
 
 
 async def made(cache: VectorCache) -> None:
-    cache.sharpen()
-    await cache.sharpened()
+    cache.start_build()
+    await cache.wait_for_build()
 
 
 def held(cache: VectorCache) -> int:
     """Return how many vectors the approximate index holds, -1 without one."""
-    return -1 if cache.now.guide is None else len(cache.now.guide.graph.meanings)
+    return -1 if cache.current.graph_lookup is None else len(cache.current.graph_lookup.graph.text_ids)
 
 
-def reading(cache: VectorCache, vector: NDArray[np.float32], beside: NDArray[np.int32] | None = None) -> Reading:
-    rows = cache.now.rows
-    places = Places(
-        at=np.arange(len(rows), dtype=np.int32), is_straight=True, is_whole=True, is_alone=beside is None,
+def reading(cache: VectorCache, vector: NDArray[np.float32], beside: NDArray[np.int32] | None = None) -> VectorReader:
+    rows = cache.current.rows
+    places = RowVectors(
+        vector_rows=np.arange(len(rows), dtype=np.int32), is_straight=True, is_whole=True, is_alone=beside is None,
         beside=np.full((2, len(rows)), -1, dtype=np.int32) if beside is None else beside,
     )  # fmt: skip
-    return Reading(rows, vector, places, SCALE)
+    return VectorReader(rows, vector, places, SCALE)
 
 
-def guided(read: Reading, cache: VectorCache) -> Guided:
-    assert cache.now.guide is not None
-    return Guided(read, cache.now.guide)
+def guided(read: VectorReader, cache: VectorCache) -> ApproximateSimilarities:
+    assert cache.current.graph_lookup is not None
+    return ApproximateSimilarities(read, cache.current.graph_lookup)
 
 
-def best(near: Near, count: int = 10) -> list[int]:
+def best(near: Similarities, count: int = 10) -> list[int]:
     # far more are asked for than are shown, as some are of one text or do not pass
     rows, _ = near.nearest(6 * count)
-    ordered: list[int] = rows[np.argsort(-near.both(rows), kind="stable")][:count].tolist()
+    ordered: list[int] = rows[np.argsort(-near.similarity(rows), kind="stable")][:count].tolist()
     return ordered
 
 
@@ -90,12 +97,12 @@ def recall(cache: VectorCache, *, beside: NDArray[np.int32] | None = None) -> fl
     shares = []
     for vector in clustered(2, 40):
         read = reading(cache, vector, beside)
-        exact, found = read.whole, guided(read, cache)
-        assert isinstance(exact, Whole)
+        exact, found = read.exact, guided(read, cache)
+        assert isinstance(exact, ExactSimilarities)
         shares.append(len({*best(exact)} & {*best(found)}) / 10)
         rows, more = found.nearest(60)
         assert more
-        assert np.allclose(found.both(rows), exact.both(rows), atol=1e-5)
+        assert np.allclose(found.similarity(rows), exact.similarity(rows), atol=1e-5)
     return float(np.mean(shares))
 
 
@@ -113,7 +120,7 @@ async def test_another_process_takes_the_file_as_it_is(
     tmp_path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / FILE).write_bytes(kept)
-    monkeypatch.delattr(Graph, "made")
+    monkeypatch.delattr(VectorGraph, "build")
     cache = await opened(tmp_path)
     await made(cache)
     assert held(cache) == COUNT - 100
@@ -140,7 +147,7 @@ async def test_what_was_removed_is_never_found(tmp_path: Path, kept: bytes) -> N
     assert held(cache) == COUNT - 100
     assert recall(cache) >= 0.95
     near = guided(reading(cache, ROWS[3]), cache)
-    assert {*cache.now.meanings[best(near, 5)].tolist()}.isdisjoint(MEANINGS[:600:3].tolist())
+    assert {*cache.current.text_ids[best(near, 5)].tolist()}.isdisjoint(MEANINGS[:600:3].tolist())
     await cache.close()
 
 
@@ -172,10 +179,10 @@ def test_a_damaged_or_foreign_file_counts_as_none(
     tmp_path: Path, kept: bytes, damage: Callable[[bytes], bytes]
 ) -> None:
     (tmp_path / FILE).write_bytes(kept)
-    assert Graph.read(tmp_path / FILE, MODEL, DIMENSION) is not None
-    assert Graph.read(tmp_path / FILE, MODEL, DIMENSION - 1) is None
+    assert VectorGraph.read(tmp_path / FILE, MODEL, DIMENSION) is not None
+    assert VectorGraph.read(tmp_path / FILE, MODEL, DIMENSION - 1) is None
     (tmp_path / FILE).write_bytes(damage(kept))
-    assert Graph.read(tmp_path / FILE, MODEL, DIMENSION) is None
+    assert VectorGraph.read(tmp_path / FILE, MODEL, DIMENSION) is None
 
 
 async def test_a_damaged_file_is_made_anew(tmp_path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +192,7 @@ async def test_a_damaged_file_is_made_anew(tmp_path: Path, kept: bytes, monkeypa
     assert held(cache) == 1_200
     await cache.close()
     again = await opened(tmp_path)
-    monkeypatch.delattr(Graph, "made")
+    monkeypatch.delattr(VectorGraph, "build")
     await made(again)
     assert held(again) == 1_200
     await again.close()
@@ -198,11 +205,11 @@ def test_an_end_in_the_middle_leaves_what_was_there(
     path.write_bytes(kept)
     asked = iter([False, True])
     rows = clustered(4, 3_000)
-    assert Graph.made(path, MODEL, np.arange(3_000), rows, lambda: next(asked)) is None
+    assert VectorGraph.build(path, MODEL, np.arange(3_000), rows, lambda: next(asked)) is None
     assert path.read_bytes() == kept
     # a disk that is full when it is written
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    assert Graph.made(path, MODEL, np.arange(500), rows[:500], lambda: False) is None
+    assert VectorGraph.build(path, MODEL, np.arange(500), rows[:500], lambda: False) is None
     assert path.read_bytes() == kept
     assert [entry.name for entry in tmp_path.iterdir()] == [FILE]
 
@@ -212,7 +219,7 @@ def test_what_a_killed_process_left_is_cleared_away_later(tmp_path: Path) -> Non
     for path in (left, fresh):
         path.write_bytes(b"half")
     os.utime(left, (time.time() - 7_200, time.time() - 7_200))
-    assert Graph.made(tmp_path / FILE, MODEL, MEANINGS[:200], ROWS[:200], lambda: False) is not None
+    assert VectorGraph.build(tmp_path / FILE, MODEL, MEANINGS[:200], ROWS[:200], lambda: False) is not None
     assert not left.exists()
     assert fresh.exists()
 
@@ -236,13 +243,13 @@ async def test_where_it_can_not_be_written_it_is_not_tried_for_each_search(
     (tmp_path / FILE).mkdir()
     cache = await opened(tmp_path, count=1_100)
     tried: list[Path] = []
-    write = graph._write
+    write = graph._write_graph
 
     def watched(path: Path, model: str, index: graph._Index, meanings: NDArray[np.int64], dimension: int) -> None:
         tried.append(path)
         write(path, model, index, meanings, dimension)
 
-    monkeypatch.setattr(graph, "_write", watched)
+    monkeypatch.setattr(graph, "_write_graph", watched)
     for _ in range(3):
         await made(cache)
     assert (len(tried), held(cache)) == (1, -1)
@@ -251,7 +258,7 @@ async def test_where_it_can_not_be_written_it_is_not_tried_for_each_search(
 
 def test_the_extra_is_only_loaded_where_it_is_asked_for() -> None:
     assert "usearch" not in vars(graph)
-    assert graph.graph_is_possible()
+    assert graph.is_graph_available()
 
 
 def test_a_model_can_be_loaded_in_a_process_that_has_a_graph(kept: bytes, tmp_path: Path) -> None:

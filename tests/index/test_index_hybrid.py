@@ -17,11 +17,11 @@ from ricordo.files.local import LocalFiles
 from ricordo.index import hybrid
 from ricordo.index.contract import Match, Query
 from ricordo.index.dense import cosines
-from ricordo.index.keyword import KeywordIndex
-from ricordo.index.meaning import embedded_text
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.index.meaning import embedding_text
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = pytest.mark.anyio
 
@@ -41,8 +41,8 @@ def home(root: Path, before: str = "") -> None:
 
 
 @asynccontextmanager
-async def opened(root: Path, embedder: Concepts | None = None) -> AsyncIterator[KeywordIndex]:
-    index = await KeywordIndex.open(root / INDEX, LocalFiles(root), embedder=embedder)
+async def opened(root: Path, embedder: Concepts | None = None) -> AsyncIterator[WorkspaceIndex]:
+    index = await WorkspaceIndex.open(root / INDEX_FILE, LocalFiles(root), embedder=embedder)
     try:
         yield index
     finally:
@@ -97,7 +97,9 @@ async def test_filters_hold_for_what_is_found_by_meaning(tmp_path: Path) -> None
 
 async def test_a_passage_is_near_by_its_neighbours_too_and_an_entry_by_itself_alone(tmp_path: Path) -> None:
     said = ["Our puppy ran.", "Far away.", "The boat leaks.", "Yes."]
-    rows = [encode(Message(role="user", id=f"m{n}", time=NOON, parts=(Text(text=t),))) for n, t in enumerate(said)]
+    rows = [
+        encode_message(Message(role="user", id=f"m{n}", time=NOON, parts=(Text(text=t),))) for n, t in enumerate(said)
+    ]
     place(tmp_path, LOG, "".join(row.decode() for row in rows))
     place(tmp_path, TOPIC, "- A hound barks.\n- It is late.\n")
     async with opened(tmp_path, Concepts()) as index:
@@ -110,7 +112,9 @@ async def test_a_passage_is_near_by_its_neighbours_too_and_an_entry_by_itself_al
 
 async def test_among_passages_that_are_equally_near_neighbours_change_nothing(tmp_path: Path) -> None:
     said = ["The dog on the boat.", "A puppy in a ship.", "A hound can sail.", "Our dog has a boat."]
-    rows = [encode(Message(role="user", id=f"m{n}", time=NOON, parts=(Text(text=t),))) for n, t in enumerate(said)]
+    rows = [
+        encode_message(Message(role="user", id=f"m{n}", time=NOON, parts=(Text(text=t),))) for n, t in enumerate(said)
+    ]
     place(tmp_path, LOG, "".join(row.decode() for row in rows))
     async with opened(tmp_path, Concepts()) as index:
         await index.refresh()
@@ -129,7 +133,7 @@ async def test_a_reopened_index_and_a_rebuilt_one_answer_the_same_and_embed_noth
     async with opened(tmp_path, later) as index:
         assert told(await index.search("puppy on a ship, sleeps")) == before
     for ending in ("", "-wal", "-shm"):
-        (tmp_path / f"{INDEX}{ending}").unlink(missing_ok=True)
+        (tmp_path / f"{INDEX_FILE}{ending}").unlink(missing_ok=True)
     async with opened(tmp_path, later) as index:
         await index.refresh()
         assert told(await index.search("puppy on a ship, sleeps")) == before
@@ -243,7 +247,7 @@ async def test_where_meaning_counts_nothing_the_order_is_that_of_the_words(
     async with opened(tmp_path) as index:
         await index.refresh()
         plain = contents(await index.search("dog river", 30))
-    monkeypatch.setattr(hybrid, "MEANING", 0.0)
+    monkeypatch.setattr(hybrid, "SEMANTIC_WEIGHT", 0.0)
     async with opened(tmp_path, Concepts()) as index:
         await index.refresh()
         found = contents(await index.search("dog river", 30))
@@ -264,11 +268,11 @@ async def test_a_chunk_is_embedded_as_it_was_stored(tmp_path: Path) -> None:
     async with opened(tmp_path, embedder) as index:
         await index.refresh()
         (found,) = await index.search("walk")
-    assert embedder.asked[0] == embedded_text(found.chunk) == "Trips: A \ud7ff walk."
+    assert embedder.asked[0] == embedding_text(found.chunk) == "Trips: A \ud7ff walk."
 
 
 async def test_a_date_is_no_part_of_what_is_embedded(tmp_path: Path) -> None:
-    row = encode(Message(role="user", name="Ines", id="m1", time=NOON, parts=(Text(text="A walk."),)))
+    row = encode_message(Message(role="user", name="Ines", id="m1", time=NOON, parts=(Text(text="A walk."),)))
     place(tmp_path, LOG, row.decode())
     place(tmp_path, "workspace/memory/2026-11-21.md", "# 2026-11-21\n\n- A boat. [time:: 2026-11-21]\n")
     embedder = Concepts()
@@ -281,7 +285,7 @@ async def test_an_index_that_embedded_other_texts_of_its_chunks_is_made_anew(tmp
     home(tmp_path)
     async with opened(tmp_path, Concepts()) as index:
         await index.refresh()
-    with closing(sqlite3.connect(tmp_path / INDEX, isolation_level=None)) as database:
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE, isolation_level=None)) as database:
         database.execute("UPDATE chunk SET meaning = meaning + 1")
         database.execute("PRAGMA user_version = 5")
     embedder = Concepts()

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from ricordo.database.sqlite import Connection
 from ricordo.errors import StorageFailed
-from ricordo.files.contract import Stored
+from ricordo.files.contract import StoredFile
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.index import tables
 from ricordo.index.contract import Chunk, Match, Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = pytest.mark.anyio
 
@@ -49,11 +49,11 @@ def bullet(content: str, number: int = 0, *, kind: str = "fact", tags: tuple[str
 
 
 def said(text: str, number: int = 0, name: str | None = None) -> bytes:
-    return encode(Message(role="user", name=name, id=f"m{number}", time=NOON, parts=(Text(text=text),)))
+    return encode_message(Message(role="user", name=name, id=f"m{number}", time=NOON, parts=(Text(text=text),)))
 
 
-async def opened(root: Path) -> KeywordIndex:
-    return await KeywordIndex.open(root / INDEX, LocalFiles(root))
+async def opened(root: Path) -> WorkspaceIndex:
+    return await WorkspaceIndex.open(root / INDEX_FILE, LocalFiles(root))
 
 
 def places(matches: list[Match]) -> list[tuple[str, int]]:
@@ -74,7 +74,7 @@ async def test_after_opening_curated_memory_and_old_ledgers_are_found(tmp_path: 
     wanted = {"wombat": [(MEMORY, 3)], "Quill": [("workspace/memory/2025-01-02.md", 3)], "Stagg": [(LOG, 1)]}
     wanted |= {word: [(path, 1)] for word, path in others.items()}
     for queries in (list(wanted), [*reversed(wanted)]):
-        index = await KeywordIndex.open(tmp_path / f"{queries[0]}.db", LocalFiles(tmp_path))
+        index = await WorkspaceIndex.open(tmp_path / f"{queries[0]}.db", LocalFiles(tmp_path))
         assert {query: places(await index.search(query)) for query in queries} == wanted
         assert index.freshness().state == "fresh"
         await index.close()
@@ -99,7 +99,7 @@ async def test_the_index_is_one_full_text_database_where_it_is_told_to_be(tmp_pa
     await beside.close()
     assert sorted(os.listdir(root)) == ["memory_index.db", "workspace"]
     assert b"fts5" in (root / "memory_index.db").read_bytes()
-    away = await KeywordIndex.open(elsewhere, LocalFiles(root))
+    away = await WorkspaceIndex.open(elsewhere, LocalFiles(root))
     assert places(await away.search("wombat")) == [(MEMORY, 1)]
     await away.close()
     assert os.listdir(elsewhere.parent) == ["root.db"]
@@ -131,7 +131,9 @@ async def test_a_search_returns_at_most_so_many_matches_best_first_with_their_pl
 @pytest.mark.parametrize("broken", [False, True])
 async def test_two_chinese_characters_inside_a_sentence_find_it(tmp_path: Path, *, broken: bool) -> None:
     place(tmp_path, MEMORY, "- 我们昨天在东京讨论了数据库的迁移计划。\n- Nothing else.\n")
-    index = await KeywordIndex.open(tmp_path / (f"{MEMORY}/{INDEX}" if broken else INDEX), LocalFiles(tmp_path))
+    index = await WorkspaceIndex.open(
+        tmp_path / (f"{MEMORY}/{INDEX_FILE}" if broken else INDEX_FILE), LocalFiles(tmp_path)
+    )
     for query in ("东京", "迁移", "数据", "猫", "昨"):
         assert places(await index.search(query)) == ([] if query == "猫" else [(MEMORY, 1)]), query
     await index.close()
@@ -177,7 +179,7 @@ def test_any_text_can_be_written_and_looked_for(text: str) -> None:
     async def look(folder: str) -> None:
         files = InMemoryFiles()
         await files.append(MEMORY, b"- wombat\n" + bullet(f"The text {text}"))
-        index = await KeywordIndex.open(Path(folder) / INDEX, files)
+        index = await WorkspaceIndex.open(Path(folder) / INDEX_FILE, files)
         assert places(await index.search("wombat"))[:1] == [(MEMORY, 1)]
         await index.search(text)
         assert index.freshness().state == "fresh"
@@ -203,7 +205,7 @@ async def test_an_empty_query_lists_the_newest(tmp_path: Path) -> None:
     await index.close()
 
 
-async def filtered(index: KeywordIndex, **filters: object) -> list[str]:
+async def filtered(index: WorkspaceIndex, **filters: object) -> list[str]:
     query = Query(text="wombat", **filters)  # type: ignore[arg-type]
     return sorted(match.content.split()[1] for match in await index.search(query))
 
@@ -219,7 +221,9 @@ async def test_filters_let_through_what_they_say(tmp_path: Path, *, broken: bool
     )
     place(tmp_path, LOG, said("wombat four"))
     place(tmp_path, "workspace/large_tool_results/s1/grep-1.txt", "wombat five")
-    index = await KeywordIndex.open(tmp_path / (f"{LEDGER}/{INDEX}" if broken else INDEX), LocalFiles(tmp_path))
+    index = await WorkspaceIndex.open(
+        tmp_path / (f"{LEDGER}/{INDEX_FILE}" if broken else INDEX_FILE), LocalFiles(tmp_path)
+    )
     assert await filtered(index) == ["five", "four", "one", "three", "two"]
     assert await filtered(index, kinds=("decision", "lesson")) == ["one", "three"]
     assert await filtered(index, tags=("zoo",)) == ["three", "two"]
@@ -283,7 +287,7 @@ class SometimesBroken(LocalFiles):
     broken = ""
     reads = 0
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         self.reads += 1
         if path == self.broken:
             raise StorageFailed("Input/output error.")
@@ -295,7 +299,7 @@ async def test_a_file_that_fails_to_be_read_keeps_its_rows_and_takes_no_other_do
     place(tmp_path, MEMORY, "- The wombat sleeps.\n")
     place(tmp_path, LEDGER, bullet("A quokka."))
     files = SometimesBroken(tmp_path)
-    index = await KeywordIndex.open(tmp_path / INDEX, files)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     await index.refresh()
     place(tmp_path, MEMORY, "- The wombat wakes up.\n")
     place(tmp_path, LEDGER, bullet("A numbat."))
@@ -343,10 +347,10 @@ async def test_a_re_index_that_fails_in_the_middle_of_writing_leaves_the_previou
         broken.setattr(tables, "_columns", failing)
         report = await index.refresh()
         assert report.failed == {MEMORY: f"{MEMORY}: This row can't be written."}
-        assert rows(tmp_path / INDEX, MEMORY) == OLD
+        assert rows(tmp_path / INDEX_FILE, MEMORY) == OLD
         assert places(await index.search("sleeps")) == [(MEMORY, 1)]
     await index.refresh()
-    assert rows(tmp_path / INDEX, MEMORY) == NEW
+    assert rows(tmp_path / INDEX_FILE, MEMORY) == NEW
     await index.close()
 
 
@@ -367,17 +371,17 @@ async def test_whichever_commit_fails_a_file_has_all_of_its_previous_rows_or_all
         connection.execute("COMMIT")
 
     place(tmp_path, MEMORY, "".join(f"- {line}\n" for line in OLD))
-    index = await KeywordIndex.open(tmp_path / INDEX, LocalFiles(tmp_path), commit=commit)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, LocalFiles(tmp_path), commit=commit)
     await index.refresh()
     before, after = OLD, NEW
     for left_now in range(4):
         place(tmp_path, MEMORY, "".join(f"- {line}\n" for line in after))
         left = left_now
         await index.refresh()
-        assert rows(tmp_path / INDEX, MEMORY) in (before, after)
+        assert rows(tmp_path / INDEX_FILE, MEMORY) in (before, after)
         left = 1_000
         await index.refresh()
-        assert rows(tmp_path / INDEX, MEMORY) == after
+        assert rows(tmp_path / INDEX_FILE, MEMORY) == after
         before, after = after, before
     await index.close()
 
@@ -418,7 +422,7 @@ async def test_rows_that_did_not_change_stay_and_move_with_their_lines(tmp_path:
 @pytest.mark.req("AS-INDEX-02")
 async def test_a_block_just_appended_is_found_without_reading_the_file(tmp_path: Path) -> None:
     files = SometimesBroken(tmp_path)
-    index = await KeywordIndex.open(tmp_path / INDEX, files)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     first = bullet("The wombat.", 1)
     appended = await files.append(LEDGER, first, header=b"# 2026-11-21\n\n")
     await index.index_appended(LEDGER, appended.offset, first)
@@ -436,12 +440,12 @@ async def test_a_block_just_appended_is_found_without_reading_the_file(tmp_path:
 @pytest.mark.req("AS-BUG-26")
 async def test_messages_appended_one_by_one_are_indexed_as_if_read_at_once(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
-    live = await KeywordIndex.open(tmp_path / INDEX, files)
+    live = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     for number, text in enumerate(("Where did the wombat go?", "Home.", "When?", "At noon.")):
         line = said(text, number)
         appended = await files.append(LOG, line)
         await live.index_appended(LOG, appended.offset, line)
-    late = await KeywordIndex.open(tmp_path / "late.db", files)
+    late = await WorkspaceIndex.open(tmp_path / "late.db", files)
     for query in ("wombat", "noon", "home", "when did the wombat go home"):
         asked = Query(text=query, neighbours=True)
         assert await live.search(asked) == await late.search(asked), query
@@ -452,7 +456,7 @@ async def test_messages_appended_one_by_one_are_indexed_as_if_read_at_once(tmp_p
 @pytest.mark.req("AS-INDEX-02")
 async def test_a_block_appended_by_another_process_meanwhile_is_not_missed(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
-    index = await KeywordIndex.open(tmp_path / INDEX, files)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     ours, theirs, last = said("wombat", 1), said("quokka", 2), said("numbat", 3)
     for line in (ours, theirs, last):
         appended = await files.append(LOG, line)
@@ -486,7 +490,7 @@ async def test_searching_memory_reads_no_transcript(tmp_path: Path) -> None:
     place(tmp_path, LOG, said("The wombat."))
     files = SometimesBroken(tmp_path)
     files.broken = LOG
-    index = await KeywordIndex.open(tmp_path / INDEX, files)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     assert places(await index.search(Query(text="wombat", sorts=("curated", "ledger")))) == [(MEMORY, 1)]
     assert index.freshness().state == "fresh"
     await index.close()

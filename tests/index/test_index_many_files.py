@@ -8,9 +8,9 @@ import pytest
 
 from ricordo.database.sqlite import Connection
 from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.index.tables import SCHEMA
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the test writes the files itself")]
@@ -63,7 +63,7 @@ async def check(root: Path, count: int) -> None:
             reads.append(path)
 
     work, files = Work(), WatchedFiles(LocalFiles(root), before)
-    index = await KeywordIndex.open(root / INDEX, files, commit=work.commit)
+    index = await WorkspaceIndex.open(root / INDEX_FILE, files, commit=work.commit)
     report = await index.refresh()
     assert (len(report.indexed), report.failed) == (count, {})
     assert sorted(reads) == [path_of(number) for number in range(count)]
@@ -88,7 +88,7 @@ async def check(root: Path, count: int) -> None:
     await index.close()
 
     reads.clear()
-    index = await KeywordIndex.open(root / INDEX, files)
+    index = await WorkspaceIndex.open(root / INDEX_FILE, files)
     assert [match.path for match in await index.search("animal7")] == [path_of(17)]
     assert (await index.refresh()).unchanged == count - 10
     assert len(reads) <= 10

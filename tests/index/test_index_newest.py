@@ -6,7 +6,7 @@ import pytest
 
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Query
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ async def test_of_one_moment_the_later_line_comes_first(kept: bool, tmp_path: Pa
     files = LocalFiles(tmp_path / "root")
     await files.create("workspace/memory/2026-11-21.md", LEDGER.encode())
     path = tmp_path / "index.db" if kept else Path("/dev/null/none.db")
-    index = await KeywordIndex.open(path, files)
+    index = await WorkspaceIndex.open(path, files)
     found = [match.content for match in await index.search(Query(text=""), 9)]
     await index.close()
     assert found == ["Last of the moment.", "First of the moment.", "Earlier.", "Written later about an earlier time."]

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.index.chunking import rows_of
+from ricordo.index.chunking import build_rows
 from ricordo.index.contract import Match, Query
-from ricordo.index.documents import document_of
-from ricordo.index.keyword import KeywordIndex
-from ricordo.index.plan import passes
-from ricordo.index.postings import NO_TIME, Builder, IndexedRow
-from ricordo.index.scoring import STEPS
+from ricordo.index.documents import classify_document
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.index.plan import matches_filters
+from ricordo.index.postings import NO_TIME, SegmentBuilder, IndexedRow
+from ricordo.index.scoring import SCORE_STEPS
 from ricordo.index.terms import query_words
-from ricordo.messages.codec import encode
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
@@ -74,7 +74,7 @@ def documents(
     )
     logs = {
         f"workspace/agents/main/sessions/{session}.log.jsonl": b"".join(
-            encode(
+            encode_message(
                 Message(
                     role="user", id=f"m{at}", time=BEGUN + timedelta(hours=at), parts=(Text(text=text * (1 + at % 3)),)
                 )
@@ -103,13 +103,13 @@ def expected(found: dict[str, bytes], query: Query) -> list[tuple[str, int, int]
     rows = [
         row
         for path, data in found.items()
-        if (document := document_of(path, "workspace"))
-        for row in rows_of(document, data, Redactor(bytes(32)))
+        if (document := classify_document(path, "workspace"))
+        for row in build_rows(document, data, Redactor(bytes(32)))
     ]
     places = [
         max(len({row.place for row in rows if term in row.own.split()}) for term in group) for group in words.groups
     ]
-    weights = [np.log(1 + 500 / (count + 0.5)) * share for count, share in zip(places, words.shares, strict=True)]
+    weights = [np.log(1 + 500 / (count + 0.5)) * share for count, share in zip(places, words.weights, strict=True)]
     scored = []
     for row in rows:
         chunk, own, every = row.chunk, row.own.split(), row.own.split() + row.around.split()
@@ -121,9 +121,9 @@ def expected(found: dict[str, bytes], query: Query) -> list[tuple[str, int, int]
             w * min(c, 3) / (min(c, 3) + 0.3 + 0.9 * len(every) / usual) for w, c in zip(weights, near, strict=True)
         )
         score = (0.6 * alone + 0.4 * beside) / (sum(weights) or 1)
-        if score and (any(held) or query.neighbours) and passes(chunk, query):
+        if score and (any(held) or query.neighbours) and matches_filters(chunk, query):
             time = chunk.time.timestamp() if chunk.time else 0
-            scored.append((-round(score * STEPS), -time, chunk.path, chunk.line_number, chunk.part, chunk))
+            scored.append((-round(score * SCORE_STEPS), -time, chunk.path, chunk.line_number, chunk.part, chunk))
     taken: list[tuple[str, ...]] = []
     kept = []
     for *_, path, line, part, chunk in sorted(scored, key=lambda row: row[:5]):
@@ -146,8 +146,8 @@ def test_index_scan_and_the_plain_formulas_agree(
         files = InMemoryFiles()
         for path, data in found.items():
             await files.create(path, data)
-        index = await KeywordIndex.open(Path(folder) / "index.db", files)
-        scan = await KeywordIndex.open(NOWHERE, files)
+        index = await WorkspaceIndex.open(Path(folder) / "index.db", files)
+        scan = await WorkspaceIndex.open(NOWHERE, files)
         await index.refresh()
         for query in asked:
             by_index = await index.search(query, 100)
@@ -168,11 +168,12 @@ async def test_of_many_matches_the_first_are_those_that_come_first_among_all(tmp
     files, chance = InMemoryFiles(), Random(3)
     drawn = [" ".join(chance.choices(WORDS, k=chance.randrange(1, 6))) for _ in range(700)]
     said = b"".join(
-        encode(Message(role="user", id=f"m{at}", time=BEGUN, parts=(Text(text=text),))) for at, text in enumerate(drawn)
+        encode_message(Message(role="user", id=f"m{at}", time=BEGUN, parts=(Text(text=text),)))
+        for at, text in enumerate(drawn)
     )
     await files.append("workspace/agents/main/sessions/s1.log.jsonl", said)
     await files.append("workspace/notes.md", "\n\n".join(drawn).encode())
-    index, scan = await KeywordIndex.open(tmp_path / "index.db", files), await KeywordIndex.open(NOWHERE, files)
+    index, scan = await WorkspaceIndex.open(tmp_path / "index.db", files), await WorkspaceIndex.open(NOWHERE, files)
     for text in ("wombat", "quokka deploy", "wombat main 数据库 база", "maisons 17"):
         for sorts in (Query(text="").sorts, ("note",), ("transcript", "ledger")):
             for neighbours in (False, True):
@@ -190,17 +191,17 @@ async def test_without_numpy_the_full_text_table_ranks_as_well(tmp_path: Path, m
     files = InMemoryFiles()
     said = [f"{first} {second}" for first in WORDS[:12] for second in WORDS[3:9]]
     await files.append("workspace/agents/main/sessions/s1.log.jsonl", b"".join(
-        encode(Message(role="user", id=f"m{at}", time=BEGUN + timedelta(hours=at), parts=(Text(text=text),)))
+        encode_message(Message(role="user", id=f"m{at}", time=BEGUN + timedelta(hours=at), parts=(Text(text=text),)))
         for at, text in enumerate(said)
     ))  # fmt: skip
-    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
     with_numpy = [comparable(await index.search(Query(text=text, neighbours=True), 9)) for text in said[::7]]
     newest = await index.search("", 5)
     await index.close()
     monkeypatch.setitem(sys.modules, "numpy", None)
     for name in ("segments", "lexical", "corpus", "postings"):
         monkeypatch.delitem(sys.modules, f"ricordo.index.{name}")
-    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
     assert [comparable(await index.search(Query(text=text, neighbours=True), 9)) for text in said[::7]] == with_numpy
     assert await index.search("", 5) == newest
     assert (await index.refresh()).failed == {}
@@ -215,9 +216,9 @@ def row(number: int, own: str, around: str = "") -> IndexedRow:
     st.lists(st.tuples(st.lists(st.text("ab\0é数", min_size=1)), st.lists(st.text("ab\0é数", min_size=1))), max_size=9)
 )
 def test_a_block_finds_every_term_and_no_other(held: list[tuple[list[str], list[str]]]) -> None:
-    builder = Builder()
+    builder = SegmentBuilder()
     builder.add([row(at + 1, " ".join(own), " ".join(around)) for at, (own, around) in enumerate(held)])
-    postings = builder.block().postings
+    postings = builder.build().postings
     for term in {term for pair in held for terms in pair for term in terms} | {"", "b", "aaaaaaaab"}:
         counts = [(own.count(term), (own + around).count(term)) for own, around in held]
         rows, packed = postings.find(term)
@@ -225,5 +226,5 @@ def test_a_block_finds_every_term_and_no_other(held: list[tuple[list[str], list[
         assert [(count & 3, count >> 2) for count in packed.tolist()] == [
             (min(own, 3), min(every, 3)) for own, every in counts if every
         ]
-    starting = {int(at) for rows, _ in postings.starting("a") for at in rows}
+    starting = {int(at) for rows, _ in postings.find_prefix("a") for at in rows}
     assert starting == {at for at, (own, around) in enumerate(held) if any(term[0] == "a" for term in own + around)}

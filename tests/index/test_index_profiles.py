@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.index.contract import Query
-from ricordo.index.documents import document_of
-from ricordo.index.facts import fact_chunks
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.documents import classify_document
+from ricordo.index.facts import chunk_profile
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.workspace.profile import Fact, Profile
 from ricordo.workspace.profile_codec import render_profile
 
@@ -36,17 +36,17 @@ async def filled() -> InMemoryFiles:
 
 
 @pytest.fixture(params=["postings", "table", "files"])
-async def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeywordIndex:
+async def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkspaceIndex:
     if request.param == "table":
         monkeypatch.setitem(sys.modules, "ricordo.index.segments", None)
     place = Path("/dev/null/none.db") if request.param == "files" else tmp_path / "index.db"
-    opened = await KeywordIndex.open(place, await filled())
+    opened = await WorkspaceIndex.open(place, await filled())
     await opened.refresh()
     return opened
 
 
 @pytest.mark.req("DF-C52", "DF-FACTS-find")
-async def test_only_the_profile_that_a_query_names_is_found(index: KeywordIndex) -> None:
+async def test_only_the_profile_that_a_query_names_is_found(index: WorkspaceIndex) -> None:
     for text in ("quokka", "", "feeds quokka wombat", "2"):
         for who in (MINE, THEIRS, ""):
             paths = {match.path for match in await index.search(Query(text=text, profile=who), 50)}
@@ -58,11 +58,11 @@ async def test_only_the_profile_that_a_query_names_is_found(index: KeywordIndex)
     await index.close()
 
 
-async def test_words_of_another_profile_are_as_rare_as_if_it_were_not_there(index: KeywordIndex) -> None:
+async def test_words_of_another_profile_are_as_rare_as_if_it_were_not_there(index: WorkspaceIndex) -> None:
     alone = InMemoryFiles()
     for path in ("workspace/MEMORY.md", MINE):
         await alone.create(path, (await (await filled()).read(path)).data)
-    plain = await KeywordIndex.open(Path("/dev/null/none.db"), alone)
+    plain = await WorkspaceIndex.open(Path("/dev/null/none.db"), alone)
     for text in ("quokka wombat", "harvesting wombat", "tractors wombat"):
         asked = Query(text=text, profile=MINE)
         found, without = await index.search(asked, 9), await plain.search(asked, 9)
@@ -83,11 +83,11 @@ def test_each_fact_is_a_chunk_on_the_line_that_says_it(
 ) -> None:
     facts = [{"id": f"fact_{at}", "content": content, "category": "goal"} for at, content in enumerate(contents)]
     text = json.dumps({"facts": facts}, indent=indent, ensure_ascii=ascii_only)
-    document = document_of(MINE, "workspace")
+    document = classify_document(MINE, "workspace")
     assert document is not None
     data = text.encode("utf-8", "surrogatepass")
     told = [content for content in contents if content.strip()]
-    found = fact_chunks(document, data, Redactor(bytes(32)))
+    found = chunk_profile(document, data, Redactor(bytes(32)))
     assert [chunk.content.encode("utf-8", "replace") for chunk in found] == [
         content.strip().encode("utf-8", "replace") for content in told
     ]

@@ -19,11 +19,11 @@ from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.index import queries, segments
 from ricordo.index.contract import Match, Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.index.postings import Builder
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.index.postings import SegmentBuilder
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check reads the database itself")]
 
@@ -44,7 +44,7 @@ def entry(number: int, text: str) -> bytes:
 
 
 def said(number: int, text: str) -> bytes:
-    return encode(Message(role="user", id=f"m{number}", time=NOON, parts=(Text(text=text),)))
+    return encode_message(Message(role="user", id=f"m{number}", time=NOON, parts=(Text(text=text),)))
 
 
 def zoo(root: Path, lines: int = 60) -> None:
@@ -56,13 +56,13 @@ def zoo(root: Path, lines: int = 60) -> None:
         )
 
 
-async def opened(root: Path, **more: object) -> KeywordIndex:
-    return await KeywordIndex.open(root / INDEX, LocalFiles(root), **more)  # type: ignore[arg-type]
+async def opened(root: Path, **more: object) -> WorkspaceIndex:
+    return await WorkspaceIndex.open(root / INDEX_FILE, LocalFiles(root), **more)  # type: ignore[arg-type]
 
 
-async def same_as_the_files(index: KeywordIndex, root: Path) -> None:
+async def same_as_the_files(index: WorkspaceIndex, root: Path) -> None:
     """Hold that an index answers as the files do."""
-    scan = await KeywordIndex.open(Path("/dev/null/none.db"), LocalFiles(root))
+    scan = await WorkspaceIndex.open(Path("/dev/null/none.db"), LocalFiles(root))
     for text in (*ANIMALS, "animal wombat", "17", ""):
         query = Query(text=text, neighbours=True)
         assert told(await index.search(query, 50)) == told(await scan.search(query, 50)), text
@@ -75,14 +75,14 @@ def told(matches: list[Match]) -> list[tuple[object, ...]]:
 
 def stored(root: Path) -> list[tuple[int, int, int]]:
     """Return first, last and number of chunks of each segment."""
-    with closing(sqlite3.connect(root / INDEX)) as connection:
+    with closing(sqlite3.connect(root / INDEX_FILE)) as connection:
         return connection.execute("SELECT first, last, chunks FROM segment ORDER BY first").fetchall()
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fold three chunks, and load anew what is in two pieces."""
-    monkeypatch.setattr(segments, "_LEAST_FOLDED", 3)
+    monkeypatch.setattr(segments, "_MIN_SEGMENT_ROWS", 3)
     monkeypatch.setattr(segments, "_FEW", 5)
     monkeypatch.setattr("ricordo.index.corpus._MOST_PARTS", 2)
     monkeypatch.setattr("ricordo.index.corpus._LONGEST_TAIL", 7)
@@ -95,7 +95,7 @@ async def test_reopening_loads_the_segments_and_reads_no_row(tmp_path: Path, mon
     await index.refresh()
     await index.close()
     assert [chunks for _, _, chunks in stored(tmp_path)] == [180]
-    monkeypatch.setattr(segments, "_row", None)
+    monkeypatch.setattr(segments, "_build_row", None)
     index = await opened(tmp_path)
     await index.search("wombat")
     monkeypatch.undo()
@@ -151,7 +151,7 @@ async def test_segments_are_few_and_what_is_written_down_of_changes_ends(tmp_pat
     sizes = [chunks for _, _, chunks in stored(tmp_path)]
     assert sum(sizes) >= 90
     assert len(sizes) <= 4
-    with closing(sqlite3.connect(tmp_path / INDEX)) as connection:
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE)) as connection:
         assert connection.execute("SELECT count(*) FROM change").fetchone()[0] < 60
     await same_as_the_files(index, tmp_path)
     await index.close()
@@ -181,7 +181,7 @@ async def test_a_process_that_missed_what_was_written_down_of_changes_loads_anew
     await same_as_the_files(second, tmp_path)
     os.unlink(tmp_path / "workspace/memory/topics/a.md")
     await first.refresh()
-    with closing(sqlite3.connect(tmp_path / INDEX)) as connection:
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE)) as connection:
         assert connection.execute("SELECT count(*) FROM change").fetchone() == (0,)
     os.unlink(tmp_path / "workspace/memory/topics/b.md")
     await first.search("wombat")
@@ -214,7 +214,7 @@ async def test_a_damaged_segment_is_made_up_for_by_its_rows(tmp_path: Path, dama
     index = await opened(tmp_path)
     await index.refresh()
     await index.close()
-    with closing(sqlite3.connect(tmp_path / INDEX)) as connection:
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE)) as connection:
         connection.execute(f"UPDATE segment SET {damage}")
         connection.commit()
     index = await opened(tmp_path)
@@ -274,7 +274,7 @@ async def test_readers_writers_and_another_merge_in_the_middle_of_a_merge_are_al
 ) -> None:
     zoo(tmp_path, 12)
     index, other, files = await opened(tmp_path), await opened(tmp_path), LocalFiles(tmp_path)
-    written, merges = segments._written, 0
+    written, merges = segments._build_segment, 0
 
     async def meanwhile() -> None:
         block = entry(1, "Animal 99 is a wombat.")
@@ -283,14 +283,14 @@ async def test_readers_writers_and_another_merge_in_the_middle_of_a_merge_are_al
         await same_as_the_files(index, tmp_path)
         await other.refresh()
 
-    def slow(builder: Builder) -> tuple[bytes, int]:
+    def slow(builder: SegmentBuilder) -> tuple[bytes, int]:
         nonlocal merges
         merges += 1
         if merges == 1:
             anyio.from_thread.run(meanwhile)
         return written(builder)
 
-    monkeypatch.setattr(segments, "_written", slow)
+    monkeypatch.setattr(segments, "_build_segment", slow)
     await index.refresh()
     assert merges == 2
     ranges = stored(tmp_path)
@@ -306,14 +306,14 @@ async def test_a_search_reads_as_many_rows_as_it_returns(tmp_path: Path, monkeyp
     index = await opened(tmp_path)
     await index.refresh()
     read = 0
-    made = queries._chunk
+    made = queries._chunk_from_row
 
     def counted(row: tuple[str | int | None, ...]) -> object:
         nonlocal read
         read += 1
         return made(row)
 
-    monkeypatch.setattr(queries, "_chunk", counted)
+    monkeypatch.setattr(queries, "_chunk_from_row", counted)
     assert len(await index.search(Query(text="animal", neighbours=True), 10)) == 10
     assert len(await index.search("", 7)) == 7
     assert read == 17
@@ -341,7 +341,7 @@ async def test_an_add_costs_one_sync_and_one_commit_however_long_the_day(tmp_pat
 
     disk = Counting()
     files = LocalFiles(tmp_path, disk=disk)
-    index = await KeywordIndex.open(tmp_path / INDEX, files, commit=commit)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files, commit=commit)
     await files.append(LEDGER, entry(0, "The first."), header=b"# 2026-11-21\n\n")
     await index.search("first")
     before, synced = commits, disk.syncs

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.contract import Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
-from ricordo.recall.answer import answer
-from ricordo.recall.hits import Source
+from ricordo.recall.answer import answer_question
+from ricordo.recall.hits import SearchSource
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ NEVER = ("What is the wifi password?", "Do we use Kafka?")
 
 def line(text: str, number: int = 0) -> bytes:
     message = Message(role="user", id=f"m{number}", time=BEGUN + timedelta(seconds=number), parts=(Text(text=text),))
-    return encode(message)
+    return encode_message(message)
 
 
 def logged(lines: int) -> str:
@@ -67,9 +67,9 @@ async def filled() -> InMemoryFiles:
 
 
 async def asked(files: InMemoryFiles, database: Path) -> list[tuple[bool, str]]:
-    index = await KeywordIndex.open(database, files, patience_seconds=60)
-    source = [Source(label="project", index=index)]
-    found = [await answer(source, question, now=BEGUN) for question in (*QUESTIONS, *NEVER)]
+    index = await WorkspaceIndex.open(database, files, patience_seconds=60)
+    source = [SearchSource(label="project", index=index)]
+    found = [await answer_question(source, question, now=BEGUN) for question in (*QUESTIONS, *NEVER)]
     await index.close()
     return [(one.found, one.hit.entry.content if one.hit else "") for one in found]
 
@@ -95,7 +95,7 @@ async def test_what_holds_no_word_of_the_query_changes_no_score(tmp_path: Path, 
 
 async def searched(files: InMemoryFiles) -> list[tuple[str, float]]:
     """Return what is found in the files themselves, with scores."""
-    index = await KeywordIndex.open(Path("/dev/null/none.db"), files)
+    index = await WorkspaceIndex.open(Path("/dev/null/none.db"), files)
     matches = await index.search(Query(text=QUESTIONS[0], neighbours=True), 10)
     await index.close()
     return [(match.content, match.score) for match in matches]
@@ -107,8 +107,8 @@ async def test_the_index_and_the_files_count_places_alike(tmp_path: Path) -> Non
     for path, data in JUNK.values():
         if len(data) < 500_000:
             await files.append(path, data)
-    index = await KeywordIndex.open(tmp_path / "index.db", files, patience_seconds=60)
-    scanned = await KeywordIndex.open(Path("/dev/null/none.db"), files)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files, patience_seconds=60)
+    scanned = await WorkspaceIndex.open(Path("/dev/null/none.db"), files)
     query = Query(text="stored in the bucket pennywort-invoices", neighbours=True)
     by_index, by_files = await index.search(query, 1), await scanned.search(query, 1)
     assert by_index[0].content == by_files[0].content == SAID[0]
@@ -119,7 +119,7 @@ async def test_the_index_and_the_files_count_places_alike(tmp_path: Path) -> Non
 async def test_a_word_that_was_nowhere_is_absent_no_more_once_a_relative_of_it_is_written(tmp_path: Path) -> None:
     files = InMemoryFiles()
     await files.create("workspace/MEMORY.md", b"- The wombat lives here.\n")
-    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
     for _ in range(2):
         assert [match.absent for match in await index.search("harvesting wombat")] == [("harvesting",)]
     await files.create("workspace/more.md", b"It is a harvester.\n")

@@ -16,9 +16,9 @@ from ricordo.database.sqlite import Connection
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Match
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.index.tables import SCHEMA
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 from warm_processes import run_warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-STALE")]
@@ -45,8 +45,8 @@ def places(matches: list[Match]) -> list[tuple[str, int]]:
     return [(match.path, match.line_number) for match in matches]
 
 
-async def opened(root: Path) -> KeywordIndex:
-    return await KeywordIndex.open(root / INDEX, LocalFiles(root), busy_seconds=0.2)
+async def opened(root: Path) -> WorkspaceIndex:
+    return await WorkspaceIndex.open(root / INDEX_FILE, LocalFiles(root), busy_seconds=0.2)
 
 
 def spoil(path: Path) -> None:
@@ -62,7 +62,7 @@ def spoil(path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"not a database, but long enough to be read as one " * 100, b"\0" * 9000])
 async def test_a_file_that_is_no_index_is_put_aside_and_the_index_made_anew(tmp_path: Path, content: bytes) -> None:
     zoo(tmp_path)
-    (tmp_path / INDEX).write_bytes(content)
+    (tmp_path / INDEX_FILE).write_bytes(content)
     index = await opened(tmp_path)
     report = await index.refresh()
     assert report.quarantined == ("memory_index.db.broken-1" if content else "")
@@ -78,7 +78,7 @@ async def test_an_index_that_turns_out_damaged_under_a_search_is_put_aside_and_t
     first = await opened(tmp_path)
     await first.refresh()
     await first.close()
-    await anyio.to_thread.run_sync(spoil, tmp_path / INDEX)
+    await anyio.to_thread.run_sync(spoil, tmp_path / INDEX_FILE)
     index = await opened(tmp_path)
     assert places(await index.search("wombat")) == [(MEMORY, 1)]
     report = await index.refresh()
@@ -92,11 +92,11 @@ async def test_an_index_deleted_or_replaced_while_it_is_open_is_rebuilt(tmp_path
     zoo(tmp_path, 3)
     index = await opened(tmp_path)
     await index.refresh()
-    os.unlink(tmp_path / INDEX)
+    os.unlink(tmp_path / INDEX_FILE)
     assert places(await index.search("animal01")) == [("workspace/memory/topics/t01.md", 3)]
     assert index.freshness().state == "fresh"
-    os.rename(tmp_path / INDEX, tmp_path / "taken.db")
-    (tmp_path / INDEX).write_bytes(b"garbage " * 2000)
+    os.rename(tmp_path / INDEX_FILE, tmp_path / "taken.db")
+    (tmp_path / INDEX_FILE).write_bytes(b"garbage " * 2000)
     place(tmp_path, MEMORY, "- The mascot is a quokka.\n")
     assert places(await index.search("quokka")) == [(MEMORY, 1)]
     assert await index.search("wombat") == []
@@ -109,7 +109,7 @@ async def test_deleting_the_index_loses_nothing(tmp_path: Path) -> None:
     index = await opened(tmp_path)
     before = {query: await index.search(query) for query in ("wombat", "animal", "lives here", "animal11 topic")}
     await index.close()
-    os.unlink(tmp_path / INDEX)
+    os.unlink(tmp_path / INDEX_FILE)
     again = await opened(tmp_path)
     assert {query: await again.search(query) for query in before} == before
     await again.close()
@@ -128,7 +128,7 @@ async def test_a_locked_index_answers_from_the_files_and_says_so(tmp_path: Path)
     index = await opened(tmp_path)
     await index.refresh()
     place(tmp_path, MEMORY, "- The mascot is a quokka.\n")
-    with locked(tmp_path / INDEX):
+    with locked(tmp_path / INDEX_FILE):
         assert places(await index.search("quokka")) == [(MEMORY, 1)]
         assert await index.search("wombat") == []
         assert places(await index.search("animal02")) == [("workspace/memory/topics/t02.md", 3)]
@@ -150,7 +150,7 @@ async def test_a_full_disk_leaves_searching_and_freshness_true(tmp_path: Path) -
         connection.execute("COMMIT")
 
     zoo(tmp_path, 3)
-    index = await KeywordIndex.open(tmp_path / INDEX, LocalFiles(tmp_path), commit=commit)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, LocalFiles(tmp_path), commit=commit)
     await index.refresh()
     full = True
     place(tmp_path, MEMORY, "- The mascot is a quokka.\n")
@@ -166,7 +166,7 @@ async def test_a_full_disk_leaves_searching_and_freshness_true(tmp_path: Path) -
 @pytest.mark.req("AS-INDEX-04")
 async def test_where_no_index_can_be_every_search_reads_the_files(tmp_path: Path) -> None:
     zoo(tmp_path, 3)
-    index = await KeywordIndex.open(tmp_path / MEMORY / "memory_index.db", LocalFiles(tmp_path))
+    index = await WorkspaceIndex.open(tmp_path / MEMORY / "memory_index.db", LocalFiles(tmp_path))
     assert places(await index.search("wombat")) == [(MEMORY, 1)]
     assert index.freshness().state == "broken"
     assert (await index.refresh()).failed
@@ -180,7 +180,7 @@ async def test_where_no_index_can_be_every_search_reads_the_files(tmp_path: Path
 @pytest.mark.req("AS-INDEX-04", "AS-BUG-25")
 async def test_a_scan_ranks_like_the_index(tmp_path: Path) -> None:
     zoo(tmp_path)
-    index, scan = await opened(tmp_path), await KeywordIndex.open(tmp_path, LocalFiles(tmp_path))
+    index, scan = await opened(tmp_path), await WorkspaceIndex.open(tmp_path, LocalFiles(tmp_path))
     for query in ("wombat", "animal17 mascot", "topic animal03", "nothing of this", ""):
         assert await index.search(query, 5) == await scan.search(query, 5), query
     await index.close()
@@ -189,7 +189,7 @@ async def test_a_scan_ranks_like_the_index(tmp_path: Path) -> None:
 
 async def test_what_a_search_has_no_time_to_take_in_is_read_from_the_files(tmp_path: Path) -> None:
     zoo(tmp_path)
-    index = await KeywordIndex.open(tmp_path / INDEX, LocalFiles(tmp_path), patience_seconds=0.0)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, LocalFiles(tmp_path), patience_seconds=0.0)
     assert places(await index.search("animal23")) == [("workspace/memory/topics/t23.md", 3)]
     assert (index.freshness().state, index.freshness().stale_files) == ("stale", 41)
     await index.refresh()
@@ -221,7 +221,7 @@ KILLED = """
 import os, sys, anyio
 from pathlib import Path
 from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 left = int(sys.argv[2])
 def commit(connection):
     global left
@@ -230,7 +230,7 @@ def commit(connection):
         os._exit(9)
     connection.execute("COMMIT")
 async def main(root):
-    index = await KeywordIndex.open(root / "memory_index.db", LocalFiles(root), commit=commit)
+    index = await WorkspaceIndex.open(root / "memory_index.db", LocalFiles(root), commit=commit)
     await index.refresh()
 anyio.run(main, Path(sys.argv[1]))
 """
@@ -269,11 +269,11 @@ CROWD = """
 import os, sys, time, anyio
 from pathlib import Path
 from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 async def main(root, name, seconds):
     files, end, number = LocalFiles(root), time.monotonic() + seconds, 0
     while time.monotonic() < end:
-        index = await KeywordIndex.open(root / "memory_index.db", files)
+        index = await WorkspaceIndex.open(root / "memory_index.db", files)
         for _ in range(5):
             word = f"word{name}x{number}"
             line = f"- Process {name} says {word}. ^0{name}jd{number:022d}\\n".encode()
@@ -304,7 +304,7 @@ def crowd(root: Path, seconds: float) -> None:
         index = await opened(root)
         for name, count in written.items():
             assert len(await index.search(f"word{name}x{count - 1}")) == 1
-        with closing(sqlite3.connect(root / INDEX)) as connection:
+        with closing(sqlite3.connect(root / INDEX_FILE)) as connection:
             assert connection.execute("SELECT count(*) FROM chunk").fetchone() == (sum(written.values()),)
             connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -331,7 +331,7 @@ def test_eight_processes_on_one_root_go_on_for_half_a_minute(tmp_path: Path) -> 
 async def test_opening_needs_no_disk_but_that_of_the_index(tmp_path: Path) -> None:
     files = InMemoryFiles()
     await files.append(MEMORY, b"- The mascot is a wombat.\n")
-    index = await KeywordIndex.open(tmp_path / INDEX, files)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
     begun = time.monotonic()
     assert places(await index.search("wombat")) == [(MEMORY, 1)]
     assert time.monotonic() - begun < 5

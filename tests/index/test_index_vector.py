@@ -27,21 +27,21 @@ def vectors(**rows: Sequence[float]) -> list[Vector]:
 
 
 async def names(index: VectorIndex, *numbers: float, limit: int = 9) -> list[str]:
-    return [near.id for near in (await index.search(unit(*numbers), limit)).near]
+    return [near.id for near in (await index.search(unit(*numbers), limit)).matches]
 
 
 @pytest.mark.req("HE-C7-ties")
 async def test_the_nearest_come_first_and_of_equals_the_highest_id(tmp_path: Path) -> None:
     index = VectorIndex(tmp_path / "v.db", "m")
-    assert (await index.search(unit(1, 0), 3)).near == ()
+    assert (await index.search(unit(1, 0), 3)).matches == ()
     await index.add(vectors(east=(1, 0), north=(0, 1), west=(-1, 0), also=(2, 0)))
     found = await index.search(unit(3, 1), 3)
-    assert [near.id for near in found.near] == ["east", "also", "north"]
-    assert found.near[0].cosine == pytest.approx(3 / 10**0.5)
+    assert [near.id for near in found.matches] == ["east", "also", "north"]
+    assert found.matches[0].cosine == pytest.approx(3 / 10**0.5)
     assert found.digests["west"] == "of west"
     assert await names(index, -1, 0, limit=1) == ["west"]
     passing = await index.search(unit(1, 0), 2, passes=lambda name, digest: name != "east" and digest != "of also")
-    assert [near.id for near in passing.near] == ["north", "west"]
+    assert [near.id for near in passing.matches] == ["north", "west"]
     await index.close()
 
 
@@ -74,8 +74,8 @@ async def _compare(folder: Path, count: int, dimension: int, limit: int, seed: i
         found = await searched.search(rows[0], limit)
         assert found.digests.keys() == held.keys()
         cosines = sorted((float(numbers @ rows[0]) for numbers in held.values()), reverse=True)[:limit]
-        assert [near.cosine for near in found.near] == pytest.approx(cosines, abs=1e-5)
-        assert len({near.id for near in found.near} & held.keys()) == len(cosines)
+        assert [near.cosine for near in found.matches] == pytest.approx(cosines, abs=1e-5)
+        assert len({near.id for near in found.matches} & held.keys()) == len(cosines)
     await index.close()
     await other.close()
 
@@ -150,7 +150,7 @@ async def test_a_place_that_can_hold_no_file_is_told_and_found_empty(tmp_path: P
     (tmp_path / "file").write_bytes(b"")
     index = VectorIndex(tmp_path / "file" / "v.db", "m")
     assert not await index.add(vectors(a=(1, 0)))
-    assert index.trouble
+    assert index.error
     assert (await index.search(unit(1, 0), 3)).digests == {}
     assert await index.digests() == {}
     await index.remove(["a"])

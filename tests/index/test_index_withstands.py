@@ -18,8 +18,8 @@ from hand_made_roots import begun
 from ricordo import Memory, Scope
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Match, Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.workspace.layout import INDEX
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the test acts behind the back of the index")]
 
@@ -45,19 +45,19 @@ def zoo(root: Path) -> None:
         place(root, f"{TOPICS}/{name}.md", "".join(lines))
 
 
-async def opened(root: Path, embedder: Concepts | None = None) -> KeywordIndex:
-    return await KeywordIndex.open(root / INDEX, LocalFiles(root), embedder=embedder)
+async def opened(root: Path, embedder: Concepts | None = None) -> WorkspaceIndex:
+    return await WorkspaceIndex.open(root / INDEX_FILE, LocalFiles(root), embedder=embedder)
 
 
 def told(matches: list[Match]) -> list[tuple[str, int, str]]:
     return [(match.path, match.line_number, match.content) for match in matches]
 
 
-async def answers(index: KeywordIndex) -> list[list[tuple[str, int, str]]]:
+async def answers(index: WorkspaceIndex) -> list[list[tuple[str, int, str]]]:
     return [told(await index.search(text, 20)) for text in (*ANIMALS, "animal 17", "wombat in b", "")]
 
 
-async def contents(index: KeywordIndex, query: str) -> list[str]:
+async def contents(index: WorkspaceIndex, query: str) -> list[str]:
     return [match.content for match in await index.search(query)]
 
 
@@ -95,8 +95,8 @@ async def test_a_truncated_index_costs_no_answer(length: str, tmp_path: Path, *,
     before = await answers(index)
     if not open_meanwhile:
         await index.close()
-    size = settle(tmp_path / INDEX)
-    os.truncate(tmp_path / INDEX, LENGTHS[length](size))
+    size = settle(tmp_path / INDEX_FILE)
+    os.truncate(tmp_path / INDEX_FILE, LENGTHS[length](size))
     if not open_meanwhile:
         index = await opened(tmp_path)
     assert await answers(index) == before
@@ -107,7 +107,7 @@ async def test_a_truncated_index_costs_no_answer(length: str, tmp_path: Path, *,
     again = await opened(tmp_path)
     assert await answers(again) == before
     await again.close()
-    with closing(sqlite3.connect(tmp_path / INDEX)) as connection:
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
@@ -145,7 +145,7 @@ async def test_what_is_edited_renamed_deleted_and_restored_is_found_as_it_stands
         if not open_meanwhile:
             await index.close()
             index = await opened(tmp_path)
-        anew = await KeywordIndex.open(tmp_path / "anew.db", LocalFiles(tmp_path))
+        anew = await WorkspaceIndex.open(tmp_path / "anew.db", LocalFiles(tmp_path))
         assert await answers(index) == await answers(anew)
         await anew.close()
         remove(tmp_path, "anew.db")
@@ -244,8 +244,8 @@ async def test_no_query_is_too_long_or_too_strange(kind: str, way: str, tmp_path
             found = [hit.entry.content for hit in await memory.recall(query)]
             assert [hit.entry.content for hit in await memory.search(query)] == found
     else:
-        index = await KeywordIndex.open(
-            tmp_path / (INDEX if way == "index" else f"{MEMORY}/{INDEX}"), LocalFiles(tmp_path)
+        index = await WorkspaceIndex.open(
+            tmp_path / (INDEX_FILE if way == "index" else f"{MEMORY}/{INDEX_FILE}"), LocalFiles(tmp_path)
         )
         found = await contents(index, query)
         await index.close()

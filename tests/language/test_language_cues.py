@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import LANGUAGES, Act, Language, acts, blank_quoted, is_correction
+from ricordo.language import LANGUAGES, Act, Language, detect_acts, blank_quotes, is_correction
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ from ricordo.language import LANGUAGES, Act, Language, acts, blank_quoted, is_co
     ],
 )
 def test_a_sentence_gives_its_act_away(sentence: str, act: Act) -> None:
-    assert act in acts(sentence)
+    assert act in detect_acts(sentence)
 
 
 @pytest.mark.req("DF-B11")
@@ -95,13 +95,13 @@ def test_look_alikes_are_no_corrections(text: str) -> None:
 
 @pytest.mark.req("DF-B11")
 def test_quoted_text_is_blanked_in_place() -> None:
-    assert blank_quoted('say "never" now') == "say         now"
-    assert "convention" not in acts('He typed "never push" twice.')
+    assert blank_quotes('say "never" now') == "say         now"
+    assert "convention" not in detect_acts('He typed "never push" twice.')
 
 
 @given(st.text(), st.sampled_from(LANGUAGES))
 def test_any_sentence_is_read_without_an_error(sentence: str, language: Language) -> None:
-    acts(sentence, language)
+    detect_acts(sentence, language)
     is_correction(sentence)
 
 
@@ -109,6 +109,6 @@ def test_any_sentence_is_read_without_an_error(sentence: str, language: Language
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_pattern_runs_away(unit: str, language: Language) -> None:
     began = time.perf_counter()
-    acts(unit * 2000, language)
+    detect_acts(unit * 2000, language)
     is_correction(unit * 2000)
     assert time.perf_counter() - began < 2

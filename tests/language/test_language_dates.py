@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import dated, find_dates
+from ricordo.language import annotate_dates, find_dates
 
 MONDAY = date(2023, 5, 8)
 
@@ -92,7 +92,7 @@ def test_a_date_phrase_means_the_day_it_was_said_for(text: str, iso: str) -> Non
     ],
 )
 def test_the_day_is_put_behind_the_whole_expression(text: str, shown: str) -> None:
-    assert dated(text, MONDAY) == shown
+    assert annotate_dates(text, MONDAY) == shown
 
 
 @pytest.mark.parametrize(

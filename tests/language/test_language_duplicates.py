@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duplicates import read_pairs, score, tables
-from ricordo.language.duplicates import contradicts, duplicate_of, likeness, same_statement, statement_key
+from ricordo.language.duplicates import (
+    contradicts,
+    find_duplicate,
+    statement_similarity,
+    is_same_statement,
+    statement_key,
+)
 
 WORDS = st.sampled_from(
     [
@@ -67,7 +73,7 @@ def test_the_sets_share_no_pair() -> None:
 )
 def test_case_space_and_punctuation_do_not_count(one: str, other: str) -> None:
     assert statement_key(one) == statement_key(other)
-    assert same_statement(one, other, threshold=1.0)
+    assert is_same_statement(one, other, threshold=1.0)
 
 
 @pytest.mark.req("DF-C31")
@@ -83,12 +89,12 @@ def test_case_space_and_punctuation_do_not_count(one: str, other: str) -> None:
 )
 def test_a_sign_that_is_part_of_a_word_counts(one: str, other: str) -> None:
     assert statement_key(one) != statement_key(other)
-    assert not same_statement(one, other, threshold=0.0)
+    assert not is_same_statement(one, other, threshold=0.0)
 
 
 def test_two_texts_of_nothing_are_not_the_same_statement() -> None:
-    assert not same_statement("", " ")
-    assert not same_statement("", "User likes tea")
+    assert not is_same_statement("", " ")
+    assert not is_same_statement("", "User likes tea")
 
 
 def test_no_threshold_and_no_meaning_joins_what_can_not_be_one() -> None:
@@ -100,27 +106,27 @@ def test_no_threshold_and_no_meaning_joins_what_can_not_be_one() -> None:
         ("Ben pays Lisa", "Lisa pays Ben"),
         ("User plans to buy a boat", "User bought a boat"),
     ):
-        assert not same_statement(one, other, threshold=0.0, meaning=1.0)
-        assert likeness(one, other) == 0.0
+        assert not is_same_statement(one, other, threshold=0.0, meaning=1.0)
+        assert statement_similarity(one, other) == 0.0
 
 
 def test_a_very_like_meaning_makes_up_for_other_words() -> None:
     one, other = "User cycles to the office each day", "User bikes to the office each day"
-    assert not same_statement(one, other, threshold=0.9)
-    assert same_statement(one, other, threshold=0.9, meaning=0.95)
-    assert not same_statement(one, other, threshold=0.9, meaning=0.8)
-    assert not same_statement(one, "The weather turned out fine", meaning=0.99)
+    assert not is_same_statement(one, other, threshold=0.9)
+    assert is_same_statement(one, other, threshold=0.9, meaning=0.95)
+    assert not is_same_statement(one, other, threshold=0.9, meaning=0.8)
+    assert not is_same_statement(one, "The weather turned out fine", meaning=0.99)
 
 
 def test_the_best_of_several_is_named() -> None:
     others = ["User owns a boat", "User really likes hiking", "user likes hiking!", "User likes hiking"]
-    assert duplicate_of("User likes hiking", others) == 2
-    assert duplicate_of("User enjoys hiking", others[:2]) == 1
-    assert duplicate_of("User likes swimming", others) is None
-    assert duplicate_of("User likes hiking", []) is None
+    assert find_duplicate("User likes hiking", others) == 2
+    assert find_duplicate("User enjoys hiking", others[:2]) == 1
+    assert find_duplicate("User likes swimming", others) is None
+    assert find_duplicate("User likes hiking", []) is None
     near = ["User bikes to the office each day"]
-    assert duplicate_of("User cycles to the office each day", near, threshold=0.9) is None
-    assert duplicate_of("User cycles to the office each day", near, threshold=0.9, meanings=[0.95]) == 0
+    assert find_duplicate("User cycles to the office each day", near, threshold=0.9) is None
+    assert find_duplicate("User cycles to the office each day", near, threshold=0.9, meanings=[0.95]) == 0
 
 
 @pytest.mark.parametrize(
@@ -143,15 +149,15 @@ def test_a_contradiction_is_the_same_sentence_with_another_value(one: str, other
 
 @given(TEXTS, TEXTS, st.floats(0, 1))
 def test_it_is_the_same_both_ways_and_stricter_from_a_higher_threshold(one: str, other: str, threshold: float) -> None:
-    assert same_statement(one, other, threshold=threshold) == same_statement(other, one, threshold=threshold)
-    assert likeness(one, other) == likeness(other, one)
-    assert 0.0 <= likeness(one, other) <= 1.0
-    if same_statement(one, other, threshold=1.0):
-        assert same_statement(one, other, threshold=threshold)
-    assert not (contradicts(one, other) and same_statement(one, other))
+    assert is_same_statement(one, other, threshold=threshold) == is_same_statement(other, one, threshold=threshold)
+    assert statement_similarity(one, other) == statement_similarity(other, one)
+    assert 0.0 <= statement_similarity(one, other) <= 1.0
+    if is_same_statement(one, other, threshold=1.0):
+        assert is_same_statement(one, other, threshold=threshold)
+    assert not (contradicts(one, other) and is_same_statement(one, other))
 
 
 @given(TEXTS)
 def test_a_statement_is_one_with_itself(text: str) -> None:
-    assert same_statement(text, f" {text}  ") == bool(statement_key(text))
+    assert is_same_statement(text, f" {text}  ") == bool(statement_key(text))
     assert not contradicts(text, text)

@@ -61,6 +61,6 @@ def test_a_state_an_origin_or_a_trade_is_no_name(sentence: str) -> None:
 def test_an_introduction_that_goes_on_is_not_the_whole_sentence() -> None:
     alone, longer = find_introduction("I'm Ana."), find_introduction("I'm Ana from Lisbon.")
     assert alone is not None
-    assert alone.whole
+    assert alone.is_whole
     assert longer is not None
-    assert not longer.whole
+    assert not longer.is_whole

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import without_opener
+from ricordo.language import strip_opener
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ from ricordo.language import without_opener
     ],
 )
 def test_fillers_and_announcements_go_and_content_stays(text: str, rest: str) -> None:
-    assert without_opener(text) == rest
+    assert strip_opener(text) == rest
 
 
 @given(st.lists(st.sampled_from(["yes, ", "one more: ", "tags", " - ", "so, ", "é", "\n"])).map("".join) | st.text())
 def test_the_rest_is_always_a_tail_and_never_empty(text: str) -> None:
-    rest = without_opener(text)
+    rest = strip_opener(text)
     assert text.endswith(rest)
     assert bool(rest) == bool(text)

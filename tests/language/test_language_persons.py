@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import addressed_by_name, attribute, find_names, in_third_person, keeps_grammar, mentions
+from ricordo.language import (
+    name_listener,
+    attribute_to_speaker,
+    find_names,
+    to_third_person,
+    keeps_grammar,
+    mentions_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +36,7 @@ from ricordo.language import addressed_by_name, attribute, find_names, in_third_
     ],
 )
 def test_the_first_person_becomes_the_speaker(said: str, told: str) -> None:
-    assert in_third_person(said, "Ana") == told
+    assert to_third_person(said, "Ana") == told
 
 
 @pytest.mark.parametrize(
@@ -43,7 +50,7 @@ def test_the_first_person_becomes_the_speaker(said: str, told: str) -> None:
     ],
 )
 def test_a_second_verb_agrees_with_the_speaker_too(said: str, told: str) -> None:
-    assert in_third_person(said, "Ana") == told
+    assert to_third_person(said, "Ana") == told
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,7 @@ def test_a_second_verb_agrees_with_the_speaker_too(said: str, told: str) -> None
     ],
 )
 def test_a_verb_that_may_be_a_noun_or_somebody_elses_keeps_its_form(said: str, told: str) -> None:
-    assert in_third_person(said, "Ana") == told
+    assert to_third_person(said, "Ana") == told
 
 
 def test_a_verb_whose_past_looks_like_its_present_keeps_no_grammar() -> None:
@@ -68,18 +75,18 @@ def test_a_verb_whose_past_looks_like_its_present_keeps_no_grammar() -> None:
 
 
 def test_only_an_unambiguous_you_becomes_the_listener() -> None:
-    assert addressed_by_name("I learned it from you.", "Bo") == "I learned it from Bo."
-    assert addressed_by_name("I like your flat; you never know", "Bo") == "I like Bo's flat; you never know"
+    assert name_listener("I learned it from you.", "Bo") == "I learned it from Bo."
+    assert name_listener("I like your flat; you never know", "Bo") == "I like Bo's flat; you never know"
 
 
 def test_other_languages_are_marked_with_the_speaker() -> None:
-    assert attribute("Ich wohne hier.", "Ana", "de") == "Ana: Ich wohne hier."
-    assert attribute("我住在杭州。", "Ana", "zh") == "Ana：我住在杭州。"
+    assert attribute_to_speaker("Ich wohne hier.", "Ana", "de") == "Ana: Ich wohne hier."
+    assert attribute_to_speaker("我住在杭州。", "Ana", "zh") == "Ana：我住在杭州。"
 
 
 def test_a_name_is_mentioned_only_as_a_word() -> None:
-    assert mentions("Ana Maria is here", "Ana Maria Silva")
-    assert not mentions("bananas", "Ana")
+    assert mentions_name("Ana Maria is here", "Ana Maria Silva")
+    assert not mentions_name("bananas", "Ana")
 
 
 @pytest.mark.parametrize(
@@ -105,6 +112,6 @@ def test_names_stand_where_they_are_said_to_stand(text: str) -> None:
 
 @given(st.text(), st.text(min_size=1))
 def test_any_text_is_told_without_an_error(text: str, name: str) -> None:
-    in_third_person(text, name)
-    addressed_by_name(text, name)
-    mentions(text, name)
+    to_third_person(text, name)
+    name_listener(text, name)
+    mentions_name(text, name)

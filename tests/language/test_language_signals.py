@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.language.signals import SIGNALS, Signal, bundled, is_acknowledgement
+from ricordo.language.signals import SIGNALS, Signal, default_detector, is_acknowledgement
 from signals import HALVES, labelled, score
 
 pytestmark = pytest.mark.req("DF-B11")
@@ -18,7 +18,7 @@ LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "zh", "ja", "ko", "ru", "ar", "
 
 
 def signals_of(text: str) -> frozenset[Signal]:
-    return bundled().signals_of(text)
+    return default_detector().detect(text)
 
 
 # Precision and recall of all signals, and the least that each class and each language has to reach.

@@ -11,13 +11,13 @@ from ricordo.language import (
     content_words,
     detect_language,
     dominant_script,
-    fold,
+    stem,
     jaccard,
     overlap,
     split_identifier,
     strip_accents,
     text_similarity,
-    words,
+    split_words,
 )
 
 
@@ -32,25 +32,25 @@ from ricordo.language import (
     ],
 )
 def test_an_identifier_is_found_whole_and_by_its_parts(text: str, expected: set[str]) -> None:
-    assert set(words(text)) >= expected - {"8"}
+    assert set(split_words(text)) >= expected - {"8"}
 
 
 def test_scripts_without_spaces_give_bigrams() -> None:
-    assert words("东京大学") == ("东京", "京大", "大学")
-    assert words("水") == ("水",)
-    assert words("用pytest跑") == ("用", "pytest", "跑")
+    assert split_words("东京大学") == ("东京", "京大", "大学")
+    assert split_words("水") == ("水",)
+    assert split_words("用pytest跑") == ("用", "pytest", "跑")
 
 
 def test_combining_signs_stay_in_their_word() -> None:
-    assert words("हिन्दी भाषा") == ("हिन्दी", "भाषा")
+    assert split_words("हिन्दी भाषा") == ("हिन्दी", "भाषा")
 
 
 def test_full_width_and_curly_forms_equal_the_plain_ones() -> None:
-    assert words("ＡＢＣ don’t") == words("abc don't")
+    assert split_words("ＡＢＣ don’t") == split_words("abc don't")
 
 
 def test_a_blob_gives_no_words() -> None:
-    assert words("a" * 201) == ()
+    assert split_words("a" * 201) == ()
 
 
 def test_split_identifier_keeps_case_and_order() -> None:
@@ -69,14 +69,14 @@ def test_split_identifier_keeps_case_and_order() -> None:
     ],
 )
 def test_the_forms_of_an_english_word_share_a_key(forms: tuple[str, ...]) -> None:
-    assert len({fold(form) for form in forms}) == 1
+    assert len({stem(form) for form in forms}) == 1
 
 
 @pytest.mark.parametrize(
     ("left", "right"), [("relation", "relate"), ("universe", "university"), ("general", "generous")]
 )
 def test_different_english_words_keep_different_keys(left: str, right: str) -> None:
-    assert fold(left) != fold(right)
+    assert stem(left) != stem(right)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_different_english_words_keep_different_keys(left: str, right: str) -> N
     ],
 )
 def test_light_folding_joins_singular_and_plural(language: Language, left: str, right: str) -> None:
-    assert fold(left, language) == fold(right, language)
+    assert stem(left, language) == stem(right, language)
 
 
 def test_content_words_leave_grammar_out() -> None:
@@ -134,14 +134,14 @@ def test_likeness_is_bounded_symmetric_and_empty_safe() -> None:
 
 @given(st.text(), st.sampled_from(LANGUAGES))
 def test_any_text_gives_words_without_an_error(text: str, language: Language) -> None:
-    assert all(words(text))
+    assert all(split_words(text))
     assert all(content_words(text, language))
     assert strip_accents(text) or not text
 
 
 @given(st.text(alphabet=st.characters(categories=["L"]), min_size=1), st.sampled_from(LANGUAGES))
 def test_folding_never_loses_a_word(word: str, language: Language) -> None:
-    assert fold(word.casefold(), language)
+    assert stem(word.casefold(), language)
 
 
 _TYPED = st.text(alphabet="abzABZ0129 -_./:@'&+\\#\n,;(", max_size=60)
@@ -149,7 +149,7 @@ _TYPED = st.text(alphabet="abzABZ0129 -_./:@'&+\\#\n,;(", max_size=60)
 
 @given(_TYPED)
 def test_a_text_of_ascii_is_cut_as_it_is_beside_other_characters(text: str) -> None:
-    assert words(f"{text} ж") == (*words(text), "ж")
+    assert split_words(f"{text} ж") == (*split_words(text), "ж")
 
 
 @given(

@@ -17,13 +17,13 @@ from ricordo.files.disk import Disk
 from ricordo.flush.extract import extract
 from ricordo.flush.types import Finding
 from ricordo.guard import Redactor
-from ricordo.maintenance.handover import CompactionHandover
+from ricordo.maintenance.handover import CompactionExtraction
 from ricordo.messages import Message, Text
 from ricordo.runtime import Settings
-from ricordo.runtime.assembly import Parts, Workspace, open_workspace
+from ricordo.runtime.assembly import Dependencies, Workspace, open_workspace
 from ricordo.scopes import Scope
 from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.transcript import Transcript
 
 SCOPE = Scope(user="me", project="shop")
@@ -46,15 +46,15 @@ class ArmedDisk(KillingDisk):
             super()._step(name)
 
 
-def parts(root: Path, disk: Disk) -> Parts:
+def parts(root: Path, disk: Disk) -> Dependencies:
     settings = Settings(
         root=None, user="me", data=root.parent / "data", cache=root.parent / "cache", consolidation=None
     )
-    return Parts.standard(settings=settings, disk=disk)
+    return Dependencies.create(settings=settings, disk=disk)
 
 
 async def said(workspace: Workspace) -> tuple[Message, ...]:
-    place = workspace.place
+    place = workspace.memory_root
     transcript = Transcript(place.files, transcript_path("main", "s"), session="s", redactor=place.redactor)
     return (await transcript.append([Message(role="user", parts=(Text(text=text),)) for text in FACTS])).messages
 
@@ -63,7 +63,7 @@ async def compact(root: Path, at: int, tell: Emit) -> None:
     disk = ArmedDisk(at, tell)
     async with open_workspace(root, SCOPE, parts(root, disk)) as workspace:
         messages = await said(workspace)
-        handover = CompactionHandover(
+        handover = CompactionExtraction(
             workspace.inbox, flush=workspace.flush, worker=workspace.worker, agent="main", session="s", user="me"
         )
         taken = await handover(messages)
@@ -80,7 +80,7 @@ async def look(root: Path, tell: Emit) -> None:
     async with open_workspace(root, SCOPE, parts(root, Disk())) as workspace:
         while await workspace.inbox.jobs(states={"waiting", "running"}):
             await workspace.worker.drain(seconds=20)
-        found = [located.entry.content for located in await read_memory(workspace.place.files)]
+        found = [located.entry.content for located in await read_all_entries(workspace.memory_root.files)]
         states = [record.state for record in await workspace.inbox.jobs()]
         tell(json.dumps({"entries": sorted(found), "states": states}))
 

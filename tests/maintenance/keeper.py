@@ -14,8 +14,8 @@ import anyio
 import ricordo.flush.extract
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.flush.config import ExtractionConfig
-from ricordo.flush.plan import findings
+from ricordo.flush.config import RuleExtractionConfig
+from ricordo.flush.plan import extract_from_utterances
 from ricordo.flush.types import Finding, Utterance
 from ricordo.messages import Text
 from ricordo.queue.inbox import Inbox
@@ -26,13 +26,13 @@ SCOPE = Scope(user="me", project="shop")
 SETTINGS = Settings(root=None, user="me", data=ROOT.parent / "data", cache=ROOT.parent / "cache")
 
 
-def logged(utterances: Sequence[Utterance], config: ExtractionConfig) -> tuple[Finding, ...]:
+def logged(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> tuple[Finding, ...]:
     descriptor = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, (" ".join(said.message_id for said in utterances) + "\n").encode())
     os.close(descriptor)
     if WHAT == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
-    return findings(utterances, config)
+    return extract_from_utterances(utterances, config)
 
 
 async def until_all_is_done() -> None:

@@ -14,17 +14,17 @@ from ricordo.files import ABSENT, FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.maintenance.config import MaintenanceConfig
-from ricordo.maintenance.cycle import Cycle, CycleStep, StepDone
-from ricordo.maintenance.expire import expire, expired
-from ricordo.maintenance.prune import Fate, fates, prune
+from ricordo.maintenance.cycle import MaintenanceCycle, CycleStep, StepResult
+from ricordo.maintenance.expire import archive_expired_ledgers, find_expired_ledgers
+from ricordo.maintenance.prune import PlannedPruning, plan_pruning, prune_session_files
 from ricordo.messages import Message, Text
 from ricordo.scopes import Scope
-from ricordo.stores.session_shelf import SessionShelf
+from ricordo.stores.session_shelf import SessionCatalog
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import archive_path, ledger_path, transcript_path
-from ricordo.workspace.session_file import SessionFile, updated_session
-from ricordo.workspace.session_head import Amounts
+from ricordo.workspace.session_file import SessionFile, update_session
+from ricordo.workspace.session_head import SessionTotals
 from ricordo.workspace.transcript import Transcript
 
 pytestmark = pytest.mark.anyio
@@ -58,10 +58,10 @@ class Root:
             session=f"s{ended}",
             summary="We talked.",
             entries=(entry,),
-            worked=Amounts(minutes=minutes),
+            worked=SessionTotals(minutes=minutes),
         )
         path = f"workspace/sessions/{started:%Y-%m-%d-%Hh%M}.md"
-        await self.files.create(path, updated_session(b"", path, file))
+        await self.files.create(path, update_session(b"", path, file))
         return path
 
     async def consolidate(self) -> None:
@@ -72,7 +72,7 @@ class Root:
         await consolidator.consolidate(force=True)
 
     async def pruned(self, config: MaintenanceConfig = CONFIG) -> Mapping[str, int]:
-        return (await prune(self.files, self.changes, now=self.clock.now(), config=config)).counts
+        return (await prune_session_files(self.files, self.changes, now=self.clock.now(), config=config)).counts
 
     async def paths(self, prefix: str) -> list[str]:
         return [info.path for info in await self.files.list(prefix)]
@@ -90,13 +90,13 @@ async def test_a_ledger_of_more_than_ninety_days_goes_to_the_archive_unchanged(r
     await root.files.append(old, b"\r\n\n \n\n")
     await root.consolidate()
     before = (await root.files.read(old)).data
-    [change] = await expire(root.files, root.changes, today=TODAY, days=90)
+    [change] = await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90)
     assert (await root.files.read(archive_path(old))).data == before
     assert await root.files.info(old) is None
     assert await root.files.info(ninety) is not None
     assert await root.files.info("workspace/memory/notes.md") is not None
     assert (change.act, change.who) == ("expire", "maintenance")
-    assert await expire(root.files, root.changes, today=TODAY, days=90) == []
+    assert await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90) == []
 
 
 @pytest.mark.req("AS-BUG-18", "AS-MAINT-03")
@@ -104,12 +104,12 @@ async def test_a_ledger_that_was_never_consolidated_stays_and_an_archived_one_is
     root: Root,
 ) -> None:
     path = await root.ledger(400)
-    assert await expire(root.files, root.changes, today=TODAY, days=90) == []
+    assert await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90) == []
     await root.consolidate()
     await root.files.append(path, b"- One more, by hand.\n")
-    assert await expired(root.files, today=TODAY, days=90) == []
+    assert await find_expired_ledgers(root.files, today=TODAY, days=90) == []
     await root.consolidate()
-    assert len(await expire(root.files, root.changes, today=TODAY, days=90)) == 1
+    assert len(await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90)) == 1
     curated = (await root.files.read("workspace/MEMORY.md")).data
     assert b"We deploy only from main." in curated
     # a copy that looks fresh is still no ledger
@@ -128,7 +128,7 @@ async def test_a_day_that_the_archive_has_already_is_added_to_its_end(root: Root
     await root.files.create(archive_path(path), b"- Archived before.\n")
     await root.consolidate()
     ledger = (await root.files.read(path)).data
-    await expire(root.files, root.changes, today=TODAY, days=90)
+    await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90)
     assert (await root.files.read(archive_path(path))).data == b"- Archived before.\n\n" + ledger
 
 
@@ -136,17 +136,17 @@ async def test_a_day_that_the_archive_has_already_is_added_to_its_end(root: Root
 async def test_what_expired_comes_back_by_undo_and_none_keeps_for_ever(root: Root) -> None:
     path = await root.ledger(91)
     await root.consolidate()
-    assert await expired(root.files, today=TODAY, days=None) == ()
+    assert await find_expired_ledgers(root.files, today=TODAY, days=None) == ()
     before = (await root.files.read(path)).data
-    [change] = await expire(root.files, root.changes, today=TODAY, days=90)
+    [change] = await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90)
     assert [each.path for each in change.files] == [archive_path(path), path]
-    assert await root.changes.content(change.files[1].before) == before
+    assert await root.changes.read_content(change.files[1].before) == before
 
 
 @pytest.mark.req("AS-MAINT-04", "AS-BUG-18", "HE-T1", "AS-BUG-31")
 async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_on_record(root: Root) -> None:
     old, young = await root.session(174), await root.session(20)
-    shelf = SessionShelf(root.files, "workspace/")
+    shelf = SessionCatalog(root.files, "workspace/")
     async with shelf.lock():
         await shelf.write_index()
 
@@ -170,7 +170,7 @@ async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_o
     root.clock.turn(days=1)
     assert (await root.pruned())["deleted"] == 1
     assert await root.paths("trash/2026-11-28") == []
-    acts = [change.act for change in reversed(await root.changes.records())]
+    acts = [change.act for change in reversed(await root.changes.list_changes())]
     assert acts == ["announce", "prune", "announce", "delete"]
     assert await root.paths("workspace/sessions") == [young]
     assert await root.paths("workspace/agents") == ["workspace/agents/main/sessions/s174.log.jsonl"]
@@ -197,13 +197,13 @@ async def test_a_session_that_is_taken_up_again_is_announced_anew_when_it_ends_a
     again = Transcript(root.files, transcript_path("main", "s173"), session="s173", redactor=Redactor(KEY))
     await again.append([Message(role="user", parts=(Text(text="Hello."),), time=NOW - timedelta(days=173))])
     root.clock.turn(days=8)
-    known = await fates(root.files, now=root.clock.now(), config=CONFIG)
+    known = await plan_pruning(root.files, now=root.clock.now(), config=CONFIG)
     assert known == []
     await root.pruned()
     root.clock.turn(days=170)
-    found = await fates(root.files, now=root.clock.now(), config=CONFIG)
+    found = await plan_pruning(root.files, now=root.clock.now(), config=CONFIG)
     assert [fate for fate in found if fate.path == path] == [
-        Fate(path=path, act="announce", rule="session_retention_days = 180")
+        PlannedPruning(path=path, act="announce", rule="session_retention_days = 180")
     ]
 
 
@@ -211,8 +211,8 @@ async def test_a_session_that_is_taken_up_again_is_announced_anew_when_it_ends_a
 async def test_what_holds_a_pinned_memory_stays_and_none_keeps_for_ever(root: Root) -> None:
     await root.session(500, pinned=True)
     await root.session(300)
-    assert await fates(root.files, now=NOW, config=MaintenanceConfig(session_retention_days=None)) == []
-    assert [fate.path for fate in await fates(root.files, now=NOW, config=CONFIG)] == [
+    assert await plan_pruning(root.files, now=NOW, config=MaintenanceConfig(session_retention_days=None)) == []
+    assert [fate.path for fate in await plan_pruning(root.files, now=NOW, config=CONFIG)] == [
         "workspace/sessions/2026-01-25-08h00.md"
     ]
 
@@ -254,13 +254,13 @@ async def test_the_steps_run_in_order_and_one_that_fails_is_recorded_and_stops_n
         return CycleStep(name=name, act=act, stage="prune" if name == "prune" else None)
 
     steps = [step("expire", OSError()), step("consolidate", ZeroDivisionError()), step("prune"), step("reindex")]
-    cycle = Cycle(steps=steps, emitter=Emitter(clock, (heard.append,)), scope=Scope(user="me"))
+    cycle = MaintenanceCycle(steps=steps, emitter=Emitter(clock, (heard.append,)), scope=Scope(user="me"))
     done = await cycle.run()
     assert ran == ["expire", "consolidate", "prune", "reindex"]
     assert done[:3] == [
-        StepDone(name="expire", error="OSError"),
-        StepDone(name="consolidate", error="ZeroDivisionError"),
-        StepDone(name="prune", counts={"files": 1}),
+        StepResult(name="expire", error="OSError"),
+        StepResult(name="consolidate", error="ZeroDivisionError"),
+        StepResult(name="prune", counts={"files": 1}),
     ]
     ended = [(event.stage, event.status, event.reason) for event in heard if event.status != "started"]
     assert ended == [("prune", "finished", None), ("maintain", "failed", "failed: expire, consolidate")]

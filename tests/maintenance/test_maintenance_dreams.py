@@ -13,7 +13,7 @@ from ricordo.clock import SystemClock
 from ricordo.consolidation import consolidate
 from ricordo.files.local import LocalFiles
 from ricordo.tasks import Task
-from ricordo.tasks.keeping import TaskPace, tracked
+from ricordo.tasks.keeping import TaskPace, track_task
 from ricordo.tasks.listing import list_tasks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-task", "HE-C3-phases", "CC-DREAMCOPY", "CC-GATES")]
@@ -62,7 +62,9 @@ async def test_a_consolidation_on_request_is_a_dream_that_says_what_it_came_to(r
 async def test_a_dream_that_is_stopped_leaves_memory_as_it_was_and_is_no_error(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracked, "__kwdefaults__", {**(tracked.__kwdefaults__ or {}), "pace": TaskPace(look=0.01)})
+    monkeypatch.setattr(
+        track_task, "__kwdefaults__", {**(track_task.__kwdefaults__ or {}), "pace": TaskPace(look=0.01)}
+    )
     await saved(root)
     begun = anyio.Event()
 

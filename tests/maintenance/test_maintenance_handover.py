@@ -15,7 +15,7 @@ import pytest
 from forking import driven
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.compaction.contract import Taken
+from ricordo.compaction.contract import ExtractionLease
 from ricordo.errors import StorageFull
 from ricordo.events import Emitter, Event
 from ricordo.files.in_memory import InMemoryFiles
@@ -24,18 +24,18 @@ from ricordo.flush.extract import extract
 from ricordo.flush.flush import Flusher
 from ricordo.flush.types import Finding
 from ricordo.guard import Redactor
-from ricordo.index.keyword import KeywordIndex
-from ricordo.maintenance.handover import CompactionHandover
-from ricordo.maintenance.session_flush import SessionFlush
-from ricordo.maintenance.worker import Worker
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.maintenance.handover import CompactionExtraction
+from ricordo.maintenance.session_flush import SessionExtraction
+from ricordo.maintenance.worker import JobWorker
 from ricordo.messages import Message, Text
-from ricordo.queue import Job, JobRecord, Lease, Outcome
+from ricordo.queue import Job, JobRecord, Lease, JobOutcome
 from ricordo.queue.inbox import Inbox
 from ricordo.scopes import Scope
-from ricordo.stores.place import Place
+from ricordo.stores.place import MemoryRoot
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
@@ -63,10 +63,10 @@ class FullInbox(Inbox):
             await self.begun()
         return lease
 
-    async def settle(self, lease: Lease, outcome: Outcome) -> None:
+    async def complete(self, lease: Lease, outcome: JobOutcome) -> None:
         if self.full:
             raise StorageFull
-        await super().settle(lease, outcome)
+        await super().complete(lease, outcome)
 
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
         if self.full:
@@ -79,7 +79,7 @@ class Bench:
     """A root in memory with an inbox and a worker that works when it is told to; `before` is told of each call."""
 
     inbox: FullInbox
-    index: KeywordIndex
+    index: WorkspaceIndex
     files: InMemoryFiles
     clock: HandClock
     events: list[Event] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Bench:
         flusher = Flusher(
             files=watched, redactor=redactor, key=bytes(32), clock=self.clock, ids=names, extract=self._extract
         )
-        place = Place(
+        place = MemoryRoot(
             label="own",
             scope=Scope(project="shop"),
             folder="",
@@ -106,8 +106,8 @@ class Bench:
             clock=self.clock,
             ids=names,
         )
-        self.flush = SessionFlush(place=place, flusher=flusher, emitter=emitter, scope=SCOPE)
-        self.worker = Worker(
+        self.flush = SessionExtraction(place=place, flusher=flusher, emitter=emitter, scope=SCOPE)
+        self.worker = JobWorker(
             self.inbox,
             flush=self.flush,
             consolidate=self._consolidate,
@@ -115,7 +115,7 @@ class Bench:
             emitter=emitter,
             clock=self.clock,
         )
-        self.handover = CompactionHandover(
+        self.handover = CompactionExtraction(
             self.inbox, flush=self.flush, worker=self.worker, agent="main", session="s", user="me", seconds=SECONDS
         )
 
@@ -136,12 +136,12 @@ class Bench:
         said = [Message(role="user", parts=(Text(text=text),)) for text in texts]
         return (await transcript.append(said)).messages
 
-    async def taken(self, *texts: str) -> Taken:
+    async def taken(self, *texts: str) -> ExtractionLease:
         messages = await self.say(*(texts or FACTS))
         self.ids = [message.id for message in messages]
         taken = await self.handover(messages)
         assert taken is not None
-        assert list(taken.pending) == self.ids
+        assert list(taken.pending_ids) == self.ids
         return taken
 
     def lesson(self, **given: Any) -> Finding:
@@ -149,7 +149,7 @@ class Bench:
         return replace(lesson, **given)
 
     async def remembered(self) -> list[str]:
-        return sorted(located.entry.content for located in await read_memory(self.files))
+        return sorted(located.entry.content for located in await read_all_entries(self.files))
 
     async def jobs(self, kind: str = "flush") -> list[JobRecord]:
         return await self.inbox.jobs(kinds={kind})
@@ -165,7 +165,7 @@ class Bench:
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     clock, files = HandClock(), InMemoryFiles()
-    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
     inbox = FullInbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
     yield Bench(inbox, index, files, clock)
     await inbox.close()
@@ -195,9 +195,9 @@ async def test_accepted_lessons_are_in_ledger_and_index_and_leave_the_workers_no
     assert (await bench.worker.drain(seconds=5)).done == 0
     await taken.accept([bench.lesson()])
     [ended] = await bench.jobs()
-    assert (ended.state, ended.outcome) == ("done", Outcome(state="done", counts={"messages": 3, "entries": 1}))
+    assert (ended.state, ended.outcome) == ("done", JobOutcome(state="done", counts={"messages": 3, "entries": 1}))
     assert await bench.remembered() == [LESSON]
-    assert (await read_memory(bench.files))[0].entry.scope == Scope(user="me")
+    assert (await read_all_entries(bench.files))[0].entry.scope == Scope(user="me")
     assert bench.ended("extract") == [("finished", None, {"messages": 3, "entries": 1})]
     assert bench.ended("index") == [("finished", None, {"entries": 1})]
     assert [record.state for record in await bench.jobs("consolidate")] == ["waiting"]
@@ -236,7 +236,7 @@ async def test_while_another_works_on_the_session_the_messages_wait_for_the_work
     assert other is not None
     assert await bench.handover(messages) is None
     assert await bench.states() == ["waiting", "running"]
-    await bench.inbox.settle(other, Outcome(state="done"))
+    await bench.inbox.complete(other, JobOutcome(state="done"))
     await bench.worker.drain(seconds=5)
     assert await bench.remembered() == RULES
 

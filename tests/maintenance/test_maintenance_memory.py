@@ -23,16 +23,16 @@ from ricordo.events import Event
 from ricordo.files import ABSENT
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
-from ricordo.flush.backlog import backlog
+from ricordo.flush.backlog import find_unextracted_sessions
 from ricordo.flush.config import FlushConfig
 from ricordo.flush.extract import extract
 from ricordo.flush.types import Finding
 from ricordo.guard import Redactor
-from ricordo.messages import Text, marked
-from ricordo.queue import Job, JobRecord, Outcome
+from ricordo.messages import Text, with_mark
+from ricordo.queue import Job, JobRecord, JobOutcome
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
-from ricordo.workspace.layout import cursor_beside, cursor_path, transcript_path
+from ricordo.workspace.layout import cursor_path_for, cursor_path, transcript_path
 from ricordo.workspace.transcript import Transcript
 
 KEEPER = Path(__file__).parent / "keeper.py"
@@ -293,7 +293,7 @@ async def test_a_damaged_inbox_is_told_anew_what_was_not_extracted(root: Path, o
     async with opened() as memory:
         await memory.ingest([said("I prefer tea over coffee.")], session="done")
     await record(root, "open", "We deploy only from main.")
-    assert await backlog(LocalFiles(place_of(root))) == [("main", "open")]
+    assert await find_unextracted_sessions(LocalFiles(place_of(root))) == [("main", "open")]
     for name in ("queue.db", "queue.db-wal"):
         await LocalFiles(place_of(root)).replace(
             name, b"this is no database\n" * 500, expected=await version(root, name)
@@ -302,18 +302,18 @@ async def test_a_damaged_inbox_is_told_anew_what_was_not_extracted(root: Path, o
         pass
     assert len(await remembered(opened)) == 2
     assert [record.job.session for record in await inbox_jobs(root)] == ["open"]
-    assert await backlog(LocalFiles(place_of(root))) == []
+    assert await find_unextracted_sessions(LocalFiles(place_of(root))) == []
 
 
 @pytest.mark.req("DF-C16")
 async def test_a_session_that_was_told_from_the_files_is_named_by_its_agent(root: Path) -> None:
     for agent, session in (("main", "a"), ("code reviewer", "b"), ("Großer", "c")):
         path = transcript_path(agent, session)
-        assert cursor_beside(path) == cursor_path(agent, session)
+        assert cursor_path_for(path) == cursor_path(agent, session)
         await Transcript(LocalFiles(place_of(root)), path, session=session, redactor=Redactor(bytes(32))).append(
             [said("Hi.")]
         )
-    assert await backlog(LocalFiles(place_of(root))) == [("code reviewer", "b"), ("main", "a")]
+    assert await find_unextracted_sessions(LocalFiles(place_of(root))) == [("code reviewer", "b"), ("main", "a")]
 
 
 @pytest.mark.req("DF-B1")
@@ -333,10 +333,10 @@ async def test_doctor_shows_what_waits_and_what_failed_until_it_was_done(root: P
     assert await checked() == (True, 0, "jobs that wait in the inbox")
     inbox = Inbox(place_of(root) / "queue.db", clock=SystemClock(), ids=MonotonicIds(SystemClock()))
     await inbox.put(Job(kind="flush", agent="main", session="later", after=Later().now()))
-    for outcome in (Outcome(state="failed", error="ModelRefused"), Outcome(state="done")):
+    for outcome in (JobOutcome(state="failed", error="ModelRefused"), JobOutcome(state="done")):
         lease = await inbox.begin(Job(kind="flush", agent="main", session="s1"), seconds=60)
         assert lease is not None
-        await inbox.settle(lease, outcome)
+        await inbox.complete(lease, outcome)
         ok, count, detail = await checked()
         assert count == 1
         assert ok == (outcome.state == "done")
@@ -362,5 +362,5 @@ async def test_the_work_of_the_inbox_is_reported_without_content(root: Path, ope
 def test_what_nobody_said_is_not_learned(mark: str) -> None:
     message = said("We deploy only from main.", "m1")
     assert extract([message])
-    assert extract([marked(message, "cut")]) == extract([message])
-    assert extract([marked(message, mark)]) == ()  # type: ignore[arg-type]
+    assert extract([with_mark(message, "cut")]) == extract([message])
+    assert extract([with_mark(message, mark)]) == ()  # type: ignore[arg-type]

@@ -21,9 +21,9 @@ from ricordo.errors import InvalidSetting
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.maintenance.retain import leaving, retain
-from ricordo.maintenance.rules import RetentionConfig, doomed, parse_rule
-from ricordo.messages import Message, Text, encode
+from ricordo.maintenance.retain import plan_retention, apply_retention
+from ricordo.maintenance.rules import RetentionConfig, find_expired_memories, parse_rule
+from ricordo.messages import Message, Text, encode_message
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry, Source
@@ -42,7 +42,9 @@ def memory(content: str, days: int, **more: Any) -> Entry:
 
 def left(entries: Sequence[Entry], *rules: str) -> list[str]:
     """Return what stays."""
-    gone = doomed([(entry, None, None) for entry in entries], RetentionConfig(rules=rules).read, now=NOW)
+    gone = find_expired_memories(
+        [(entry, None, None) for entry in entries], RetentionConfig(rules=rules).parsed_rules, now=NOW
+    )
     return [entry.content for entry in entries if entry.content not in {each.entry.content for each in gone}]
 
 
@@ -120,7 +122,7 @@ def test_being_used_or_confirmed_begins_the_time_anew_where_the_rule_says_so(
 ) -> None:
     known = [None if days is None else NOW - timedelta(days=days) for days in (accessed, confirmed)]
     rule = parse_rule(f"kind=fact: delete after 30 days{unless}")
-    assert bool(doomed([(memory("A fact", 50), known[0], known[1])], [rule], now=NOW)) == goes
+    assert bool(find_expired_memories([(memory("A fact", 50), known[0], known[1])], [rule], now=NOW)) == goes
 
 
 @pytest.mark.parametrize(
@@ -150,18 +152,18 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
     for act, entry in (("used", used), ("confirmed", confirmed)):
         line = f'{{"at": "2026-11-20T08:00:00.000Z", "act": "{act}", "ids": ["{entry.id}"], "how": "get"}}\n'
         await files.append(USAGE, line.encode())
-    rules = RetentionConfig(rules=("kind=fact: delete after 6 months unless accessed",)).read
-    listed = await leaving(files, rules, now=NOW)
-    gone = await retain(files, changes, rules, now=NOW, key=KEY)
+    rules = RetentionConfig(rules=("kind=fact: delete after 6 months unless accessed",)).parsed_rules
+    listed = await plan_retention(files, rules, now=NOW)
+    gone = await apply_retention(files, changes, rules, now=NOW, key=KEY)
     assert [each.entry.content for each in gone.memories] == ["The lift is broken"]
     assert [each.entry.id for each in listed.memories] == [each.entry.id for each in gone.memories]
     ledger = (await files.read(ledger_path(NOW.date()))).data
     assert b"wifi" in ledger
     assert b"door" in ledger
     assert b"lift" not in ledger
-    [change] = await changes.records()
+    [change] = await changes.list_changes()
     assert (change.act, change.who, change.why) == ("forget", "retention", rules[0].text)
-    assert (await retain(files, changes, rules, now=NOW, key=KEY)).memories == []
+    assert (await apply_retention(files, changes, rules, now=NOW, key=KEY)).memories == []
 
 
 @pytest.mark.req("AS-BUG-31", "HE-T1", "AS-MAINT-04", "AS-BUG-28")
@@ -194,8 +196,8 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
     quoted.write_text(json.dumps(told))
     files = LocalFiles(place_of(root))
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
-    rules = RetentionConfig(rules=("transcripts: delete after 2 years",)).read
-    done = await retain(files, changes, rules, now=clock.now(), key=KEY, eviction_path=folder)
+    rules = RetentionConfig(rules=("transcripts: delete after 2 years",)).parsed_rules
+    done = await apply_retention(files, changes, rules, now=clock.now(), key=KEY, eviction_path=folder)
     [gone] = done.sessions
     assert gone.session == "old"
     for path in (transcript_path("main", "old"), state_path("main", "old"), cursor_path("main", "old")):
@@ -222,7 +224,7 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
         held = " ".join(str(text) for row in index.execute("SELECT * FROM chunk") for text in row)
     assert "zeppelin of new" in held
     assert "zeppelin of old" not in held
-    [record] = [each for each in await changes.records() if each.act == "prune"]
+    [record] = [each for each in await changes.list_changes() if each.act == "prune"]
     assert (record.who, record.why) == ("retention", "transcripts: delete after 2 years")
 
 
@@ -235,9 +237,9 @@ async def test_results_of_a_session_that_another_agent_goes_on_with_stay(others:
     agents = {"main": NOW - timedelta(days=900), **({"helper": NOW - timedelta(days=1)} if others else {})}
     for agent, time in agents.items():
         said = Message(role="user", parts=(Text(text="Hello."),), id="m", time=time)
-        await files.create(transcript_path(agent, "s"), encode(said))
+        await files.create(transcript_path(agent, "s"), encode_message(said))
     rules = [parse_rule(f"transcripts: delete after {years} years") for years in (9, 2)]
-    [gone] = (await leaving(files, rules, now=NOW)).sessions
+    [gone] = (await plan_retention(files, rules, now=NOW)).sessions
     assert gone.rule == rules[1]
     assert gone.files == (transcript_path("main", "s"), *(() if others else (wide,)))
 
@@ -252,9 +254,9 @@ async def test_results_that_another_session_refers_to_stay_and_the_others_go(pat
         await files.create(name, b"wide")
     for session, days in (("s", 900), ("later", 1)):
         said = Message(role="user", parts=(Text(text="Hello."),), id="m", time=NOW - timedelta(days=days))
-        await files.create(transcript_path("main", session), encode(said))
+        await files.create(transcript_path("main", session), encode_message(said))
     await files.create(path("main", "later"), f'{{"shown": "/{wide[0].removeprefix("workspace/")}"}}\n'.encode())
-    [gone] = (await leaving(files, [parse_rule("transcripts: delete after 2 years")], now=NOW)).sessions
+    [gone] = (await plan_retention(files, [parse_rule("transcripts: delete after 2 years")], now=NOW)).sessions
     assert gone.files == (transcript_path("main", "s"), wide[1])
 
 

@@ -10,15 +10,15 @@ import pytest
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.consolidate import Consolidator
-from ricordo.consolidation.nearby import Nearby
-from ricordo.courtesy import AtOnce, give_way, giving_way
+from ricordo.consolidation.nearby import RelatedEntryIndex
+from ricordo.courtesy import NoYield, yield_point, yielding_to
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard.redact import Redactor
 from ricordo.maintenance import turns as turns_module
-from ricordo.maintenance.turns import Patience, TurnsAtWork
+from ricordo.maintenance.turns import TurnYieldPolicy, TurnActivity
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-idle")]
@@ -35,21 +35,21 @@ class Desk:
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, patience: float = 60.0, share: float = 0.05, *, held: bool = True
     ) -> None:
-        monkeypatch.setattr(turns_module, "_SLICE", 0.0)
-        self.turns = TurnsAtWork()
+        monkeypatch.setattr(turns_module, "_SLICE_SECONDS", 0.0)
+        self.turns = TurnActivity()
         self.files = InMemoryFiles()
         self.clock = HandClock(datetime(2026, 11, 21, 8, tzinfo=UTC))
         self.ids = MonotonicIds(self.clock, lambda bits: 7)
         changes = ChangeSets(self.files, clock=self.clock, ids=self.ids)
         self.consolidator = Consolidator(
             files=self.files, changes=changes, redactor=Redactor(KEY), clock=self.clock, key=KEY,
-            courtesy=lambda: self.turns.patience(seconds=patience, share=share),
+            courtesy=lambda: self.turns.yield_policy(seconds=patience, share=share),
         )  # fmt: skip
         self.added = 0
         self.reached, self.go_on = threading.Event(), threading.Event()
-        add = Nearby.add
+        add = RelatedEntryIndex.add
 
-        def counted(nearby: Nearby, entry: Entry) -> None:
+        def counted(nearby: RelatedEntryIndex, entry: Entry) -> None:
             self.added += 1
             if self.added == REACHED:
                 self.reached.set()
@@ -57,7 +57,7 @@ class Desk:
             add(nearby, entry)
 
         if held:
-            monkeypatch.setattr(Nearby, "add", counted)
+            monkeypatch.setattr(RelatedEntryIndex, "add", counted)
 
     async def noted(self) -> None:
         entries = [
@@ -71,7 +71,7 @@ class Desk:
             await anyio.sleep(0.005)
 
     async def curated(self) -> bytes:
-        return (await self.files.read(MEMORY)).data
+        return (await self.files.read(MEMORY_PATH)).data
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ async def test_a_run_that_is_cancelled_while_it_stands_still_ends_and_writes_not
                 group.cancel_scope.cancel()
     await anyio.sleep(0.1)
     assert desk.added == REACHED
-    assert await desk.files.info(MEMORY) is None
+    assert await desk.files.info(MEMORY_PATH) is None
 
 
 @pytest.mark.req("AS-CONS-06")
@@ -144,15 +144,15 @@ def test_after_its_patience_a_run_works_for_its_share_of_the_time(monkeypatch: p
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     monkeypatch.setattr("time.sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     monkeypatch.setattr(turns_module, "check_cancelled", lambda: None)
-    turns = TurnsAtWork()
+    turns = TurnActivity()
     turns._running = 1
-    run = Patience(turns, seconds=30.0, share=0.05)
+    run = TurnYieldPolicy(turns, seconds=30.0, share=0.05)
     worked, stood_first = 0.0, 0.0
     for _ in range(400):
         now[0] += 0.001
         worked += 0.001
         before = now[0]
-        run.give_way()
+        run.yield_now()
         stood_first = stood_first or now[0] - before
     assert stood_first == pytest.approx(30.0, abs=0.05)
     assert worked / (now[0] - 100.0 - stood_first) == pytest.approx(0.05, rel=0.05)
@@ -160,20 +160,20 @@ def test_after_its_patience_a_run_works_for_its_share_of_the_time(monkeypatch: p
 
 def test_in_a_quiet_moment_nothing_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "check_cancelled", lambda: None)
-    monkeypatch.setattr(turns_module, "_SLICE", 0.0)
+    monkeypatch.setattr(turns_module, "_SLICE_SECONDS", 0.0)
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it stood still"))
-    Patience(TurnsAtWork(), seconds=30.0, share=0.05).give_way()
+    TurnYieldPolicy(TurnActivity(), seconds=30.0, share=0.05).yield_now()
 
 
 @pytest.mark.req("AS-CONS-06")
 async def test_what_cannot_be_ended_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns_module, "_SLICE", 0.0)
+    monkeypatch.setattr(turns_module, "_SLICE_SECONDS", 0.0)
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it stood still"))
-    turns = TurnsAtWork()
-    run = turns.patience()
+    turns = TurnActivity()
+    run = turns.yield_policy()
     turns._running = 1
-    run.give_way()
-    alone = threading.Thread(target=run.give_way)
+    run.yield_now()
+    alone = threading.Thread(target=run.yield_now)
     alone.start()
     alone.join()
 
@@ -183,8 +183,8 @@ async def test_a_run_that_looks_often_for_turns_reads_what_a_person_emptied(desk
     await desk.noted()
     await desk.consolidator.consolidate(force=True)
     lines = (await desk.curated()).splitlines(keepends=True)
-    version = (await desk.files.read(MEMORY)).version
-    await desk.files.replace(MEMORY, b"".join(line for line in lines if b"^" not in line), expected=version)
+    version = (await desk.files.read(MEMORY_PATH)).version
+    await desk.files.replace(MEMORY_PATH, b"".join(line for line in lines if b"^" not in line), expected=version)
     [other] = [Entry(content="We decided to use uv.", id=desk.ids.new(), kind="decision", by="user")]
     await append_entries(desk.files, DAY, [other], Redactor(KEY))
     await desk.consolidator.consolidate(force=True)
@@ -192,27 +192,27 @@ async def test_a_run_that_looks_often_for_turns_reads_what_a_person_emptied(desk
 
 
 async def test_a_turn_that_has_just_ended_is_not_disturbed_while_it_is_told() -> None:
-    turns = TurnsAtWork()
+    turns = TurnActivity()
     with turns.turn("s"):
-        within = turns.at_work
+        within = turns.is_active
     with anyio.fail_after(5):
-        before = turns.at_work
-        await turns.patience().rest()
-    assert [within, before, turns.at_work] == [False, True, False]
+        before = turns.is_active
+        await turns.yield_policy().pause()
+    assert [within, before, turns.is_active] == [False, True, False]
 
 
 def test_work_gives_way_as_the_block_that_runs_it_says() -> None:
     gave: list[str] = []
 
-    class Telling(AtOnce):
-        def give_way(self) -> None:
+    class Telling(NoYield):
+        def yield_now(self) -> None:
             gave.append("way")
 
-    give_way()
-    with giving_way(Telling()):
-        give_way()
-        with giving_way(AtOnce()):
-            give_way()
-        give_way()
-    give_way()
+    yield_point()
+    with yielding_to(Telling()):
+        yield_point()
+        with yielding_to(NoYield()):
+            yield_point()
+        yield_point()
+    yield_point()
     assert gave == ["way", "way"]

@@ -19,18 +19,18 @@ from ricordo.clock import MonotonicIds
 from ricordo.database.sqlite import Connection
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.events import Emitter, Event
-from ricordo.flush.flush import Flushed
-from ricordo.maintenance.plan import Signal, backoff, not_within
-from ricordo.maintenance.worker import Drained, Pace, Worker
+from ricordo.flush.flush import FlushResult
+from ricordo.maintenance.plan import FlushSignal, backoff, at_most_every
+from ricordo.maintenance.worker import DrainResult, WorkerPace, JobWorker
 from ricordo.queue import Job, Lease
 from ricordo.queue.inbox import Inbox
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.ledger import Block
+from ricordo.workspace.ledger import LedgerBlock
 
 pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-LEARNED = Flushed(block=Block(path="x.md", offset=0, data=b"-", entries=(Entry(content="x"),)), messages=3)
+LEARNED = FlushResult(block=LedgerBlock(path="x.md", offset=0, data=b"-", entries=(Entry(content="x"),)), messages=3)
 
 
 class CountingInbox(Inbox):
@@ -69,7 +69,7 @@ class Bench:
     consolidated: int = 0
     maintained: list[datetime] = field(default_factory=list)
 
-    async def flush(self, job: Job) -> Flushed:
+    async def flush(self, job: Job) -> FlushResult:
         if job.session in self.acts:
             await self.acts[job.session]()
         self.flushed.append(job.session)
@@ -86,14 +86,14 @@ class Bench:
     def worker(
         self,
         *,
-        pace: Pace | None = None,
+        pace: WorkerPace | None = None,
         consolidating: bool = False,
         maintaining: bool = False,
         interval: timedelta = timedelta(hours=6),
         tidy: Callable[[], Awaitable[object]] | None = None,
         workers: int = 1,
-    ) -> Worker:
-        return Worker(
+    ) -> JobWorker:
+        return JobWorker(
             self.inbox,
             flush=self.flush,
             consolidate=self.consolidate if consolidating else None,
@@ -102,7 +102,7 @@ class Bench:
             tidy=tidy,
             emitter=Emitter(self.clock, (self.events.append,)),
             clock=self.clock,
-            pace=pace or Pace(patience=0.05),
+            pace=pace or WorkerPace(patience=0.05),
             workers=workers,
         )
 
@@ -146,20 +146,20 @@ async def forever() -> None:
 async def test_draining_does_what_is_due_and_tells_how_many(bench: Bench) -> None:
     await bench.put("a", "b")
     await bench.inbox.put(Job(kind="flush", session="later", after=NOW + timedelta(seconds=30)))
-    assert await bench.worker().drain(seconds=30) == Drained(done=2, left=1)
+    assert await bench.worker().drain(seconds=30) == DrainResult(done=2, left=1)
     assert bench.flushed == ["a", "b"]
     [first, *_] = await bench.inbox.jobs(states={"done"})
     assert first.outcome is not None
     assert first.outcome.counts == {"messages": 3, "entries": 1}
     assert bench.outcomes() == [("finished", None)] * 2
-    assert await bench.worker().drain(seconds=30) == Drained(left=1)
+    assert await bench.worker().drain(seconds=30) == DrainResult(left=1)
 
 
 @pytest.mark.req("DF-B1")
 async def test_a_job_that_fails_waits_with_its_error_and_holds_up_no_other(bench: Bench) -> None:
     bench.acts = {"a": unavailable, "b": broken}
     await bench.put("a", "b", "c")
-    assert await bench.worker().drain(seconds=30) == Drained(done=1, failed=2, left=2)
+    assert await bench.worker().drain(seconds=30) == DrainResult(done=1, failed=2, left=2)
     errors = {r.job.session: r.outcome.error for r in await bench.inbox.jobs(states={"waiting"}) if r.outcome}
     assert errors == {"a": "ModelUnavailable", "b": "ZeroDivisionError"}
     assert bench.outcomes() == [("failed", "ModelUnavailable"), ("failed", "ZeroDivisionError"), ("finished", None)]
@@ -178,14 +178,14 @@ async def test_a_job_that_goes_on_failing_ends_as_failed(bench: Bench) -> None:
         assert (await bench.worker().drain(seconds=30)).failed == 1
         bench.clock.turn(hours=1)
     assert await bench.states() == {"a": "failed"}
-    assert await bench.worker().drain(seconds=30) == Drained()
+    assert await bench.worker().drain(seconds=30) == DrainResult()
 
 
 @pytest.mark.req("AS-BUG-14", "DF-C21")
 async def test_what_does_not_end_in_time_goes_back_at_once(bench: Bench) -> None:
     bench.acts = {"a": forever}
     await bench.put("a", "b")
-    assert await bench.worker().drain(seconds=0.05) == Drained(left=2)
+    assert await bench.worker().drain(seconds=0.05) == DrainResult(left=2)
     assert await bench.states() == {"a": "waiting", "b": "waiting"}
     bench.acts = {}
     assert (await bench.worker().drain(seconds=30)).done == 2
@@ -206,7 +206,7 @@ async def test_as_many_jobs_are_done_at_a_time_as_there_are_workers(bench: Bench
     names = [f"s{number}" for number in range(7)]
     bench.acts.update(dict.fromkeys(names, busy))
     await bench.put(*names)
-    assert await bench.worker(workers=3).drain(seconds=30) == Drained(done=7)
+    assert await bench.worker(workers=3).drain(seconds=30) == DrainResult(done=7)
     assert most == 3
     assert sorted(bench.flushed) == names
 
@@ -232,8 +232,8 @@ async def test_a_job_that_hangs_holds_up_no_other_worker_that_is_woken_for_new_w
 async def test_what_was_asked_for_here_does_not_wait_for_a_pause_when_the_worker_ends(bench: Bench) -> None:
     later = bench.clock.now() + timedelta(seconds=30)
     worker = bench.worker()
-    async with worker.at_work(closing_seconds=30):
-        worker.follow(await bench.inbox.put(Job(kind="flush", session="ours", after=later)))
+    async with worker.lifespan(closing_seconds=30):
+        worker.track(await bench.inbox.put(Job(kind="flush", session="ours", after=later)))
         await bench.inbox.put(Job(kind="flush", session="theirs", after=later))
     assert await bench.states() == {"ours": "done", "theirs": "waiting"}
 
@@ -277,7 +277,7 @@ async def test_a_cancellation_while_a_job_is_taken_leaves_no_lease_behind(tmp_pa
     await bench.put("a")
     worker, taking = bench.worker(), True
     with scope:
-        await (worker.at_once(Job(kind="flush", session="a")) if at_once else worker.drain(seconds=30))
+        await (worker.run_now(Job(kind="flush", session="a")) if at_once else worker.drain(seconds=30))
     taking = False
     assert scope.cancelled_caught
     [record] = await inbox.jobs()
@@ -291,7 +291,7 @@ async def test_a_lease_is_renewed_as_long_as_the_work_goes_on(bench: Bench) -> N
 
     bench.acts = {"a": until_renewed_twice}
     await bench.put("a")
-    assert (await bench.worker(pace=Pace(lease=0.03)).drain(seconds=60)).done == 1
+    assert (await bench.worker(pace=WorkerPace(lease=0.03)).drain(seconds=60)).done == 1
 
 
 @pytest.mark.req("DF-B1")
@@ -308,7 +308,7 @@ async def test_jobs_of_a_kind_that_nobody_here_can_do_are_left(bench: Bench) -> 
 async def test_trouble_of_the_inbox_is_reported_and_not_raised(bench: Bench) -> None:
     await bench.put("a")
     bench.inbox.full = True
-    assert await bench.worker().drain(seconds=30) == Drained(left=1)
+    assert await bench.worker().drain(seconds=30) == DrainResult(left=1)
     assert bench.outcomes() == [("failed", "StorageFull")]
 
 
@@ -331,10 +331,10 @@ async def test_ten_flushes_within_half_an_hour_ask_for_no_consolidation_and_the_
 
 @pytest.mark.req("AS-CONS-06")
 async def test_what_was_learned_is_consolidated_when_the_worker_ends(bench: Bench) -> None:
-    async with bench.worker(consolidating=True).at_work(closing_seconds=30):
+    async with bench.worker(consolidating=True).lifespan(closing_seconds=30):
         await bench.put("s1")
     assert bench.consolidated == 1
-    async with bench.worker(consolidating=True).at_work(closing_seconds=30):
+    async with bench.worker(consolidating=True).lifespan(closing_seconds=30):
         pass
     assert bench.consolidated == 1
 
@@ -349,19 +349,19 @@ async def test_tidying_comes_last_and_neither_its_failure_nor_its_hanging_holds_
     async def fail() -> None:
         raise StorageFull
 
-    async with bench.worker(tidy=tidy).at_work(closing_seconds=30):
+    async with bench.worker(tidy=tidy).lifespan(closing_seconds=30):
         await bench.put("a", "b")
     assert [sorted(flushed) for flushed in seen] == [["a", "b"]]
-    async with bench.worker(tidy=fail).at_work(closing_seconds=30):
+    async with bench.worker(tidy=fail).lifespan(closing_seconds=30):
         pass
     assert bench.outcomes()[-1] == ("failed", "StorageFull")
-    async with bench.worker(tidy=anyio.sleep_forever).at_work(closing_seconds=0.01):
+    async with bench.worker(tidy=anyio.sleep_forever).lifespan(closing_seconds=0.01):
         pass
 
 
 @pytest.mark.req("AS-MAINT-01", "AS-CONS-06", "AS-BUG-14", "DF-C18")
 async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench: Bench) -> None:
-    pace = Pace(shortest_pause=0.01, longest_pause=math.inf)
+    pace = WorkerPace(shortest_pause=0.01, longest_pause=math.inf)
     worker = bench.worker(pace=pace)
     async with anyio.create_task_group() as group:
         group.start_soon(worker.serve)
@@ -376,7 +376,7 @@ async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench
         group.cancel_scope.cancel()
 
 
-async def serve_for(worker: Worker, bench: Bench, hours: int) -> None:
+async def serve_for(worker: JobWorker, bench: Bench, hours: int) -> None:
     """Let the worker look once an hour."""
 
     async def looked() -> None:
@@ -444,7 +444,7 @@ async def test_work_done_at_once_is_in_the_inbox_while_it_is_done_and_asks_for_a
     bench.acts = {"a": look}
     worker = bench.worker(consolidating=True)
     bench.clock.turn(minutes=30)
-    assert await worker.at_once(Job(kind="flush", session="a")) == LEARNED
+    assert await worker.run_now(Job(kind="flush", session="a")) == LEARNED
     assert seen == [{"a": "running"}]
     assert (await bench.states())["a"] == "done"
     assert (await worker.drain(seconds=30)).done == 1
@@ -455,18 +455,18 @@ async def test_work_done_at_once_is_in_the_inbox_while_it_is_done_and_asks_for_a
 async def test_work_done_at_once_that_fails_is_raised_and_waits(bench: Bench) -> None:
     bench.acts = {"a": unavailable}
     with pytest.raises(ModelUnavailable):
-        await bench.worker().at_once(Job(kind="flush", session="a"))
+        await bench.worker().run_now(Job(kind="flush", session="a"))
     assert await bench.states() == {"a": "waiting"}
 
 
 async def test_without_a_usable_inbox_work_is_done_all_the_same(bench: Bench) -> None:
     bench.inbox.full = True
-    assert await bench.worker().at_once(Job(kind="flush", session="a")) == LEARNED
+    assert await bench.worker().run_now(Job(kind="flush", session="a")) == LEARNED
     assert bench.outcomes() == [("failed", "StorageFull")]
 
 
 async def test_who_finds_the_session_taken_waits_for_its_turn_though_not_for_long(bench: Bench) -> None:
-    worker = bench.worker(pace=Pace(patience=60))
+    worker = bench.worker(pace=WorkerPace(patience=60))
     other = await bench.inbox.begin(Job(kind="flush", session="a"), seconds=60)
     assert other is not None
 
@@ -477,18 +477,18 @@ async def test_who_finds_the_session_taken_waits_for_its_turn_though_not_for_lon
 
     async with anyio.create_task_group() as group:
         group.start_soon(end_later)
-        await worker.at_once(Job(kind="flush", session="a"))
+        await worker.run_now(Job(kind="flush", session="a"))
     assert bench.flushed == ["a"]
     assert await bench.states() == {"a": "done"}
     await bench.inbox.begin(Job(kind="flush", session="a"), seconds=60)
-    await bench.worker().at_once(Job(kind="flush", session="a"))
+    await bench.worker().run_now(Job(kind="flush", session="a"))
     assert bench.flushed == ["a", "a"]
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3)])
 async def test_an_error_of_the_block_comes_out_as_it_was_raised(bench: Bench, error: BaseException) -> None:
     with pytest.raises(type(error)) as raised:
-        async with bench.worker().at_work(closing_seconds=1):
+        async with bench.worker().lifespan(closing_seconds=1):
             raise error
     assert raised.value is error
 
@@ -496,7 +496,7 @@ async def test_an_error_of_the_block_comes_out_as_it_was_raised(bench: Bench, er
 @pytest.mark.req("AS-BUG-14")
 async def test_what_waits_is_worked_off_while_the_block_runs_and_after_it(bench: Bench) -> None:
     await bench.put("a")
-    async with bench.worker().at_work(closing_seconds=30):
+    async with bench.worker().lifespan(closing_seconds=30):
         await until(lambda: bench.flushed == ["a"])
         await bench.put("b")
     assert bench.flushed == ["a", "b"]
@@ -504,7 +504,7 @@ async def test_what_waits_is_worked_off_while_the_block_runs_and_after_it(bench:
 
 async def test_a_cancelled_block_is_not_followed_by_work(bench: Bench) -> None:
     with anyio.CancelScope() as scope:
-        async with bench.worker().at_work(closing_seconds=30):
+        async with bench.worker().lifespan(closing_seconds=30):
             await bench.put("a")
             scope.cancel()
             await anyio.sleep(math.inf)
@@ -527,5 +527,5 @@ def test_a_signal_counts_when_something_was_written_and_the_last_is_long_enough_
 ) -> None:
     last = None if since is None else NOW - timedelta(seconds=since)
     for minutes in (30, 90):
-        due = not_within(timedelta(minutes=minutes))(Signal(now=NOW, last=last, entries=entries))
+        due = at_most_every(timedelta(minutes=minutes))(FlushSignal(now=NOW, last=last, entries=entries))
         assert due == (entries > 0 and (since is None or since >= 60 * minutes))

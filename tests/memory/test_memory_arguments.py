@@ -118,7 +118,7 @@ async def test_an_argument_that_means_nothing_is_refused_in_a_sentence_and_chang
 
 
 async def test_one_message_may_be_given_alone(memory: Memory) -> None:
-    assert (await memory.ingest(said("Hello."), session="s")).added == 1  # type: ignore[arg-type]
+    assert (await memory.ingest(said("Hello."), session="s")).added_count == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.req("HE-C5-required")
@@ -164,16 +164,16 @@ async def test_what_no_memory_is_opened_with_is_refused(tmp_path: Path, given: d
     ],
 )  # fmt: skip
 def test_what_no_agent_is_described_by_is_refused(option: str, value: Any) -> None:
-    for describe in (HarnessAgent, HarnessAgent.recommended):
+    for describe in (HarnessAgent, HarnessAgent.with_recommended_settings):
         with pytest.raises(InvalidInput):
             describe(**{"model": "offline", "scope": SCOPE, option: value})
 
 
 @pytest.mark.may_block("the facade of programs that do not await")
 def test_the_facade_of_programs_that_do_not_await_refuses_the_same(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput), ricordo.sync.Memory.open(tmp_path, scope="alice"):  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput), ricordo.sync.SyncMemory.open(tmp_path, scope="alice"):  # type: ignore[arg-type]
         pass
-    with ricordo.sync.Memory.open(tmp_path / ".ricordo", scope=SCOPE) as opened:
+    with ricordo.sync.SyncMemory.open(tmp_path / ".ricordo", scope=SCOPE) as opened:
         opened.remember("We deploy only from main.", kind="decision")
         assert len(opened.recall("deploy", kinds="decision", since="2020-01-01")) == 1
         with pytest.raises(InvalidInput):

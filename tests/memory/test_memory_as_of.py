@@ -79,7 +79,7 @@ async def test_every_write_is_one_change_that_can_be_looked_at_dated_and_taken_b
         made = await memory.diff(run.change_id)
         (listed,) = [file for file in made.files if file.path.endswith("/MEMORY.md")]
         assert listed.created
-        assert (listed.removed, listed.added > 1) == (0, True)
+        assert (listed.removed_lines, listed.added_lines > 1) == (0, True)
 
         await memory.undo(forgot.item.id)
         assert documents(root) == curated
@@ -155,13 +155,13 @@ async def test_runs_tell_what_was_done_in_the_background(tmp_path: Path) -> None
         await agent.send("We deploy only from main.")
         assert await agent.flush()
     async with Memory.open(root, scope=SCOPE, settings=settings(root), clock=clock) as memory:
-        (run, *_) = [run for run in await memory.runs() if run.kind == "flush"]
+        (run, *_) = [run for run in await memory.background_runs() if run.kind == "flush"]
         assert (run.state, run.session, run.error) == ("done", "one", "")
-        assert run.ended is not None
+        assert run.ended_at is not None
         assert run.phases["extract"]["entries"] == 1
         assert run.spent.requests == 0
         with pytest.raises(InvalidQuery):
-            await memory.runs(limit=0)
+            await memory.background_runs(limit=0)
 
 
 @pytest.mark.req("FC-UNDO")

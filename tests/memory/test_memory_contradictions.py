@@ -12,13 +12,13 @@ from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Scope
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.middleware.update import remembered
-from ricordo.stores.preamble import preamble
+from ricordo.middleware.update import parse_preamble
+from ricordo.stores.preamble import compose_preamble
 from ricordo.tokens import Tokens, estimate_text
-from ricordo.tools.recall import fenced_hits
-from ricordo.workspace.contradictions import BEFORE, NEXT, naming
+from ricordo.tools.recall import render_hits
+from ricordo.workspace.contradictions import CONTRADICTS_PREVIOUS, CONTRADICTS_NEXT, name_contradiction
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
@@ -86,9 +86,12 @@ def test_both_lines_name_each_other_in_the_file_and_stand_together_in_every_rend
     assert f"[contradicts:: {IDS[ALWAYS]}]" in lines[at + 1]
     shown = ricordo("context").out.splitlines()
     told = shown.index(f"- {ALWAYS}")
-    assert shown[told : told + 4] == [f"- {ALWAYS}", f"  {NEXT}", f"- {NEVER}", f"  {BEFORE}"]
+    assert shown[told : told + 4] == [f"- {ALWAYS}", f"  {CONTRADICTS_NEXT}", f"- {NEVER}", f"  {CONTRADICTS_PREVIOUS}"]
     found = ricordo("recall", "do we always deploy on Fridays?").out
-    assert [line.strip() for line in found.splitlines() if "contradicts the" in line] == [NEXT, BEFORE]
+    assert [line.strip() for line in found.splitlines() if "contradicts the" in line] == [
+        CONTRADICTS_NEXT,
+        CONTRADICTS_PREVIOUS,
+    ]
     hits = ricordo("recall", "do we always deploy on Fridays?", "--limit", "2", "--json").document["hits"]
     assert [(hit["entry"]["id"], hit["entry"]["contradicts"]) for hit in hits] == [
         (IDS[ALWAYS], [IDS[NEVER]]),
@@ -180,16 +183,18 @@ async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_whe
         both = await memory.recall("never", limit=5)
         assert [hit.entry.content for hit in both[:2]] == [NEVER, ALWAYS]
         assert [hit.contradicts for hit in both] == [(IDS[ALWAYS],), (IDS[NEVER],), *[()] * (len(both) - 2)]
-        shown = unfence(fenced_hits(both[:2], Tokens(500), now=NOW)) or ()
-        assert shown == (f"{NEVER}\n{NEXT}", f"{ALWAYS}\n{BEFORE}")
+        shown = parse_fence(render_hits(both[:2], Tokens(500), now=NOW)) or ()
+        assert shown == (f"{NEVER}\n{CONTRADICTS_NEXT}", f"{ALWAYS}\n{CONTRADICTS_PREVIOUS}")
         (alone,) = await memory.recall("never", limit=1)
-        assert unfence(fenced_hits([alone], Tokens(500), now=NOW)) == (f"{NEVER}\n{naming(IDS[ALWAYS])}",)
+        assert parse_fence(render_hits([alone], Tokens(500), now=NOW)) == (
+            f"{NEVER}\n{name_contradiction(IDS[ALWAYS])}",
+        )
         for most in range(40, 200):
-            text = fenced_hits(both[:2], Tokens(most), now=NOW)
-            told = unfence(text) if text.startswith("<") else ()
+            text = render_hits(both[:2], Tokens(most), now=NOW)
+            told = parse_fence(text) if text.startswith("<") else ()
             assert estimate_text(text) <= most or not told
             if told and len(told) == 1 and told[0].startswith(f"{NEVER}\n"):
-                assert told == (f"{NEVER}\n{naming(IDS[ALWAYS])}",)
+                assert told == (f"{NEVER}\n{name_contradiction(IDS[ALWAYS])}",)
         others = [hit for hit in await memory.recall("tea", limit=5) if hit.entry.content == "Ana likes tea."]
         assert [hit.contradicts for hit in others] == [()]
         until = NOW.replace(day=21, minute=0, second=30)
@@ -198,7 +203,7 @@ async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_whe
         explained = await memory.explain("We never deploy on Fridays", limit=2)
         assert f"contradicts {IDS[ALWAYS]}: not decided" in explained.hits[0].why
         assert {hit.entry.id for hit in explained.hits}.isdisjoint(each.hit.entry.id for each in explained.rejected)
-        assert {line.text for line in remembered(await memory.preamble()).lines} == {
+        assert {line.text for line in parse_preamble(await memory.preamble()).lines} == {
             f"- {NEVER}", f"- {ALWAYS}", "- Ana likes tea.",
         }  # fmt: skip
 
@@ -214,15 +219,17 @@ def test_a_prompt_with_room_for_one_names_the_other_and_a_gone_one_is_named_by_n
         Entry(content=f"Shelf {number} holds {number} boxes of tea.", id=f"{number:026}", time=NOW)
         for number in range(9)
     ]
-    assert NEXT in preamble(_document(one, *filler, other), ()).text
+    assert CONTRADICTS_NEXT in compose_preamble(_document(one, *filler, other), ()).text
     pinned = replace(one, pinned=True)
     for most in range(90, 330, 8):
-        text = preamble(_document(pinned, *filler, other), (), Tokens(most), pinned=[("MEMORY.md", pinned)]).text
+        text = compose_preamble(
+            _document(pinned, *filler, other), (), Tokens(most), pinned=[("MEMORY.md", pinned)]
+        ).text
         assert estimate_text(text) <= most
         if f"- {NEVER}" in text:
-            assert (NEXT in text) == (ALWAYS in text)
-            assert (naming(other.id) in text) == (ALWAYS not in text)
-    assert "contradicts" not in preamble(_document(one, *filler), ()).text
-    assert naming(other.id) in preamble(_document(one, *filler), (), elsewhere=[other.id]).text
+            assert (CONTRADICTS_NEXT in text) == (ALWAYS in text)
+            assert (name_contradiction(other.id) in text) == (ALWAYS not in text)
+    assert "contradicts" not in compose_preamble(_document(one, *filler), ()).text
+    assert name_contradiction(other.id) in compose_preamble(_document(one, *filler), (), elsewhere=[other.id]).text
     gone = replace(other, state="superseded")
-    assert "contradicts" not in preamble(_document(one, gone), ()).text
+    assert "contradicts" not in compose_preamble(_document(one, gone), ()).text

@@ -45,7 +45,7 @@ async def whole(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) ->
         await memory.remember("Long " * 1200)
         await memory.ingest(said("Nadia owns staging."), session="imported")
         await memory.profile().add_fact("Likes tea.")
-        await memory.used(kept.id)
+        await memory.mark_used(kept.id)
         gone = await memory.remember("Soon gone.")
         await memory.forget(gone.id)
     async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=given, session="s") as agent:
@@ -82,7 +82,7 @@ async def trouble(root: Path) -> AsyncIterator[str]:
             assert curation is not None
             acts: Sequence[Callable[[], Awaitable[object]]] = (
                 lambda: memory.recall("uv"), lambda: memory.search("staging"), lambda: memory.answer("Who owns it?"),
-                memory.preamble, memory.entries, memory.history, memory.runs, memory.doctor, memory.sessions,
+                memory.preamble, memory.entries, memory.history, memory.background_runs, memory.doctor, memory.sessions,
                 lambda: memory.session("imported"), memory.profile().show, lambda: memory.profile().add_fact("Tea."),
                 lambda: memory.remember("Paul owns billing."), lambda: memory.ingest(said("Zoe."), session="imported"),
                 memory.undo, lambda: curation.run(force=True), lambda: curation.run(force=True, deep=True),

@@ -116,7 +116,7 @@ async def test_no_file_holds_what_was_erased_and_all_else_is_there(tmp_path: Pat
         assert "main" in (await memory.answer("What do we deploy from?")).text
         session = await memory.session("one")
         assert session.lines == lines
-        assert session.broken == ()
+        assert session.broken_lines == ()
         assert "[erased]" in session.messages[0].text
         assert "We deploy only from main." in session.messages[0].text
     assert left(root) == []
@@ -304,7 +304,7 @@ async def test_records_that_say_nothing_but_what_was_erased_can_be_read_afterwar
         assert kept.keys() == {"said", "more"}
         assert json.loads(kept["more"][1]["deep"]).keys() == {"said"}
         session = await memory.session("one")
-        assert session.broken == ()
+        assert session.broken_lines == ()
         assert [message.text for message in session.messages][1:] == ["Noted."]
         assert [fact.content for fact in (await memory.profile().show()).facts] == ["Likes tea."]
         assert [check.name for check in await memory.doctor() if not check.ok] == []

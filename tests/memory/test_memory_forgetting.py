@@ -15,8 +15,8 @@ from ricordo import Memory, Message, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
 from ricordo.index.contract import Query
 from ricordo.messages import Text
-from ricordo.state import AgentState, Standing, Todo
-from ricordo.state.codec import encode
+from ricordo.state import AgentState, WorkState, Todo
+from ricordo.state.codec import encode_state
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -221,7 +221,7 @@ async def test_what_still_says_a_forgotten_memory_is_named_with_its_place_and_wi
         todos = (Todo(id="1", content="Start the blue whale plan."),)
         (place / "agents/main/state").mkdir(parents=True)
         (place / "agents/main/state/s1.json").write_bytes(
-            encode(AgentState(agent="main", session="s1", standing=Standing(todos=todos)))
+            encode_state(AgentState(agent="main", session="s1", work_state=WorkState(todos=todos)))
         )
         (place / "MEMORY.md").write_text(f"## Facts\n\n- {PLAN} All of the harbour know it by now, and so do we.\n")
         done = await memory.forget(gone.id)

@@ -12,8 +12,8 @@ from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.messages import Text
 from ricordo.runtime import Settings, open_workspace
-from ricordo.runtime.assembly import Parts
-from ricordo.runtime.roots import place_root
+from ricordo.runtime.assembly import Dependencies
+from ricordo.runtime.roots import scope_folder
 from ricordo.workspace.layout import profile_path
 
 pytestmark = pytest.mark.anyio
@@ -112,10 +112,10 @@ async def test_no_profile_is_found_but_that_of_the_very_user_and_agent(tmp_path:
     async with Memory.open(tmp_path / "root", scope=SHOP) as memory:
         await memory.remember("The common wombat is nobody's.")
     for name, scope in scopes.items():
-        where = place_root(tmp_path / "root", scope)
+        where = scope_folder(tmp_path / "root", scope)
         write_facts(where, profile_path(scope.agent or "main"), fact(f"Whispers about {name.replace(' ', '')}."))
     write_facts(
-        place_root(tmp_path / "root", Scope(project="shop", user="bob")), profile_path(), fact("Whispers about bob.")
+        scope_folder(tmp_path / "root", Scope(project="shop", user="bob")), profile_path(), fact("Whispers about bob.")
     )
     async with Memory.open(tmp_path / "root", scope=scopes[others]) as memory:
         mine = [f"Whispers about {others.replace(' ', '')}."]
@@ -125,7 +125,7 @@ async def test_no_profile_is_found_but_that_of_the_very_user_and_agent(tmp_path:
             assert {hit.entry.content for hit in found if hit.path.endswith("profile.json")} == set(mine)
         answer = await memory.answer("Who whispers about bob?")
         assert "bob" not in answer.text
-        async with open_workspace(tmp_path / "root", scopes[others], Parts.standard()) as workspace:
+        async with open_workspace(tmp_path / "root", scopes[others], Dependencies.create()) as workspace:
             hits = await workspace.store.recall("whispers", 20)
             assert [hit.entry.content for hit in hits] == mine
 
@@ -153,8 +153,8 @@ async def test_what_another_profile_says_changes_nothing_of_a_search(tmp_path: P
 
 @pytest.mark.req("HE-O-audit-forget")
 async def test_a_forgotten_fact_is_gone_from_the_next_search(tmp_path: Path) -> None:
-    async with open_workspace(tmp_path / "root", SHOP, Parts.standard()) as workspace:
-        store = workspace.profiles.of(SHOP)
+    async with open_workspace(tmp_path / "root", SHOP, Dependencies.create()) as workspace:
+        store = workspace.profiles.open_store(SHOP)
         write_facts(tmp_path / "root", store.path, fact("Owns a harvester."), fact("Owns a kayak."))
         assert len(await workspace.store.recall("owns", 5)) == 2
         base = await store.load()

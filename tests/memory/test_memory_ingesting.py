@@ -13,7 +13,7 @@ from command_line import ricordo
 from ricordo import FlushConfig, Memory
 from ricordo.errors import InvalidSetting
 from ricordo.messages import Message, Text
-from ricordo.messages.identity import given_again
+from ricordo.messages.identity import find_overlap
 from ricordo.testing import Fail, Hang, LoopbackServer, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ async def test_a_conversation_that_is_given_whole_each_time_is_never_doubled(tmp
         async with Memory.open(root, scope=SCOPE) as memory:
             for length in part:
                 taken = await memory.ingest(CONVERSATION[:length], session="s")
-                added.append(taken.added)
+                added.append(taken.added_count)
                 ids.append([message.id for message in taken.messages])
                 assert await held(memory) == [message.text for message in CONVERSATION[:length]]
     assert added == [1, 1, 0, 3, 0, 3, 0]
@@ -50,8 +50,8 @@ async def test_a_conversation_that_is_given_whole_each_time_is_never_doubled(tmp
 async def test_the_end_of_a_conversation_with_what_follows_adds_only_what_follows(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / ".ricordo", scope=SCOPE) as memory:
         await memory.ingest(CONVERSATION[:6], session="s")
-        assert (await memory.ingest(CONVERSATION[2:], session="s")).added == 2
-        assert (await memory.ingest(CONVERSATION[1:4], session="s")).added == 0
+        assert (await memory.ingest(CONVERSATION[2:], session="s")).added_count == 2
+        assert (await memory.ingest(CONVERSATION[1:4], session="s")).added_count == 0
         assert await held(memory) == [message.text for message in CONVERSATION]
 
 
@@ -59,9 +59,9 @@ async def test_what_is_said_again_is_added_when_it_comes_turn_by_turn(tmp_path: 
     turns = [("Hello.", "ok"), ("Next.", "ok"), ("Go on.", "ok"), ("Hello.", "Again?")]
     async with Memory.open(tmp_path / ".ricordo", scope=SCOPE) as memory:
         for turn in turns:
-            assert (await memory.ingest(talk(*turn), session="s")).added == 2
-        assert (await memory.ingest([said("ok")], session="s")).added == 1
-        assert (await memory.ingest([said("ok")], session="s")).added == 1
+            assert (await memory.ingest(talk(*turn), session="s")).added_count == 2
+        assert (await memory.ingest([said("ok")], session="s")).added_count == 1
+        assert (await memory.ingest([said("ok")], session="s")).added_count == 1
         assert await held(memory) == [text for turn in turns for text in turn] + ["ok", "ok"]
 
 
@@ -69,7 +69,7 @@ async def test_what_is_said_again_is_added_when_it_comes_turn_by_turn(tmp_path: 
 def test_what_was_given_again_stands_in_what_is_held_and_is_as_much_as_there_is(
     held: list[str], new: list[str]
 ) -> None:
-    found = given_again(held, new)
+    found = find_overlap(held, new)
     assert [held[at] for at in found] == new[: len(found)]
     ends = [count for count in range(len(new) + 1) if count and held[-count:] == new[:count]]
     inside = any(held[at : at + len(new)] == new for at in range(len(held))) and len(new) > 1
@@ -85,8 +85,8 @@ async def test_a_model_that_fails_or_hangs_is_neither_waited_for_nor_heard_of_by
             given = replace(settings(root), flush=config)
             async with Memory.open(root, scope=SCOPE, settings=given) as memory:
                 taken = await memory.ingest(CONVERSATION, session="s")
-                assert (taken.added, taken.entries, taken.waits) == (len(CONVERSATION), (), True)
-                assert await memory.settle(seconds=0) == 1
+                assert (taken.added_count, taken.entries, taken.is_queued) == (len(CONVERSATION), (), True)
+                assert await memory.drain(seconds=0) == 1
 
 
 async def test_what_a_model_learns_of_a_conversation_is_there_when_it_was_waited_for(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ async def test_what_a_model_learns_of_a_conversation_is_there_when_it_was_waited
     root = tmp_path / ".ricordo"
     given = replace(settings(root), flush=FlushConfig(model=model))
     async with Memory.open(root, scope=SCOPE, settings=given) as memory:
-        assert (await memory.ingest(CONVERSATION, session="s")).waits
-        assert await memory.settle() == 0
+        assert (await memory.ingest(CONVERSATION, session="s")).is_queued
+        assert await memory.drain() == 0
         assert [entry.content for entry in await memory.entries()] == ["The team deploys only from main."]
         for wrong in (-1, float("nan"), True, "soon"):
             with pytest.raises(InvalidSetting, match="seconds"):
-                await memory.settle(seconds=wrong)  # type: ignore[arg-type]
+                await memory.drain(seconds=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.may_block("the command line is run inside of the test")

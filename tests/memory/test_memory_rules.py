@@ -8,7 +8,7 @@ import pytest
 
 from ricordo import Memory, Scope
 from ricordo.errors import InvalidEntry
-from ricordo.sync import Memory as SyncMemory
+from ricordo.sync import SyncMemory as SyncMemory
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 

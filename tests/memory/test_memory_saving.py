@@ -28,7 +28,7 @@ from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.messages import Text
 from ricordo.stores import NoMemory
-from ricordo.stores.capabilities import Layers
+from ricordo.stores.capabilities import LayeredMemory
 from ricordo.stores.contract import StoreParts
 from ricordo.tokens import Tokens, estimate_text
 
@@ -272,7 +272,7 @@ async def test_the_users_own_root_is_opened_once_when_many_ask_at_once(opened: O
     async with opened() as memory:
         await memory.remember("I am allergic to walnuts.", scope=Scope(user="me"), reason="holds everywhere")
     async with opened() as memory:
-        driver = memory._workspace.store.offers(Layers)
+        driver = memory._workspace.store.offers(LayeredMemory)
         assert driver is not None
         seen: list[int] = []
 
@@ -364,9 +364,9 @@ async def test_what_was_ingested_before_is_not_added_again(opened: Opened) -> No
         first = await memory.ingest(conversation, session="s1", known={})
     async with opened() as memory:
         second = await memory.ingest(conversation, session="s1", known={})
-        assert (second.added, second.entries) == (0, ())
+        assert (second.added_count, second.entries) == (0, ())
         third = await memory.ingest([*conversation, said("Our office is in Porto.")], session="s1", known={})
-        assert third.added == 1
+        assert third.added_count == 1
         assert len((await memory.session("s1")).messages) == 4
         assert len(await memory.entries()) == len(first.entries) + len(third.entries)
 

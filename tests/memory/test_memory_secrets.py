@@ -18,7 +18,7 @@ from ricordo import Entry, Memory, Message
 from ricordo.errors import RicordoError
 from ricordo.events import Event
 from ricordo.messages import Media, Text, Thinking, ToolCall, ToolResult, Unknown
-from ricordo.workspace.entry import LONGEST_CONTENT
+from ricordo.workspace.entry import MAX_CONTENT_BYTES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -84,7 +84,7 @@ async def live(opened: Opened, text: str, events: list[Event], errors: list[str]
                 await act()
             except RicordoError as error:
                 errors.append(str(error))
-        for refused in (text + "x" * LONGEST_CONTENT, ""):
+        for refused in (text + "x" * MAX_CONTENT_BYTES, ""):
             try:
                 await memory.remember(refused, kind=text)
             except RicordoError as error:

@@ -183,13 +183,13 @@ async def test_what_is_taken_in_is_one_act_and_can_be_taken_in_again(opened: Ope
     first, second = said("Nadia owns staging."), said("Paul owns billing.")
     async with opened() as memory:
         done = await memory.ingest(first, session="s")
-        await memory.ingest(second, session="t", part_of=done.change)
+        await memory.ingest(second, session="t", part_of=done.change_id)
         learned = await contents(memory)
         assert len(learned) == 2
         item = (await memory.history(limit=1))[0]
         assert (item.act, len(item.entries), len(item.paths)) == ("ingest", 2, 1)
         assert "+- Nadia owns staging." in (await memory.diff()).files[0].text
-        assert (await memory.undo()).id == done.change
+        assert (await memory.undo()).id == done.change_id
         assert await contents(memory) == set()
         assert (await memory.ingest(second, session="t", known={})).entries
         assert await contents(memory) == {"Paul owns billing."}
@@ -217,7 +217,7 @@ async def test_of_a_session_only_what_was_taken_back_is_learned_again(opened: Op
     async with opened() as memory:
         done = await memory.ingest(said("Nadia owns staging."), session="s")
         await memory.ingest(said("Paul owns billing."), session="s")
-        await memory.undo(done.change)
+        await memory.undo(done.change_id)
         again = await memory.ingest(said("Nadia owns staging."), session="s", known={})
         assert [entry.content for entry in again.entries] == ["Nadia owns staging."]
         assert await contents(memory) == {"Nadia owns staging.", "Paul owns billing."}

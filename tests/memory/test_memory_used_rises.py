@@ -50,7 +50,7 @@ async def test_what_was_confirmed_in_a_topic_is_in_the_index_after_a_dream_and_u
     confirmed, opened = below[-2:]
     async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
         await memory.confirm(confirmed)
-        await memory.used(opened)
+        await memory.mark_used(opened)
     before = documents(root)
     change = await dreamt()
     assert names(place_of(root) / "workspace/MEMORY.md")[:2] == [confirmed, opened]

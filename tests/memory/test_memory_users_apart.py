@@ -48,11 +48,11 @@ async def everything(memory: Memory) -> str:
         await memory.sessions(),
         await memory.preamble(),
         await memory.history(),
-        await memory.runs(),
+        await memory.background_runs(),
         await memory.doctor(),
         await memory.profile().show(),
         await memory.recall("", limit=50),
-        await memory.index_cut(),
+        await memory.preamble_cut(),
     ]
     for word in (*CANARIES, "code word", "salary", "prefer everything", "What is my salary?"):
         told += [
@@ -75,7 +75,7 @@ async def test_no_verb_that_reads_tells_one_user_what_another_saved(tmp_path: Pa
         assert [canary for canary in CANARIES if canary in told] == []
         assert await ben.entries() == []
         for entry_id in ids:
-            for act in (ben.entry, ben.forget, ben.pin, ben.confirm, ben.used, ben.usage):
+            for act in (ben.entry, ben.forget, ben.pin, ben.confirm, ben.mark_used, ben.usage):
                 with pytest.raises(EntryNotFound):
                     await act(entry_id)
         with pytest.raises(SessionNotFound):

@@ -17,9 +17,9 @@ from ricordo.messages import (
     ToolCall,
     ToolResult,
     Unknown,
-    decode,
-    encode,
-    orphans,
+    decode_message,
+    encode_message,
+    find_orphan_results,
 )
 from ricordo.messages.dialects import AnthropicPrompt, from_anthropic, from_openai, to_anthropic, to_openai
 
@@ -75,7 +75,7 @@ def test_a_conversation_comes_back_as_it_was() -> None:
 
 
 def test_it_also_does_after_it_lay_in_a_transcript() -> None:
-    stored = [decode(encode(message)) for message in from_anthropic(MESSAGES, "Be brief.")]
+    stored = [decode_message(encode_message(message)) for message in from_anthropic(MESSAGES, "Be brief.")]
     assert to_anthropic(stored) == AnthropicPrompt(messages=MESSAGES, system="Be brief.")  # type: ignore[arg-type]
 
 
@@ -98,7 +98,7 @@ def test_everything_that_was_said_is_understood() -> None:
     assert answered.parts[5] == Media(
         media_type="application/pdf", uri="data:application/pdf;base64,JVBE", name="Report"
     )
-    assert orphans([called, answered]) == ()
+    assert find_orphan_results([called, answered]) == ()
 
 
 def test_a_message_of_results_alone_is_a_tool_message() -> None:
@@ -137,7 +137,7 @@ def test_a_conversation_crosses_to_the_other_dialect_with_its_calls_and_results(
     crossed: list[JsonValue] = [*to_openai(from_anthropic(MESSAGES, SYSTEM))]
     roles = [message["role"] for message in crossed if isinstance(message, dict)]
     assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
-    assert orphans(from_openai(crossed)) == ()
+    assert find_orphan_results(from_openai(crossed)) == ()
 
 
 @given(st.lists(messages(), max_size=3))

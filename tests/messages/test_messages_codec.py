@@ -9,18 +9,28 @@ from hypothesis import given
 
 from message_strategies import messages
 from ricordo.errors import InvalidMessage
-from ricordo.messages import Message, Text, Thinking, ToolCall, ToolResult, Unknown, Usage, decode, encode
+from ricordo.messages import (
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+    decode_message,
+    encode_message,
+)
 
 
 @pytest.mark.req("AS-BUG-11")
 @given(messages())
 def test_every_message_reads_back_as_it_was(message: Message) -> None:
-    assert decode(encode(message)) == message
+    assert decode_message(encode_message(message)) == message
 
 
 @given(messages())
 def test_every_line_is_one_line_of_json_in_utf8(message: Message) -> None:
-    line = encode(message)
+    line = encode_message(message)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert len(line.decode("utf-8").splitlines()) == 1
@@ -29,16 +39,16 @@ def test_every_line_is_one_line_of_json_in_utf8(message: Message) -> None:
 
 @given(messages())
 def test_a_line_read_and_written_again_has_the_same_bytes(message: Message) -> None:
-    line = encode(message)
-    assert encode(decode(line)) == line
-    assert decode(line.decode()) == decode(line)
+    line = encode_message(message)
+    assert encode_message(decode_message(line)) == line
+    assert decode_message(line.decode()) == decode_message(line)
 
 
 @pytest.mark.req("AS-BUG-11")
 def test_a_megabyte_of_mixed_text_reads_back() -> None:
     body = "naïve 記憶 \x00 \ud83d \U0001f600\n" * 50_000
     message = Message(role="tool", parts=(ToolResult(call_id="c", parts=(Text(text=body),)),))
-    assert decode(encode(message)) == message
+    assert decode_message(encode_message(message)) == message
 
 
 def test_keys_stand_in_a_stable_order() -> None:
@@ -52,7 +62,7 @@ def test_keys_stand_in_a_stable_order() -> None:
         usage=Usage(input=1),
         metadata={"b": 1, "a": 2},
     )
-    assert encode(message) == (
+    assert encode_message(message) == (
         b'{"v":1,"id":"m2","parent":"m1","role":"user","name":"ann","time":"2026-11-21T08:03:11.482001Z",'
         b'"parts":[{"kind":"text","text":"hi"}],'
         b'"usage":{"input":1,"output":0,"cache_read":0,"cache_write":0},"metadata":{"b":1,"a":2}}\n'
@@ -60,17 +70,17 @@ def test_keys_stand_in_a_stable_order() -> None:
 
 
 def test_what_has_its_default_value_is_not_written() -> None:
-    assert encode(Message(role="system")) == b'{"v":1,"role":"system"}\n'
+    assert encode_message(Message(role="system")) == b'{"v":1,"role":"system"}\n'
 
 
 def test_a_time_is_written_in_utc_whatever_its_offset() -> None:
     there = datetime(2026, 11, 21, 23, 30, tzinfo=timezone(timedelta(hours=-5, minutes=-30)))
-    assert b'"time":"2026-11-22T05:00:00Z"' in encode(Message(role="user", time=there))
+    assert b'"time":"2026-11-22T05:00:00Z"' in encode_message(Message(role="user", time=there))
 
 
 def test_a_moment_that_utc_has_no_name_for_keeps_its_offset() -> None:
     first = Message(role="user", time=datetime.min.replace(tzinfo=timezone(timedelta(hours=2))))
-    assert decode(encode(first)) == first
+    assert decode_message(encode_message(first)) == first
 
 
 def test_fields_and_kinds_of_a_newer_writer_survive() -> None:
@@ -79,21 +89,21 @@ def test_fields_and_kinds_of_a_newer_writer_survive() -> None:
         '{"kind":"tool_result","call_id":"c","parts":[{"kind":"video","frames":[]}]}],'
         '"metadata":{"x":1},"mood":"calm","branch":{"of":"b"}}\n'
     )
-    message = decode(line)
+    message = decode_message(line)
     assert message.parts[0] == Unknown(kind="video", raw='{"kind":"video","frames":[1.5,null]}')
     assert message.metadata["x"] == 1
-    assert encode(message).decode() == line
+    assert encode_message(message).decode() == line
 
 
 def test_an_unknown_field_of_this_version_survives_without_metadata() -> None:
     line = b'{"v":1,"role":"user","mood":null}\n'
-    assert encode(decode(line)) == line
+    assert encode_message(decode_message(line)) == line
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_json_cannot_say_is_refused_before_it_is_written(number: float) -> None:
     with pytest.raises(InvalidMessage, match="JSON"):
-        encode(Message(role="user", metadata={"score": number}))
+        encode_message(Message(role="user", metadata={"score": number}))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +132,7 @@ def test_a_number_that_json_cannot_say_is_refused_before_it_is_written(number: f
 )
 def test_a_line_that_is_no_message_is_refused_with_its_reason(line: bytes, reason: str) -> None:
     with pytest.raises(InvalidMessage, match=re.escape(reason)):
-        decode(line)
+        decode_message(line)
 
 
 @pytest.mark.req("AS-BUG-11")
@@ -135,7 +145,7 @@ def test_every_kind_of_part_has_a_form_of_its_own() -> None:
             ToolResult(call_id="c", parts=(Text(text="no"),), name="ls", is_error=True),
         ),
     )
-    assert json.loads(encode(message))["parts"] == [
+    assert json.loads(encode_message(message))["parts"] == [
         {"kind": "thinking", "text": "hm", "signature": "s"},
         {"kind": "tool_call", "id": "c", "name": "ls", "arguments": "{broken"},
         {

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import messages
-from ricordo.messages import Message, Text, count_fingerprints, decode, encode, fingerprint, with_ids, with_parents
+from ricordo.messages import (
+    Message,
+    Text,
+    count_fingerprints,
+    decode_message,
+    encode_message,
+    fingerprint,
+    with_ids,
+    with_parents,
+)
 
 _anonymous = messages().map(lambda message: replace(message, id="", parent=None))
 _histories = st.lists(st.one_of(_anonymous, st.just(Message(role="user", parts=(Text(text="ok"),)))), max_size=8)
@@ -42,7 +51,7 @@ def test_a_conversation_read_in_batches_gets_the_ids_of_one_read_whole(
 
 @given(_histories)
 def test_messages_that_went_through_a_transcript_keep_their_ids(history: list[Message]) -> None:
-    reread = [replace(decode(encode(message)), id="") for message in with_ids(history, session="s")]
+    reread = [replace(decode_message(encode_message(message)), id="") for message in with_ids(history, session="s")]
     assert _ids(with_ids(reread, session="s")) == _ids(with_ids(history, session="s"))
 
 

@@ -17,9 +17,9 @@ from ricordo.messages import (
     ToolCall,
     ToolResult,
     Unknown,
-    decode,
-    encode,
-    orphans,
+    decode_message,
+    encode_message,
+    find_orphan_results,
 )
 from ricordo.messages.dialects import from_openai, to_openai
 
@@ -68,7 +68,7 @@ def test_a_conversation_comes_back_as_it_was() -> None:
 
 
 def test_it_also_does_after_it_lay_in_a_transcript() -> None:
-    assert to_openai([decode(encode(message)) for message in from_openai(CONVERSATION)]) == CONVERSATION
+    assert to_openai([decode_message(encode_message(message)) for message in from_openai(CONVERSATION)]) == CONVERSATION
 
 
 def test_everything_that_was_said_is_understood() -> None:
@@ -91,7 +91,7 @@ def test_everything_that_was_said_is_understood() -> None:
 
 
 def test_every_result_finds_its_call_also_of_the_legacy_kind() -> None:
-    assert orphans(from_openai(CONVERSATION)) == ()
+    assert find_orphan_results(from_openai(CONVERSATION)) == ()
 
 
 def test_a_refusal_beside_the_content_becomes_part_of_it() -> None:

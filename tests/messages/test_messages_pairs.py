@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from ricordo.messages import (
     Message,
-    Place,
+    PartPosition,
     Role,
     Text,
     ToolCall,
     ToolResult,
-    cut_points,
-    groups,
-    orphans,
-    pair,
-    safe_cut,
+    find_cut_points,
+    split_groups,
+    find_orphan_results,
+    pair_calls,
+    find_safe_cut,
 )
 
 pytestmark = pytest.mark.req("GO-G28")
@@ -59,100 +59,100 @@ def _histories(draw: st.DrawFn) -> list[Message]:
 @given(_histories(), st.data())
 def test_no_cut_parts_a_call_from_its_result_here_or_still_to_come(history: list[Message], data: st.DataObject) -> None:
     now = history[: data.draw(st.integers(0, len(history)))]
-    whole = pair(history)
+    whole = pair_calls(history)
     assert not whole.orphans
     assert not whole.abandoned
-    for point in cut_points(now):
+    for point in find_cut_points(now):
         assert not [1 for call, result in whole.answered if call.message < point <= result.message]
-        assert not orphans(history[point:])
+        assert not find_orphan_results(history[point:])
 
 
 @pytest.mark.req("AS-COMPACT-08")
 @given(_histories())
 def test_every_place_where_nothing_is_parted_is_a_cut_point(history: list[Message]) -> None:
-    spans = [(call.message, result.message) for call, result in pair(history).answered]
+    spans = [(call.message, result.message) for call, result in pair_calls(history).answered]
     free = [i for i in range(len(history) + 1) if not any(start < i <= stop for start, stop in spans)]
-    assert list(cut_points(history)) == free
+    assert list(find_cut_points(history)) == free
 
 
 @pytest.mark.req("AS-COMPACT-08")
 @given(_histories(), st.integers(-3, 40))
 def test_a_safe_cut_is_the_nearest_cut_point_that_is_not_later(history: list[Message], wanted: int) -> None:
-    found = safe_cut(history, wanted)
-    assert found in cut_points(history)
+    found = find_safe_cut(history, wanted)
+    assert found in find_cut_points(history)
     assert found <= max(wanted, 0)
-    assert not [point for point in cut_points(history) if found < point <= wanted]
+    assert not [point for point in find_cut_points(history) if found < point <= wanted]
 
 
 @pytest.mark.req("AS-COMPACT-08")
 @given(_histories(), st.data())
 def test_groups_cover_the_conversation_once_and_each_is_whole(history: list[Message], data: st.DataObject) -> None:
     now = history[: data.draw(st.integers(0, len(history)))]
-    found = groups(now)
+    found = split_groups(now)
     assert [i for group in found for i in range(group.start, group.stop)] == list(range(len(now)))
-    assert not [group for group in found if orphans(now[group.start : group.stop])]
+    assert not [group for group in found if find_orphan_results(now[group.start : group.stop])]
 
 
 @pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")
 def test_one_long_tool_loop_without_user_turns_can_be_cut() -> None:
     history = [_said("user"), *(m for i in range(100) for m in (_calls(f"c{i}"), _results(f"c{i}")))]
-    assert cut_points(history) == (0, *range(1, 202, 2))
-    assert safe_cut(history, 100) == 99
+    assert find_cut_points(history) == (0, *range(1, 202, 2))
+    assert find_safe_cut(history, 100) == 99
 
 
 @pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")
 def test_several_consecutive_results_to_parallel_calls_stay_with_them() -> None:
     history = [_said("user"), _calls("a", "b", "c"), _results("b"), _results("a"), _results("c"), _said("assistant")]
-    assert cut_points(history) == (0, 1, 5, 6)
+    assert find_cut_points(history) == (0, 1, 5, 6)
 
 
 @pytest.mark.req("AS-COMPACT-08")
 def test_nothing_after_a_pending_call_is_cut_off() -> None:
     history = [_said("user"), _calls("a", "b"), _results("a"), _said("user", "hurry")]
-    assert cut_points(history) == (0, 1)
-    assert safe_cut(history, 4) == 1
-    assert pair(history).pending == (Place(message=1, part=2),)
-    assert [(group.start, group.stop) for group in groups(history)] == [(0, 1), (1, 4)]
+    assert find_cut_points(history) == (0, 1)
+    assert find_safe_cut(history, 4) == 1
+    assert pair_calls(history).pending == (PartPosition(message=1, part=2),)
+    assert [(group.start, group.stop) for group in split_groups(history)] == [(0, 1), (1, 4)]
 
 
 @pytest.mark.req("AS-COMPACT-08")
 def test_calls_that_a_provider_split_into_several_messages_are_pending_together() -> None:
-    assert cut_points([_said("user"), _calls("a"), _calls("b")]) == (0, 1)
+    assert find_cut_points([_said("user"), _calls("a"), _calls("b")]) == (0, 1)
 
 
 @pytest.mark.req("AS-COMPACT-08")
 def test_a_call_that_was_never_answered_does_not_bind_the_rest_of_the_conversation() -> None:
     history = [_calls("a"), _said("user", "never mind"), _said("assistant"), _said("user")]
-    assert pair(history).abandoned == (Place(message=0, part=1),)
-    assert cut_points(history) == (0, 1, 2, 3, 4)
+    assert pair_calls(history).abandoned == (PartPosition(message=0, part=1),)
+    assert find_cut_points(history) == (0, 1, 2, 3, 4)
 
 
 @pytest.mark.req("AS-COMPACT-08")
 def test_an_id_that_is_used_again_pairs_with_its_nearest_call() -> None:
     turn = [_calls("call_0"), _results("call_0")]
-    assert cut_points([*turn, _said("user"), *turn]) == (0, 2, 3, 5)
+    assert find_cut_points([*turn, _said("user"), *turn]) == (0, 2, 3, 5)
 
 
 @pytest.mark.req("AS-COMPACT-08")
 def test_a_second_result_to_one_call_is_no_orphan() -> None:
     history = [_calls("a"), _results("a"), _results("a")]
-    assert orphans(history) == ()
-    assert cut_points(history) == (0, 3)
+    assert find_orphan_results(history) == ()
+    assert find_cut_points(history) == (0, 3)
 
 
 @pytest.mark.req("AS-COMPACT-08")
 def test_results_without_a_call_before_them_are_orphans_and_bind_nothing() -> None:
     history = [_results("x"), _said("user"), _results("late"), _calls("late"), _results("late")]
-    assert orphans(history) == (Place(message=0, part=0), Place(message=2, part=0))
-    assert cut_points(history) == (0, 1, 2, 3, 5)
+    assert find_orphan_results(history) == (PartPosition(message=0, part=0), PartPosition(message=2, part=0))
+    assert find_cut_points(history) == (0, 1, 2, 3, 5)
 
 
 def test_an_empty_conversation_has_one_cut_point() -> None:
-    assert cut_points([]) == (0,)
-    assert groups([]) == ()
-    assert safe_cut([], 7) == 0
+    assert find_cut_points([]) == (0,)
+    assert split_groups([]) == ()
+    assert find_safe_cut([], 7) == 0
 
 
 def test_a_call_and_its_result_in_one_message_part_nothing() -> None:
     both = replace(_calls("a"), parts=(*_calls("a").parts, *_results("a").parts))
-    assert cut_points([both, _said("user")]) == (0, 1, 2)
+    assert find_cut_points([both, _said("user")]) == (0, 1, 2)

@@ -19,9 +19,9 @@ from ricordo.messages import (
     ToolResult,
     Unknown,
     Usage,
-    decode,
-    encode,
-    orphans,
+    decode_message,
+    encode_message,
+    find_orphan_results,
 )
 from ricordo.messages.dialects import from_pydantic_ai, to_pydantic_ai
 
@@ -94,7 +94,7 @@ def test_a_conversation_validates_to_the_same_messages() -> None:
 
 def test_it_also_does_after_it_lay_in_a_transcript() -> None:
     ours = from_pydantic_ai(_dumped())
-    assert to_pydantic_ai([decode(encode(message)) for message in ours]) == to_pydantic_ai(ours)
+    assert to_pydantic_ai([decode_message(encode_message(message)) for message in ours]) == to_pydantic_ai(ours)
 
 
 def test_everything_that_was_said_is_understood() -> None:
@@ -118,7 +118,7 @@ def test_everything_that_was_said_is_understood() -> None:
         ("tool", '{"files":[1,null]}', False),
         ("tool", "not JSON", True),
     ]
-    assert orphans([reply, *results]) == ()
+    assert find_orphan_results([reply, *results]) == ()
     assert one.text == "only one"
 
 
@@ -171,7 +171,7 @@ def test_an_edited_result_is_written_with_its_new_text() -> None:
 
 @given(st.lists(messages(), max_size=3))
 def test_any_messages_become_what_their_library_validates(history: list[Message]) -> None:
-    assume(not any(b"\\ud" in encode(message) for message in history))  # it refuses lone surrogates
+    assume(not any(b"\\ud" in encode_message(message) for message in history))  # it refuses lone surrogates
     ADAPTER.validate_python(to_pydantic_ai(history))
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from ricordo.clock import SystemClock
-from ricordo.compaction import Act, Reduction, Report, Strategy, Window
+from ricordo.compaction import Act, Reduction, StrategyReport, Strategy, Window
 from ricordo.errors import ModelOverflow, ModelUnavailable, StorageFull
 from ricordo.events import Emitter, Event
-from ricordo.harness.loop import Harness
+from ricordo.harness.loop import AgentLoop
 from ricordo.messages import Message, Usage
-from ricordo.middleware import Request, Response, Turn, TurnEvent, TurnListener, TurnResult
-from ricordo.middleware.compact import CompactWindow
-from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import reduce_window
+from ricordo.middleware import ModelRequest, ModelResponse, Turn, TurnEvent, TurnListener, TurnResult
+from ricordo.middleware.compact import CompactionMiddleware
+from ricordo.middleware.measure import RequestMeter
+from ricordo.middleware.reduce import run_strategy
 from ricordo.models import Reply, TextDelta
 from ricordo.scopes import Scope
 
@@ -45,7 +45,7 @@ class Halving:
             raise self.raises
         due = bool(window.forced) or len(window.messages) > self.over
         kept = window.messages[-self.keep :] if due and not self.fails else window.messages
-        report = Report(
+        report = StrategyReport(
             act=self.act,
             status="failed" if self.fails else "done" if due else "skipped",
             reason=self.fails or ("too many messages" if due else "below the thresholds"),
@@ -71,20 +71,20 @@ class Sent:
     """The end of a chain: notes each request, and answers it or raises."""
 
     answers: list[Reply | Exception]
-    requests: list[Request] = field(default_factory=list)
+    requests: list[ModelRequest] = field(default_factory=list)
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: ModelRequest) -> ModelResponse:
         self.requests.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return Response(reply=answer, window=request.window)
+        return ModelResponse(reply=answer, window=request.window)
 
 
-def request(count: int, *, listener: TurnListener | None = None) -> Request:
+def request(count: int, *, listener: TurnListener | None = None) -> ModelRequest:
     window = tuple(replace(say(f"message {number}"), id=f"m{number}") for number in range(count))
     turn = Turn(scope=SCOPE, agent="main", session="s1", messages=window[-1:], listener=listener)
-    return Request(turn=turn, system="Be brief.", window=window)
+    return ModelRequest(turn=turn, system="Be brief.", window=window)
 
 
 def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
@@ -95,7 +95,7 @@ def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
 async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() -> None:
     truncate, compact = Halving(act="truncate", over=5, keep=4), Halving(over=3, keep=2)
     sent = Sent([reply("ok")])
-    response = await CompactWindow([truncate, compact])(request(6), sent)
+    response = await CompactionMiddleware([truncate, compact])(request(6), sent)
     assert [len(window.messages) for window in (*truncate.seen, *compact.seen)] == [6, 4]
     assert [message.id for message in sent.requests[0].window] == ["m4", "m5"]
     assert response.window == sent.requests[0].window
@@ -104,8 +104,8 @@ async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() ->
 @pytest.mark.req("AS-BUG-21", "AS-MEM-02")
 async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_are_to_be_corrected() -> None:
     strategy = Halving()
-    measure = Measure(limit=8_000, ratio=1.5)
-    await CompactWindow([strategy], measure=measure)(request(2), Sent([reply("ok")]))
+    measure = RequestMeter(limit=8_000, ratio=1.5)
+    await CompactionMiddleware([strategy], measure=measure)(request(2), Sent([reply("ok")]))
     (window,) = strategy.seen
     assert (window.agent, window.session, window.limit, window.ratio) == ("main", "s1", 8_000, 1.5)
     assert window.overhead > 0
@@ -114,26 +114,26 @@ async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_a
 
 @pytest.mark.req("AS-BUG-21", "AS-MEM-02")
 async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
-    strategy, measure = Halving(), Measure()
+    strategy, measure = Halving(), RequestMeter()
     long = request(400)
-    window = CompactWindow([strategy], measure=measure)
-    estimated = (await measure.measured(long)).estimate.input
+    window = CompactionMiddleware([strategy], measure=measure)
+    estimated = (await measure.measure(long)).estimate.input
     await window(long, Sent([reply("ok", usage=Usage(input=2 * estimated))]))
     await window(long, Sent([reply("ok")]))
     before, after = strategy.seen
     assert before.ratio == 1.0
     assert 1.0 < after.ratio <= 2.0
-    tokens = (await measure.measured(long)).estimate.messages
+    tokens = (await measure.measure(long)).estimate.messages
     assert abs(tokens * after.ratio + after.overhead - 2 * estimated) <= 2
     assert measure.ratio == after.ratio
 
 
 @pytest.mark.req("AS-BUG-21")
 async def test_each_request_is_measured_as_it_is_and_none_as_the_one_before() -> None:
-    measure = Measure()
+    measure = RequestMeter()
     whole = request(6)
     sizes = [
-        (await measure.measured(each)).estimate.input
+        (await measure.measure(each)).estimate.input
         for each in (whole, replace(whole, window=whole.window[:3]), replace(whole, system=""), whole)
     ]
     assert sizes[0] == sizes[3]
@@ -158,9 +158,9 @@ async def test_every_run_reports_its_start_and_its_end_with_the_reason_messages_
     act: Act, strategy: Halving, status: str, reason: str, after: int, forced: str
 ) -> None:
     heard: list[Event] = []
-    measured = await Measure().measured(request(6), forced=forced)
+    measured = await RequestMeter().measure(request(6), forced=forced)
     forced_run = forced and status == "skipped"
-    await reduce_window(replace(strategy, act=act), measured, Emitter(SystemClock(), (heard.append,)), SCOPE)
+    await run_strategy(replace(strategy, act=act), measured, Emitter(SystemClock(), (heard.append,)), SCOPE)
     begun, end = heard
     assert (begun.stage, begun.status, begun.scope) == (act, "started", SCOPE)
     assert (end.stage, end.status, end.scope) == (act, "finished" if forced_run else status, SCOPE)
@@ -184,7 +184,7 @@ async def test_a_run_that_is_cancelled_reports_that_too() -> None:
             await anyio.sleep_forever()
             return await super().reduce(window)
 
-    middleware = CompactWindow([Slow()], emitter=Emitter(SystemClock(), (heard.append,)))
+    middleware = CompactionMiddleware([Slow()], emitter=Emitter(SystemClock(), (heard.append,)))
     async with anyio.create_task_group() as group:
         group.start_soon(middleware, request(6), Sent([]))
         await reached.wait()
@@ -198,7 +198,7 @@ async def test_a_run_that_is_cancelled_reports_that_too() -> None:
 async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> None:
     heard: list[Event] = []
     emitter = Emitter(SystemClock(), (heard.append,))
-    window = CompactWindow(
+    window = CompactionMiddleware(
         [Halving(act="evict", keep=6), Halving(act="truncate", keep=2), Halving(over=5, keep=3)],
         emitter=emitter,
         retries=1,
@@ -220,7 +220,7 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
 @pytest.mark.req("AS-BUG-32")
 async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> None:
     sent = Sent([reply("ok")])
-    await CompactWindow([Halving(raises=StorageFull())])(request(6), sent)
+    await CompactionMiddleware([Halving(raises=StorageFull())])(request(6), sent)
     assert sent.requests[0].window == request(6).window
 
 
@@ -228,7 +228,7 @@ async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> N
 async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named() -> None:
     strategy = Halving(keep=2)
     sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
-    middleware = CompactWindow([strategy], measure=Measure(limit=100_000), retries=1)
+    middleware = CompactionMiddleware([strategy], measure=RequestMeter(limit=100_000), retries=1)
     response = await middleware(request(6), sent)
     assert [len(asked.window) for asked in sent.requests] == [6, 2]
     assert [(window.forced, window.limit) for window in strategy.seen] == [("", 100_000), ("overflow", 5_000)]
@@ -242,7 +242,7 @@ async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_i
     second.__cause__ = ValueError("the provider's own")
     sent = Sent([first, second])
     with pytest.raises(ModelOverflow, match="second") as raised:
-        await CompactWindow([Halving()], retries=1)(request(6), sent)
+        await CompactionMiddleware([Halving()], retries=1)(request(6), sent)
     assert len(sent.requests) == 2
     assert isinstance(raised.value.__cause__, ValueError)
     assert raised.value.__context__ is first
@@ -260,7 +260,7 @@ class Ending:
         kept = window.messages[1:] or window.messages
         status: Literal["done", "skipped"] = "done" if window.forced else "skipped"
         left = kept if window.forced else window.messages
-        return Reduction(messages=left, report=Report(act=self.act, status=status, handle="c1"))
+        return Reduction(messages=left, report=StrategyReport(act=self.act, status=status, handle="c1"))
 
 
 @pytest.mark.req("AS-OVER-01", "AS-BUG-08", "AS-BUG-32")
@@ -269,7 +269,7 @@ async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_
     strategy, heard = Ending(), []  # type: ignore[var-annotated]
     overflows = [ModelOverflow(f"number {number}") for number in range(retries + 1)]
     sent = Sent([*overflows])
-    middleware = CompactWindow([strategy], retries=retries, emitter=Emitter(SystemClock(), (heard.append,)))
+    middleware = CompactionMiddleware([strategy], retries=retries, emitter=Emitter(SystemClock(), (heard.append,)))
     with pytest.raises(ModelOverflow) as raised:
         await middleware(request(9), sent)
     assert raised.value is overflows[-1]
@@ -306,9 +306,9 @@ async def test_the_target_of_a_retry_is_what_the_window_leaves_and_half_where_no
     overflow: ModelOverflow, known: int | None, least: int, most: int
 ) -> None:
     strategy = Ending()
-    middleware = CompactWindow([strategy], measure=Measure(limit=known), retries=1)
+    middleware = CompactionMiddleware([strategy], measure=RequestMeter(limit=known), retries=1)
     long = request(125)
-    tokens = (await Measure().measured(long)).tokens
+    tokens = (await RequestMeter().measure(long)).tokens
     assert 960 <= tokens <= 1_040, tokens
     await middleware(long, Sent([overflow, reply("ok")]))
     target = strategy.seen[1].target
@@ -325,17 +325,17 @@ async def test_what_goes_is_noted_before_the_retry_and_only_where_nothing_was_re
         raise StorageFull
 
     sent = Sent([ModelOverflow(), reply("ok")])
-    await CompactWindow([Ending()], retries=1, noted=note)(request(6), sent)
+    await CompactionMiddleware([Ending()], retries=1, noted=note)(request(6), sent)
     assert (noted, [len(asked.window) for asked in sent.requests]) == ([(6, 5)], [6, 5])
     sent = Sent([reply("ok")])
     due = Halving(over=3, handle="c1")
-    await CompactWindow([due], noted=note)(request(6), sent)
+    await CompactionMiddleware([due], noted=note)(request(6), sent)
     assert (len(due.seen), len(noted), len(sent.requests[0].window)) == (1, 2, 6)
 
 
 async def test_a_reduction_is_told_how_large_the_window_was_when_one_was_undone() -> None:
     strategy = Halving()
-    await CompactWindow([strategy], undone=lambda: 40)(request(2), Sent([reply("ok")]))
+    await CompactionMiddleware([strategy], undone=lambda: 40)(request(2), Sent([reply("ok")]))
     assert strategy.seen[0].undone == 40
 
 
@@ -343,14 +343,16 @@ async def test_a_reduction_is_told_how_large_the_window_was_when_one_was_undone(
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: CompactWindow([Halving()]),
-        lambda: CompactWindow([Halving(fails="no")], retries=1),
-        lambda: CompactWindow([Halving(raises=StorageFull())], retries=1),
-        lambda: CompactWindow([], retries=1),
+        lambda: CompactionMiddleware([Halving()]),
+        lambda: CompactionMiddleware([Halving(fails="no")], retries=1),
+        lambda: CompactionMiddleware([Halving(raises=StorageFull())], retries=1),
+        lambda: CompactionMiddleware([], retries=1),
     ],
     ids=["not asked for", "failed", "raised", "nothing to run"],
 )
-async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(make: Callable[[], CompactWindow]) -> None:
+async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(
+    make: Callable[[], CompactionMiddleware],
+) -> None:
     overflow = ModelOverflow("too much")
     sent = Sent([overflow])
     with pytest.raises(ModelOverflow) as raised:
@@ -363,7 +365,7 @@ async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(make: C
 async def test_other_errors_of_the_model_cause_no_reduction() -> None:
     strategy = Halving()
     with pytest.raises(ModelUnavailable):
-        await CompactWindow([strategy], retries=1)(request(6), Sent([ModelUnavailable()]))
+        await CompactionMiddleware([strategy], retries=1)(request(6), Sent([ModelUnavailable()]))
     assert [window.forced for window in strategy.seen] == [""]
 
 
@@ -373,16 +375,16 @@ def harness(
     kept: list[Message],
     tools: Sequence[FunctionTool] = (),
     retries: int = 1,
-) -> Harness:
+) -> AgentLoop:
     async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
         named = [replace(message, id=f"r{len(kept) + place}") for place, message in enumerate(messages)]
         kept.extend(named)
         return tuple(named)
 
-    return Harness(model, tools=tools, steps=[CompactWindow(reducers, retries=retries)], record=record)
+    return AgentLoop(model, tools=tools, steps=[CompactionMiddleware(reducers, retries=retries)], record=record)
 
 
-async def run(made: Harness, listener: TurnListener | None = None) -> TurnResult:
+async def run(made: AgentLoop, listener: TurnListener | None = None) -> TurnResult:
     window = tuple(replace(say(f"old {number}"), id=f"o{number}") for number in range(4))
     turn = Turn(scope=SCOPE, agent="a", session="s", messages=(say("why?"),), window=window, listener=listener)
     return await made.run(turn)

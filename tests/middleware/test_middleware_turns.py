@@ -15,16 +15,16 @@ from ricordo.errors import ModelUnavailable, StorageBusy
 from ricordo.events import Emitter, Event
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.harness.loop import Harness
-from ricordo.messages import Message, Text, marked
+from ricordo.harness.loop import AgentLoop
+from ricordo.messages import Message, Text, with_mark
 from ricordo.middleware import Turn, TurnHandler, TurnResult
-from ricordo.middleware.flush import FlushJobs
-from ricordo.middleware.maintain import Maintain
-from ricordo.middleware.transcript import TranscriptRecord
-from ricordo.queue import InboxConfig, Job, Queue
+from ricordo.middleware.flush import ExtractionMiddleware
+from ricordo.middleware.maintain import MaintenanceMiddleware
+from ricordo.middleware.transcript import TranscriptRecorder
+from ricordo.queue import InboxConfig, Job, JobQueue
 from ricordo.scopes import Scope
 from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript, read_log
+from ricordo.workspace.transcript import Transcript, read_transcript
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-MW")]
 
@@ -62,8 +62,8 @@ class Inbox:
         return job
 
 
-def flushing(inbox: Inbox, emitter: Emitter | None = None) -> FlushJobs:
-    return FlushJobs(cast("Queue", inbox), config=InboxConfig(debounce_seconds=0), emitter=emitter)
+def flushing(inbox: Inbox, emitter: Emitter | None = None) -> ExtractionMiddleware:
+    return ExtractionMiddleware(cast("JobQueue", inbox), config=InboxConfig(debounce_seconds=0), emitter=emitter)
 
 
 async def answer(_turn: Turn) -> TurnResult:
@@ -85,8 +85,8 @@ async def test_at_the_end_of_a_turn_a_job_names_its_session_and_user_and_no_cont
 @pytest.mark.req("AS-TRIG-02")
 async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_what_waits() -> None:
     inbox, told = Inbox(), list[Job]()
-    flush = FlushJobs(
-        cast("Queue", inbox), clock=Noon(), signals=lambda said: frozenset({said[0].role}), asked=told.append
+    flush = ExtractionMiddleware(
+        cast("JobQueue", inbox), clock=Noon(), signals=lambda said: frozenset({said[0].role}), asked=told.append
     )
     await flush(TURN, answer)
     noon = Noon().now()
@@ -110,7 +110,7 @@ async def test_a_turn_that_failed_is_extracted_too_and_fails_as_it_did() -> None
 @pytest.mark.parametrize("native", [False, True])
 async def test_a_turn_that_is_cancelled_is_extracted_too_and_stays_cancelled(native: bool) -> None:
     inbox, silence = Inbox(), Hanging()
-    harness = Harness(FakeModel(silence), turns=[flushing(inbox)])
+    harness = AgentLoop(FakeModel(silence), turns=[flushing(inbox)])
     if native:
         task = asyncio.ensure_future(harness.run(TURN))
         await silence.reached.wait()
@@ -156,7 +156,7 @@ async def test_an_inbox_that_can_not_be_written_to_ends_no_turn_and_is_reported(
 async def test_what_a_compaction_drops_is_named_from_the_first_to_the_last_that_somebody_said() -> None:
     inbox = Inbox()
     hook = partial(flushing(inbox).before_drop, SCOPE, "main", "s1")
-    summary = marked(Message(role="user", parts=(Text(text="before"),), id="sum"), "summary")
+    summary = with_mark(Message(role="user", parts=(Text(text="before"),), id="sum"), "summary")
     await hook(
         [summary, Message(role="user", id="m1"), Message(role="user", id="m2"), Message(role="assistant", id="m3")]
     )
@@ -175,7 +175,7 @@ async def test_after_each_turn_whoever_works_in_the_background_is_woken(handler:
         return await handler(turn)
 
     try:
-        await Maintain(lambda: order.append("woken"))(TURN, noted)
+        await MaintenanceMiddleware(lambda: order.append("woken"))(TURN, noted)
     except ModelUnavailable:
         order.append("raised")
     assert order == (["turn", "woken"] if handler is answer else ["turn", "woken", "raised"])
@@ -187,16 +187,16 @@ async def test_a_loop_over_a_transcript_leaves_every_message_there_with_its_time
     path = transcript_path("main", "s1")
     transcript = Transcript(files, path, session="s1", redactor=Redactor(bytes(32)))
     emitter = Emitter(Noon(), (heard.append,))
-    record = TranscriptRecord(transcript, scope=SCOPE, clock=Noon(), emitter=emitter)
+    record = TranscriptRecorder(transcript, scope=SCOPE, clock=Noon(), emitter=emitter)
     model = FakeModel(reply("noted"), reply("noted"))
-    harness = Harness(model, record=record)
+    harness = AgentLoop(model, record=record)
     secret = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
     told = Turn(scope=SCOPE, agent="main", session="s1", messages=(say(f"my key is {secret}"),))
     first = await harness.run(told)
     second = await harness.run(
         Turn(scope=SCOPE, agent="main", session="s1", messages=(say("hi"),), window=first.window)
     )
-    logged = (await read_log(files, path)).messages
+    logged = (await read_transcript(files, path)).messages
     assert [message.id for message in logged] == [message.id for message in second.window]
     assert len({message.id for message in logged}) == 4
     assert all(message.time == Noon().now() for message in logged)

@@ -20,7 +20,14 @@ from ricordo.errors import (
     ModelUnavailable,
     ReplyInvalid,
 )
-from ricordo.models.failures import extra_missing, fail, key_missing, missing_variable, retry_after, translate
+from ricordo.models.failures import (
+    create_extra_error,
+    raise_translated,
+    create_key_error,
+    find_missing_variable,
+    parse_retry_after,
+    translate_error,
+)
 
 KEY = "sk-" + "k" * 40
 REQUEST = httpx2.Request("POST", "https://models.example/v1", headers={"authorization": f"Bearer {KEY}"})
@@ -102,7 +109,7 @@ TABLE: dict[str, tuple[BaseException, type[ModelError]]] = {
 @pytest.mark.parametrize("case", TABLE)
 def test_an_exception_becomes_the_error_that_says_what_it_means(case: str) -> None:
     error, expected = TABLE[case]
-    ours = translate(error, model="x:y", keys=[KEY])
+    ours = translate_error(error, model="x:y", keys=[KEY])
     assert type(ours) is expected
     assert str(ours).startswith("x:y")
     assert KEY not in str(ours)
@@ -110,26 +117,26 @@ def test_an_exception_becomes_the_error_that_says_what_it_means(case: str) -> No
 
 def test_an_error_of_ours_stays_what_it_is() -> None:
     error = ModelTimeout("late")
-    assert translate(error, model="x:y") is error
+    assert translate_error(error, model="x:y") is error
 
 
 @pytest.mark.req("AS-OVER-05")
 def test_the_error_keeps_its_cause() -> None:
     cause = openai_error(openai.RateLimitError, 429, "Slow down.")
     with pytest.raises(ModelRateLimited) as raised:
-        fail(cause, model="x:y", keys=[KEY])
+        raise_translated(cause, model="x:y", keys=[KEY])
     assert raised.value.__cause__ is cause
 
 
 def test_a_key_that_a_provider_repeats_is_shown_nowhere() -> None:
     with pytest.raises(ModelRefused) as raised:
-        fail(openai_error(openai.BadRequestError, 400, f"Bad key: {KEY}!"), model="x:y", keys=[KEY])
+        raise_translated(openai_error(openai.BadRequestError, 400, f"Bad key: {KEY}!"), model="x:y", keys=[KEY])
     assert "Bad key: [key]!" in str(raised.value)
     assert KEY not in "".join(traceback.format_exception(raised.value))
 
 
 def test_a_long_answer_of_the_provider_is_shortened_to_one_line() -> None:
-    ours = translate(openai_error(openai.BadRequestError, 400, "a\n" * 4_000), model="x:y")
+    ours = translate_error(openai_error(openai.BadRequestError, 400, "a\n" * 4_000), model="x:y")
     assert len(str(ours)) < 400
     assert "\n" not in str(ours)
 
@@ -149,29 +156,29 @@ def test_a_long_answer_of_the_provider_is_shortened_to_one_line() -> None:
     ],
 )
 def test_the_pause_that_is_asked_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, now=lambda: datetime(2026, 11, 22, 4, tzinfo=UTC)) == seconds
+    assert parse_retry_after(headers, now=lambda: datetime(2026, 11, 22, 4, tzinfo=UTC)) == seconds
 
 
 @pytest.mark.req("AS-BUG-07")
 def test_a_rate_limit_carries_the_pause_of_its_headers() -> None:
     error = openai.RateLimitError("Slow", response=answered(429, {"Retry-After": "12"}), body=None)
-    ours = translate(error, model="x:y")
+    ours = translate_error(error, model="x:y")
     assert isinstance(ours, ModelRateLimited)
     assert ours.retry_after == 12.0
 
 
 @pytest.mark.req("AS-BUG-07")
 def test_an_overflow_carries_its_sizes() -> None:
-    ours = translate(TABLE["their overflow"][0], model="x:y")
+    ours = translate_error(TABLE["their overflow"][0], model="x:y")
     assert isinstance(ours, ModelOverflow)
     assert (ours.window, ours.size) == (8, 9)
 
 
 def test_a_missing_key_is_named_with_the_command_that_sets_it() -> None:
     text = "Set the `SOME_API_KEY` environment variable or pass it via `SomeProvider(api_key=...)`."
-    assert missing_variable(text) == "SOME_API_KEY"
-    assert missing_variable("SOME_API_KEY is wrong.") is None
-    error = key_missing("some:model", "SOME_API_KEY")
+    assert find_missing_variable(text) == "SOME_API_KEY"
+    assert find_missing_variable("SOME_API_KEY is wrong.") is None
+    error = create_key_error("some:model", "SOME_API_KEY")
     assert isinstance(error, ModelKeyMissing)
     assert "export SOME_API_KEY=..." in str(error)
 
@@ -185,6 +192,6 @@ def test_a_missing_key_is_named_with_the_command_that_sets_it() -> None:
     ],
 )
 def test_a_missing_package_is_named_with_the_one_command_that_installs_it(told: str, command: str) -> None:
-    shown = str(extra_missing("x:y", ImportError(told)))
+    shown = str(create_extra_error("x:y", ImportError(told)))
     assert shown.endswith(command)
     assert shown.count("pip install") == 1

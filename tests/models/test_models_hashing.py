@@ -36,7 +36,7 @@ async def test_a_vector_is_the_same_everywhere_and_always() -> None:
 
 @given(st.lists(st.text(), max_size=4))
 def test_each_text_has_a_row_of_length_one(texts: list[str]) -> None:
-    rows = HashingEmbedder(64)._rows(texts)
+    rows = HashingEmbedder(64)._embed_texts(texts)
     assert rows.shape == (len(texts), 64)
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)

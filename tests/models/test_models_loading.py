@@ -21,7 +21,7 @@ from ricordo.errors import (
 from ricordo.models import RetryConfig
 from ricordo.models.embedding import load_embedder
 from ricordo.models.provider import load_model
-from ricordo.testing import Fail, Garbage, Hang, LoopbackServer, overflow, rate_limited
+from ricordo.testing import Fail, Garbage, Hang, LoopbackServer, overflow, rate_limit_error
 
 HEAVY = {"anthropic", "httpx2", "numpy", "openai", "pydantic", "pydantic_ai"}
 NOW = RetryConfig(first_delay=0.0)
@@ -132,7 +132,7 @@ async def test_no_texts_are_no_rows_and_no_request() -> None:
 
 @pytest.mark.anyio
 async def test_an_embedder_asks_again_what_may_pass() -> None:
-    with LoopbackServer(embeddings=[rate_limited(0.0), Fail(503, "Later.")]) as server:
+    with LoopbackServer(embeddings=[rate_limit_error(0.0), Fail(503, "Later.")]) as server:
         embedder = load_embedder("openai:x", base_url=server.url + "/v1", api_key="k", retry=NOW)
         assert (await embedder.embed(["tea"])).shape == (1, 64)
         assert len(server.requests) == 3
@@ -142,7 +142,7 @@ async def test_an_embedder_asks_again_what_may_pass() -> None:
 @pytest.mark.parametrize(
     ("item", "error"),
     [
-        (rate_limited(3_600.0), ModelRateLimited),
+        (rate_limit_error(3_600.0), ModelRateLimited),
         (overflow("openai-chat"), ModelOverflow),
         (Garbage(), ReplyInvalid),
         (

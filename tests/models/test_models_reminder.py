@@ -9,11 +9,11 @@ import pytest
 from dialect_validity import anthropic_faults, openai_faults
 from fake_models import FunctionTool
 from reached_models import ASK, MODELS, ask, load_packages, reach, serving
-from ricordo.harness.loop import Harness
-from ricordo.harness.reminder import reminder_message
+from ricordo.harness.loop import AgentLoop
+from ricordo.harness.reminder import build_reminder_message
 from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from ricordo.middleware import Request, Turn
-from ricordo.middleware.remind import Composed, Remind
+from ricordo.middleware import ModelRequest, Turn
+from ricordo.middleware.remind import ComposedReminder, ReminderMiddleware
 from ricordo.models.caching import cache_settings, with_breakpoint
 from ricordo.scopes import Scope
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptItem
@@ -32,7 +32,7 @@ THOUGHT = Message(
     parts=(Text(text="Sunny."), Thinking(text="Is it?", signature="s")),
     metadata={"pydantic-ai": OWN},
 )
-REMINDER = reminder_message("You are planning.")
+REMINDER = build_reminder_message("You are planning.")
 WINDOWS = {
     "a user": ASK,
     "two users": (*ASK, Message(role="user", parts=(Text(text="Well?"),))),
@@ -104,9 +104,9 @@ async def test_a_reminder_is_the_end_of_a_valid_request_and_changes_nothing_befo
 async def test_all_before_a_changing_reminder_begins_the_next_request(name: str, stream: bool) -> None:
     number = count(1)
 
-    async def compose(request: Request) -> Composed:
+    async def compose(request: ModelRequest) -> ComposedReminder:
         del request
-        return reminder_message(f"Round {next(number)}."), ()
+        return build_reminder_message(f"Round {next(number)}."), ()
 
     async def look(arguments: object, context: ToolContext) -> ToolOutput:
         del arguments, context
@@ -123,11 +123,11 @@ async def test_all_before_a_changing_reminder_begins_the_next_request(name: str,
         Say("Bye."),
     ]
     with serving(script) as server:
-        harness = Harness(
+        harness = AgentLoop(
             reach(server, name),
             tools=[FunctionTool("look", look)],
             instructions="Be short.",
-            steps=[Remind(compose)],
+            steps=[ReminderMiddleware(compose)],
         )
         window: tuple[Message, ...] = ()
         for text in ("Hello.", "Look.", "Bye."):

@@ -21,15 +21,15 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
-from ricordo.models import Finished, Reply, ReplyEvent, RetryConfig, TextDelta
-from ricordo.models.plan import Tries, next_delay
-from ricordo.models.retry import Retrying
-from ricordo.models.timed import Timed
+from ricordo.models import ReplyFinished, Reply, ReplyEvent, RetryConfig, TextDelta
+from ricordo.models.plan import RetryState, next_delay
+from ricordo.models.retry import RetryingModel
+from ricordo.models.timed import TimedModel
 
 PASSING = (ModelRateLimited, ModelUnavailable, ModelTimeout)
 LASTING = (ModelOverflow, ModelRefused, ModelKeyMissing, ModelNotFound)
 REPLY = Reply(message=Message(role="assistant", parts=(Text(text="Yes."),)))
-REPLY_EVENT = Finished(reply=REPLY)
+REPLY_EVENT = ReplyFinished(reply=REPLY)
 
 
 @dataclass
@@ -91,8 +91,8 @@ class Pauses:
         self.seconds.append(seconds)
 
 
-def retrying(model: Staged, pauses: Pauses, *, config: RetryConfig | None = None) -> Retrying:
-    return Retrying(model=model, config=config or RetryConfig(jitter=0.0), sleep=pauses, chance=lambda: 0.5)
+def retrying(model: Staged, pauses: Pauses, *, config: RetryConfig | None = None) -> RetryingModel:
+    return RetryingModel(model=model, config=config or RetryConfig(jitter=0.0), sleep=pauses, chance=lambda: 0.5)
 
 
 async def drain(events: AsyncIterator[ReplyEvent], given: list[ReplyEvent]) -> None:
@@ -187,7 +187,7 @@ async def test_a_stream_that_is_left_early_is_closed() -> None:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_a_cancellation_goes_through_and_is_not_tried_again(stream: bool) -> None:
     model = Staged([60.0])
-    timed = Timed(model=retrying(model, Pauses()), seconds=60.0, stall_seconds=60.0)
+    timed = TimedModel(model=retrying(model, Pauses()), seconds=60.0, stall_seconds=60.0)
     with anyio.move_on_after(0.05) as scope:
         await (drain(timed.stream(()), []) if stream else timed.complete(()))
     assert scope.cancelled_caught
@@ -197,7 +197,7 @@ async def test_a_cancellation_goes_through_and_is_not_tried_again(stream: bool) 
 @pytest.mark.anyio
 async def test_a_reply_that_does_not_come_is_a_timeout() -> None:
     with pytest.raises(ModelTimeout, match="within"):
-        await Timed(model=Staged([60.0]), seconds=0.02, stall_seconds=60.0).complete(())
+        await TimedModel(model=Staged([60.0]), seconds=0.02, stall_seconds=60.0).complete(())
 
 
 @pytest.mark.anyio
@@ -206,7 +206,7 @@ async def test_a_stream_that_stops_is_a_timeout_and_is_closed(seconds: float, st
     model = Staged([60.0])
     given: list[ReplyEvent] = []
     with pytest.raises(ModelTimeout):
-        await drain(Timed(model=model, seconds=seconds, stall_seconds=stall).stream(()), given)
+        await drain(TimedModel(model=model, seconds=seconds, stall_seconds=stall).stream(()), given)
     assert given == [TextDelta(text="Y")]
     assert model.closed == 1
 
@@ -214,7 +214,7 @@ async def test_a_stream_that_stops_is_a_timeout_and_is_closed(seconds: float, st
 @pytest.mark.anyio
 async def test_a_reader_who_takes_a_pause_is_not_timed_out() -> None:
     model = Staged([[TextDelta(text="Y"), REPLY_EVENT]])
-    events = Timed(model=model, seconds=0.2, stall_seconds=0.2).stream(())
+    events = TimedModel(model=model, seconds=0.2, stall_seconds=0.2).stream(())
     await anext(events)
     await anyio.sleep(0.3)
     assert await anext(events) == REPLY_EVENT
@@ -223,16 +223,16 @@ async def test_a_reader_who_takes_a_pause_is_not_timed_out() -> None:
 
 def test_wrappers_have_the_name_and_window_of_the_model_inside() -> None:
     model = Staged([])
-    wrapped = Timed(model=retrying(model, Pauses()), seconds=1.0, stall_seconds=1.0)
+    wrapped = TimedModel(model=retrying(model, Pauses()), seconds=1.0, stall_seconds=1.0)
     assert (wrapped.name, wrapped.window) == ("staged:model", 8_192)
 
 
 def test_an_invalid_reply_is_asked_for_once_more_at_once() -> None:
     config, error = RetryConfig(attempts=9), ReplyInvalid()
-    first = Tries().after(error)
+    first = RetryState().add_failure(error)
     assert next_delay(config, error, first, chance=0.0) == 0.0
-    assert next_delay(config, error, first.after(error), chance=0.0) is None
-    assert next_delay(config, error, first.after(ModelUnavailable()), chance=0.0) == 0.0
+    assert next_delay(config, error, first.add_failure(error), chance=0.0) is None
+    assert next_delay(config, error, first.add_failure(ModelUnavailable()), chance=0.0) == 0.0
     assert next_delay(config, ReplyInvalid(said="In my own words."), first, chance=0.0) is None
 
 
@@ -253,15 +253,15 @@ def test_pauses_stay_within_their_bounds_and_come_to_an_end(
     chances: list[float],
 ) -> None:
     config = RetryConfig(attempts=attempts, longest_delay=longest, total_delay=total, jitter=jitter)
-    tries = Tries()
+    tries = RetryState()
     for seconds, chance in zip(asked, chances, strict=True):
         error = ModelRateLimited(retry_after=seconds)
-        tries = tries.after(error)
+        tries = tries.add_failure(error)
         delay = next_delay(config, error, tries, chance=chance)
         if delay is None:
             break
         assert (seconds or 0.0) <= delay <= longest
-        tries = tries.paused(delay)
+        tries = tries.add_pause(delay)
         assert tries.waited <= total + 1e-9
     assert tries.failures <= attempts
 
@@ -277,4 +277,4 @@ def test_a_config_that_can_not_be_carried_out_is_refused(wrong: dict[str, float]
 
 def test_a_timeout_of_nothing_is_refused() -> None:
     with pytest.raises(InvalidSetting):
-        Timed(model=Staged([]), seconds=0.0, stall_seconds=1.0)
+        TimedModel(model=Staged([]), seconds=0.0, stall_seconds=1.0)

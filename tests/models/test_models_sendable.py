@@ -15,9 +15,9 @@ from reached_models import ASK, MODELS, ask, load_packages, reach
 from ricordo.errors import InvalidMessage, ModelOverflow
 from ricordo.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
 from ricordo.models import ChatModel
-from ricordo.models.limits import limited
+from ricordo.models.limits import limit_replies
 from ricordo.models.rules import ANTHROPIC, CHAT_COMPLETIONS, RESPONSES
-from ricordo.models.sendable import sendable
+from ricordo.models.sendable import prepare_messages
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say
 
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic):ResourceWarning")
@@ -195,12 +195,12 @@ async def test_more_messages_than_a_provider_takes_are_an_overflow_before_a_byte
 def test_whatever_is_recorded_is_sent_with_one_beginning_as_it_goes_on(window: Sequence[Message]) -> None:
     for rules in RULES:
         try:
-            before = sendable([*window, user("One.")], rules, provider="x")
+            before = prepare_messages([*window, user("One.")], rules, provider="x")
         except InvalidMessage:
             continue
-        after = sendable([*window, user("One."), assistant("Yes."), user("Two.")], rules, provider="x")
+        after = prepare_messages([*window, user("One."), assistant("Yes."), user("Two.")], rules, provider="x")
         assert after[: len(before)] == before
-        assert sendable(before, rules, provider="x") == before
+        assert prepare_messages(before, rules, provider="x") == before
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +234,7 @@ async def test_a_reply_is_never_asked_to_be_longer_than_the_window_leaves_room_f
     name: str, stream: bool, size: int
 ) -> None:
     with strict(window=size) as server:
-        for model in (reach(server, name, window=size), limited(reach(server, name, window=size), 8_000)):
+        for model in (reach(server, name, window=size), limit_replies(reach(server, name, window=size), 8_000)):
             await ask(model, (*ASK, user("word " * 2_000)), stream=stream)
         assert server.refusals == ()
 
@@ -244,7 +244,7 @@ async def test_a_reply_is_never_asked_to_be_longer_than_the_window_leaves_room_f
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_a_reply_that_a_refusal_tells_to_be_too_long_is_asked_for_again_shorter(name: str, stream: bool) -> None:
     with strict(window=8_192) as server:
-        model = limited(reach(server, name), 8_000)
+        model = limit_replies(reach(server, name), 8_000)
         reply = await ask(model, (*ASK, user("word " * 2_000)), stream=stream)
     assert reply.message.text == "Yes."
     assert len(server.refusals) == 1

@@ -21,8 +21,8 @@ from ricordo.models.provider import load_model
 from ricordo.models.shown import request_body
 from ricordo.runtime import Settings
 from ricordo.testing import Call, LoopbackServer, Say, ScriptedModel
-from ricordo.testing.answer import SIGNATURE
-from ricordo.testing.strict import objection
+from ricordo.testing.answer import THINKING_SIGNATURE
+from ricordo.testing.strict import request_refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic|http):ResourceWarning")
 
@@ -91,7 +91,7 @@ async def test_claude_is_told_of_thinking_as_it_takes_it(level: bool | str, limi
     call = ToolCall(id="call_1", name="look")
     answered = Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="It rains."),)),))
     kept: JsonValue = {"parts": {"0": {"of": "thinking", "fields": {"provider_name": "anthropic"}}}}
-    sealed = (Thinking(text="Hm.", signature=SIGNATURE), call)
+    sealed = (Thinking(text="Hm.", signature=THINKING_SIGNATURE), call)
     thought = Message(role="assistant", parts=sealed, metadata={"pydantic-ai": kept})
     model = load_model(
         "anthropic:claude-opus-4-5",
@@ -104,14 +104,14 @@ async def test_claude_is_told_of_thinking_as_it_takes_it(level: bool | str, limi
     for reply in (thought, Message(role="assistant", parts=(call,))):
         sent = await request_body(model, [said("Look."), reply, answered])
         assert sent is not None
-        assert objection("/messages", sent.body) is None
+        assert request_refusal("/messages", sent.body) is None
         thinks = reply is thought and level and limit == 9_000
         assert ("thinking" in sent.body, "temperature" in sent.body) == (bool(thinks), not thinks)
 
 
 async def _shown(agent: HarnessAgent) -> dict[str, object]:
     async with agent as one:
-        sent = (await one.request("Hello?")).sent
+        sent = (await one.preview_request("Hello?")).body
         assert sent is not None
         return dict(sent.body)
 

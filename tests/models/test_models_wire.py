@@ -7,13 +7,13 @@ from reached_models import ASK, MODELS, ask, drain, load_packages, reach, servin
 from ricordo.errors import (
     ReplyInvalid,
 )
-from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolResult, ToolSpec, Usage, encode
-from ricordo.models import Finished, Reply, TextDelta, ThinkingDelta
-from ricordo.models.limits import limited
+from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolResult, ToolSpec, Usage, encode_message
+from ricordo.models import ReplyFinished, Reply, TextDelta, ThinkingDelta
+from ricordo.models.limits import limit_replies
 from ricordo.testing import (
     Call,
     Calls,
-    Held,
+    Hold,
     Say,
 )
 
@@ -84,17 +84,17 @@ async def test_tools_thinking_and_pictures_go_out_and_calls_come_back(name: str)
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_the_first_piece_of_a_stream_comes_before_the_reply_is_whole(name: str) -> None:
-    with serving([Held(Say("One two three four."))]) as server:
+    with serving([Hold(Say("One two three four."))]) as server:
         events = reach(server, name).stream(ASK)
         first = await anext(events)
-        assert server.waiting == 1
+        assert server.held_count == 1
         server.release()
         rest = await drain(events)
     assert isinstance(first, TextDelta)
     text = "".join(event.text for event in (first, *rest) if isinstance(event, TextDelta))
     assert text == "One two three four."
     last = rest[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, ReplyFinished)
     assert last.reply.message.text == text
     assert last.reply.usage.output > 0
 
@@ -162,7 +162,7 @@ async def test_a_reply_that_the_window_cut_off_says_so() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_stream_that_is_left_early_lets_go_of_its_connection(name: str) -> None:
-    with serving([Held(Say("One two three.")), Say("Next.")]) as server:
+    with serving([Hold(Say("One two three.")), Say("Next.")]) as server:
         model = reach(server, name)
         async for _event in (events := model.stream(ASK)):
             break
@@ -176,7 +176,7 @@ async def test_a_stream_that_is_left_early_lets_go_of_its_connection(name: str) 
 async def test_a_reply_keeps_no_address(name: str) -> None:
     with serving([Say("Yes.")]) as server:
         reply = await reach(server, name).complete(ASK)
-    assert "127.0.0.1" not in encode(reply.message).decode()
+    assert "127.0.0.1" not in encode_message(reply.message).decode()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -191,7 +191,7 @@ def test_a_model_outlives_the_event_loop_it_was_used_in(name: str) -> None:
 async def test_how_long_a_reply_may_get_reaches_the_provider_and_no_other_request(name: str) -> None:
     with serving([Say("Yes."), Say("No.")]) as server:
         model = reach(server, name)
-        await limited(model, 77).complete(ASK)
+        await limit_replies(model, 77).complete(ASK)
         await model.complete(ASK)
     told, plain = ({request.body.get(key) for key in _LIMITS} for request in server.requests)
     assert 77 in told

@@ -17,7 +17,7 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import Message, Text, ToolCall, Usage
-from ricordo.models import Finished, ReplyEvent
+from ricordo.models import ReplyFinished, ReplyEvent
 from ricordo.models.provider import load_model
 from ricordo.testing import (
     Empty,
@@ -25,13 +25,13 @@ from ricordo.testing import (
     Garbage,
     HalfStream,
     Hang,
-    Held,
+    Hold,
     LoopbackServer,
     OverflowShape,
     Say,
     overflow,
-    overloaded,
-    rate_limited,
+    overloaded_error,
+    rate_limit_error,
     server_error,
 )
 
@@ -77,7 +77,7 @@ def packages() -> None:
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_what_may_pass_is_asked_again_by_us_alone(name: str, stream: bool) -> None:
-    with serving([rate_limited(0.0), server_error(), Say("At last.")]) as server:
+    with serving([rate_limit_error(0.0), server_error(), Say("At last.")]) as server:
         reply = await ask(reach(server, name, retry=NOW), stream=stream)
     assert reply.message.text == "At last."
     assert len(server.requests) == 3
@@ -88,9 +88,9 @@ async def test_what_may_pass_is_asked_again_by_us_alone(name: str, stream: bool)
 @pytest.mark.parametrize(
     ("fail", "error"),
     [
-        (rate_limited(7.0), ModelRateLimited),
+        (rate_limit_error(7.0), ModelRateLimited),
         (server_error(), ModelUnavailable),
-        (overloaded(), ModelUnavailable),
+        (overloaded_error(), ModelUnavailable),
         (Fail(401, f"Incorrect API key provided: {KEY}."), ModelRefused),
         (Fail(403, f"The key {KEY} may not use this."), ModelRefused),
         (Fail(404, "The model `x` does not exist.", code="model_not_found"), ModelNotFound),
@@ -148,9 +148,9 @@ async def test_an_overflow_told_in_an_open_stream_is_an_overflow(shape: Overflow
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_an_error_in_an_open_stream_that_gave_nothing_is_asked_again(name: str) -> None:
-    with serving([overloaded(in_stream=True), Say("Now.")]) as server:
+    with serving([overloaded_error(in_stream=True), Say("Now.")]) as server:
         events = await drain(reach(server, name, retry=NOW).stream(ASK))
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], ReplyFinished)
 
 
 @pytest.mark.anyio
@@ -161,7 +161,7 @@ async def test_half_a_stream_is_an_error_and_is_not_started_again(name: str, cle
     with serving([HalfStream(2, clean=clean)]) as server, pytest.raises((ReplyInvalid, ModelUnavailable)):
         await drain(reach(server, name, retry=NOW).stream(ASK), given)
     assert given
-    assert not any(isinstance(event, Finished) for event in given)
+    assert not any(isinstance(event, ReplyFinished) for event in given)
     assert len(server.requests) == 1
 
 
@@ -183,7 +183,7 @@ async def test_a_hang_ends_in_time(name: str, stream: bool) -> None:
 @pytest.mark.anyio
 async def test_a_stream_that_stops_half_way_ends_in_time() -> None:
     given: list[ReplyEvent] = []
-    with serving([Held(Say("One two three."))]) as server, pytest.raises(ModelTimeout):
+    with serving([Hold(Say("One two three."))]) as server, pytest.raises(ModelTimeout):
         await drain(reach(server, MODELS[0], timeout=1.0, retry=NOW).stream(ASK), given)
     assert len(server.requests) == 1
     assert given

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ricordo.errors import ReplyInvalid
 from ricordo.messages.types import JsonValue
 from ricordo.profile.answer import parse_update
-from ricordo.profile.types import Labels, ProfileUpdate, Removal, SummaryEdit
+from ricordo.profile.types import UpdateLabels, ProfileUpdate, FactRemoval, SummaryEdit
 
 pytestmark = pytest.mark.req("DF-C23", "DF-C25")
 
@@ -133,7 +133,9 @@ def test_summaries_are_read_with_their_labels() -> None:
         )
     )
     assert update.summaries == (
-        SummaryEdit(name="workContext", summary="Builds boats.", labels=Labels(scope="user", authority="descriptive")),
+        SummaryEdit(
+            name="workContext", summary="Builds boats.", labels=UpdateLabels(scope="user", authority="descriptive")
+        ),
         SummaryEdit(name="recentMonths", summary="Moved."),
     )
 
@@ -149,7 +151,7 @@ def test_removals_of_the_old_form_have_no_reason_and_a_wrong_number_has_no_repla
         7,
     ]
     removals = parse_update(answer(factsToRemove=rows, staleFactsToRemove=[{"id": "fact_9", "reason": "old"}])).removals
-    assert removals[0] == Removal(id="fact_1")
+    assert removals[0] == FactRemoval(id="fact_1")
     assert [each.replacement for each in removals] == [None, 1, -1, -1, None]
     assert (removals[-1].stale, removals[-1].reason) == (True, "old")
 

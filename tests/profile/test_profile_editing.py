@@ -7,8 +7,8 @@ from hypothesis import given
 
 from profile_strategies import profiles
 from ricordo.errors import InvalidInput
-from ricordo.profile.editing import editable, edited, is_text_of
-from ricordo.workspace.profile import Fact, FactSource, Profile, Summary
+from ricordo.profile.editing import render_editable, apply_edited_text, is_current_text
+from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary
 
 TEA = Fact(
     id="fact_1", content="Likes tea", category="preference", confidence=0.8123, source_error="coffee",
@@ -17,36 +17,36 @@ TEA = Fact(
 BIKE = Fact(id="fact_2", content="Rides a bike", pinned=True, valid_days=30, confidence=1.0)
 PROFILE = Profile(
     revision=7, facts=(TEA, BIKE),
-    summaries={**Profile().summaries, "workContext": Summary(summary="Builds ships.", updated_at="y")},
+    summaries={**Profile().summaries, "workContext": ProfileSummary(summary="Builds ships.", updated_at="y")},
 )  # fmt: skip
 
 
 def _after(old: str, new: str) -> Profile:
-    text = editable(PROFILE)
+    text = render_editable(PROFILE)
     assert old in text
-    return edited(PROFILE, text.replace(old, new), now="now")
+    return apply_edited_text(PROFILE, text.replace(old, new), now="now")
 
 
 @pytest.mark.req("DF-B4")
 def test_the_text_has_a_line_for_each_summary_and_fact() -> None:
-    lines = [line for line in editable(PROFILE).splitlines() if not line.startswith("#")]
+    lines = [line for line in render_editable(PROFILE).splitlines() if not line.startswith("#")]
     assert lines == [
         "", "User Context:", "- Work: Builds ships.", "- Personal:", "- Current Focus:",
         "", "History:", "- Recent:", "- Earlier:", "- Background:",
         "", "Facts:", "- [preference | 0.81] Likes tea (avoid: coffee) ^fact_1",
         "- [context | 1.00 | pinned | 30 days] Rides a bike ^fact_2",
     ]  # fmt: skip
-    assert is_text_of(PROFILE, editable(PROFILE))
-    assert is_text_of(PROFILE, "Facts:\n")
-    assert not is_text_of(replace(PROFILE, revision=8), editable(PROFILE))
-    assert not is_text_of(replace(PROFILE, last_updated="2026-11-21T08:00:00.000Z"), editable(PROFILE))
+    assert is_current_text(PROFILE, render_editable(PROFILE))
+    assert is_current_text(PROFILE, "Facts:\n")
+    assert not is_current_text(replace(PROFILE, revision=8), render_editable(PROFILE))
+    assert not is_current_text(replace(PROFILE, last_updated="2026-11-21T08:00:00.000Z"), render_editable(PROFILE))
 
 
 @pytest.mark.req("DF-B5")
 @given(profiles())
 def test_the_unchanged_text_is_the_unchanged_profile(profile: Profile) -> None:
-    assert edited(profile, editable(profile)) == profile
-    assert edited(profile, editable(profile).replace("\n", "\r\n")) == profile
+    assert apply_edited_text(profile, render_editable(profile)) == profile
+    assert apply_edited_text(profile, render_editable(profile).replace("\n", "\r\n")) == profile
 
 
 AWKWARD = (
@@ -61,7 +61,7 @@ AWKWARD = (
 def test_a_changed_confidence_leaves_all_else_of_any_fact(text: str) -> None:
     fact = Fact(id=f"id {text}" if "\ud800" not in text else "id", content=text, category=text, source_error=text)
     profile = Profile(facts=(fact, BIKE))
-    changed = edited(profile, editable(profile).replace("| 0.50]", "| 0.25]", 1))
+    changed = apply_edited_text(profile, render_editable(profile).replace("| 0.50]", "| 0.25]", 1))
     assert changed.facts == (replace(fact, confidence=0.25), BIKE)
 
 
@@ -72,7 +72,7 @@ def test_each_change_of_a_line_is_a_change_of_its_record_alone() -> None:
     assert _after(" (avoid: coffee)", "").facts[0] == replace(TEA, source_error=None)
     assert _after(" | pinned | 30 days", "").facts[1] == replace(BIKE, pinned=False, valid_days=None)
     assert _after("30 days", "1 day").facts[1] == replace(BIKE, valid_days=1)
-    assert _after("Builds ships.", "Builds boats.").summaries["workContext"] == Summary(
+    assert _after("Builds ships.", "Builds boats.").summaries["workContext"] == ProfileSummary(
         summary="Builds boats.", updated_at="y"
     )
     assert _after("- Personal:", "- Personal: Lives in Rome").summaries["personalContext"].summary == "Lives in Rome"
@@ -87,8 +87,8 @@ def test_lines_are_removed_added_moved_and_wrapped() -> None:
         Fact(id="", content="Swims in the sea", category="habit", confidence=0.7, created_at="now"),
         id=_after(line, "- [habit | 0.7] Swims in the sea\n").facts[0].id, source=FactSource(thread="manual"),
     )  # fmt: skip
-    moved = editable(PROFILE).replace(line, "") + line
-    assert edited(PROFILE, moved).facts == (BIKE, TEA)
+    moved = render_editable(PROFILE).replace(line, "") + line
+    assert apply_edited_text(PROFILE, moved).facts == (BIKE, TEA)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_lines_are_removed_added_moved_and_wrapped() -> None:
     ],
 )
 def test_a_line_that_cannot_be_read_is_told_with_its_number(line: str, why: str) -> None:
-    text = editable(PROFILE) + f"{line}\n"
+    text = render_editable(PROFILE) + f"{line}\n"
     with pytest.raises(InvalidInput, match=rf"line {len(text.splitlines())}: .*{why}"):
-        edited(PROFILE, text)
+        apply_edited_text(PROFILE, text)
 
 
 def test_all_lines_that_cannot_be_read_are_told_at_once() -> None:
     with pytest.raises(InvalidInput, match=r"line 1: .*; line 3: "):
-        edited(PROFILE, "what\n# fine\nis this\n")
+        apply_edited_text(PROFILE, "what\n# fine\nis this\n")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ricordo.profile.forgetting import without_saying
-from ricordo.workspace.profile import Profile, Summary
+from ricordo.profile.forgetting import remove_statement
+from ricordo.workspace.profile import Profile, ProfileSummary
 
 
 @pytest.mark.parametrize(
@@ -18,12 +18,12 @@ from ricordo.workspace.profile import Profile, Summary
     ],
 )
 def test_the_sentences_that_say_it_are_taken_out(summary: str, left: str) -> None:
-    profile = Profile(summaries={**Profile().summaries, "topOfMind": Summary(summary=summary, updated_at="x")})
-    found = without_saying(profile, "User likes tea.")
-    assert found.summaries["topOfMind"] == Summary(summary=left, updated_at="x")
-    assert found.summaries["workContext"] == Summary()
+    profile = Profile(summaries={**Profile().summaries, "topOfMind": ProfileSummary(summary=summary, updated_at="x")})
+    found = remove_statement(profile, "User likes tea.")
+    assert found.summaries["topOfMind"] == ProfileSummary(summary=left, updated_at="x")
+    assert found.summaries["workContext"] == ProfileSummary()
 
 
 def test_what_says_nothing_takes_nothing_out() -> None:
-    profile = Profile(summaries={**Profile().summaries, "topOfMind": Summary(summary="Builds ships ...")})
-    assert without_saying(profile, " ... ") == profile
+    profile = Profile(summaries={**Profile().summaries, "topOfMind": ProfileSummary(summary="Builds ships ...")})
+    assert remove_statement(profile, " ... ") == profile

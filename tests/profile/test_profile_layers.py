@@ -9,14 +9,14 @@ import ricordo
 from fake_models import FakeModel, reply
 from hand_clock import HandClock
 from ricordo.errors import VersionConflict
-from ricordo.flush.processing import processed
+from ricordo.flush.processing import process_messages
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.middleware import Turn, TurnHandler, TurnResult
 from ricordo.middleware.contract import compose
-from ricordo.middleware.flush import FlushJobs
-from ricordo.profile.contract import Saved
+from ricordo.middleware.flush import ExtractionMiddleware
+from ricordo.profile.contract import SavedProfile
 from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.rendering import rendered
+from ricordo.profile.rendering import render_profile
 from ricordo.profile.updater import ProfileUpdater
 from ricordo.queue import Job
 from ricordo.scopes import Scope
@@ -51,7 +51,9 @@ class StubStore(InMemoryProfileStore):
 
     refused = 0
 
-    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False) -> Saved:
+    async def save(
+        self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False
+    ) -> SavedProfile:
         if not self.refused:
             self.refused += 1
             raise VersionConflict
@@ -71,7 +73,7 @@ async def test_the_middleware_needs_no_more_than_something_that_takes_jobs_and_a
         return await handler(turn)
 
     turn = Turn(scope=SCOPE, agent="main", session="s", messages=SAID[:1], window=())
-    ask = FlushJobs(queue, clock=HandClock())  # type: ignore[arg-type]
+    ask = ExtractionMiddleware(queue, clock=HandClock())  # type: ignore[arg-type]
     await compose([ask], _answered)(turn)
     await compose([added, ask], _answered)(turn)
     await compose([ask, added], _answered)(turn)
@@ -81,7 +83,7 @@ async def test_the_middleware_needs_no_more_than_something_that_takes_jobs_and_a
 
 @pytest.mark.req("DF-LAYERS")
 async def test_processing_updating_storing_and_rendering_each_work_beside_stubs() -> None:
-    read = processed(SAID)
+    read = process_messages(SAID)
     assert [message.text for message in read.messages] == ["I live in Oslo.", "Noted."]
     clock = HandClock()
     model = FakeModel(reply(json.dumps({"user": {}, "history": {}, "newFacts": [FACT]})))
@@ -91,7 +93,7 @@ async def test_processing_updating_storing_and_rendering_each_work_beside_stubs(
     assert store.refused == 1
     assert [fact.content for fact in (await store.load()).facts] == ["Lives in Oslo"]
     # what is shown asks neither a store nor a model
-    assert "Lives in Oslo" in rendered(Profile(facts=(Fact(id="fact_00000001", content="Lives in Oslo"),))).text
+    assert "Lives in Oslo" in render_profile(Profile(facts=(Fact(id="fact_00000001", content="Lives in Oslo"),))).text
 
 
 @pytest.mark.req("DF-LAYERS")

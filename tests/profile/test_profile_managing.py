@@ -16,16 +16,16 @@ from ricordo.errors import DocumentInvalid, DuplicateFact, FactNotFound, Invalid
 from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
 from ricordo.profile.contract import ProfileStore
-from ricordo.profile.importing import imported
+from ricordo.profile.importing import plan_import
 from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.managing import ManagedProfile
+from ricordo.profile.managing import UserProfile
 from ricordo.profile.prompts import MEMORY_UPDATE_PROMPT
 from ricordo.profile.storage import FileProfileStore
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import profile_path
-from ricordo.workspace.profile import CATEGORIES, Fact, FactSource, Profile, Summary
-from ricordo.workspace.profile_codec import document_of, render_profile
-from ricordo.workspace.profile_merge import says_the_same, stamped
+from ricordo.workspace.profile import CATEGORIES, Fact, FactSource, Profile, ProfileSummary
+from ricordo.workspace.profile_codec import profile_to_document, render_profile
+from ricordo.workspace.profile_merge import has_same_content, stamp_changes
 from ricordo.workspace.tombstones import read_tombstones
 
 pytestmark = pytest.mark.anyio
@@ -39,30 +39,30 @@ def _of_files(folder: Path) -> ProfileStore:
 
 
 @pytest.fixture(params=["memory", "files"])
-def managed(request: pytest.FixtureRequest, tmp_path: Path) -> ManagedProfile:
+def managed(request: pytest.FixtureRequest, tmp_path: Path) -> UserProfile:
     store = InMemoryProfileStore(HandClock()) if request.param == "memory" else _of_files(tmp_path)
-    return ManagedProfile(store, clock=HandClock())
+    return UserProfile(store, clock=HandClock())
 
 
 @pytest.fixture
-def quick() -> ManagedProfile:
-    return ManagedProfile(InMemoryProfileStore(HandClock()), clock=HandClock())
+def quick() -> UserProfile:
+    return UserProfile(InMemoryProfileStore(HandClock()), clock=HandClock())
 
 
 @pytest.mark.req("DF-C31", "DF-FACT")
-async def test_a_fact_that_is_added_by_hand_is_there_with_all_it_needs(managed: ManagedProfile) -> None:
+async def test_a_fact_that_is_added_by_hand_is_there_with_all_it_needs(managed: UserProfile) -> None:
     fact = await managed.add_fact("  Likes tea ", category=" preference ", source_error="coffee", valid_days=30)
     assert fact == replace(
         Fact(id=fact.id, content="Likes tea", category="preference", confidence=1.0, source_error="coffee"),
         valid_days=30, created_at="2026-11-21T08:00:00.000Z", source=FactSource(thread="manual"),
     )  # fmt: skip
-    assert fact.is_kept
+    assert fact.is_protected
     assert await managed.fact(fact.id) == fact
     assert (await managed.show()).facts == (fact,)
 
 
 @pytest.mark.req("DF-FACTS-find", "DF-B4")
-async def test_facts_are_found_by_category_and_words_and_changed_by_id(managed: ManagedProfile) -> None:
+async def test_facts_are_found_by_category_and_words_and_changed_by_id(managed: UserProfile) -> None:
     tea = await managed.add_fact("Likes green tea", category="preference")
     ship = await managed.add_fact("Builds ships in Genoa", category="knowledge")
     bike = await managed.add_fact("Rides a bike to the tea house", category="preference")
@@ -79,20 +79,20 @@ async def test_facts_are_found_by_category_and_words_and_changed_by_id(managed: 
 
 
 @pytest.mark.req("DF-B4", "DF-FACTS", "DF-FACTS-find")
-async def test_a_category_is_the_same_wherever_it_is_seen(managed: ManagedProfile) -> None:
+async def test_a_category_is_the_same_wherever_it_is_seen(managed: UserProfile) -> None:
     told = MEMORY_UPDATE_PROMPT.partition("`category` is ")[2].partition(".")[0]
     assert {*re.findall(r"\w+", told)} - {"or"} == {*CATEGORIES}
     fact = await managed.add_fact("Knows Rust", category="knowledge")
     assert (await managed.facts(category="knowledge")).facts == (fact,)
     assert (await managed.facts(category="other")).total == 0
-    assert "[knowledge | 1.00] Knows Rust" in (await managed.rendered()).text
+    assert "[knowledge | 1.00] Knows Rust" in (await managed.render()).text
     assert json.loads(await managed.export_document())["facts"][0]["category"] == "knowledge"
     mine = await managed.update_fact(fact.id, category="my craft")
     assert (await managed.facts(category="My Craft")).facts == (mine,)
     yours = await managed.update_fact(fact.id, category="your craft")
     assert yours.category == "your craft"
     assert (await managed.facts(category="my craft")).total == 0
-    assert "[your craft | 1.00]" in (await managed.rendered()).text
+    assert "[your craft | 1.00]" in (await managed.render()).text
     exported = json.loads(await managed.export_document())
     assert "categoryExtension" not in exported["facts"][0]
     await managed.clear()
@@ -101,7 +101,7 @@ async def test_a_category_is_the_same_wherever_it_is_seen(managed: ManagedProfil
 
 
 @pytest.mark.req("DF-C56", "DF-FACTS-find")
-async def test_what_is_not_named_in_a_change_stays(quick: ManagedProfile) -> None:
+async def test_what_is_not_named_in_a_change_stays(quick: UserProfile) -> None:
     fact = await quick.add_fact("Likes tea", confidence=0.7, source_error="coffee", valid_days=9, pinned=True)
     changed = await quick.update_fact(fact.id, confidence=0.0)
     assert changed == replace(fact, confidence=0.0, revision=2, updated_at="2026-11-21T08:00:00.000Z")
@@ -111,7 +111,7 @@ async def test_what_is_not_named_in_a_change_stays(quick: ManagedProfile) -> Non
 
 
 @pytest.mark.req("DF-FACTS-find")
-async def test_a_page_of_facts_says_how_many_there_are(quick: ManagedProfile) -> None:
+async def test_a_page_of_facts_says_how_many_there_are(quick: UserProfile) -> None:
     for number in range(5):
         await quick.add_fact(f"Knows {number}")
     page = await quick.facts(limit=2, offset=3)
@@ -132,7 +132,7 @@ async def test_a_page_of_facts_says_how_many_there_are(quick: ManagedProfile) ->
         {"valid_days": -1}, {"valid_days": 1.5}, {"source_error": 5},
     ],
 )  # fmt: skip
-async def test_what_can_be_no_fact_is_refused_and_changes_nothing(quick: ManagedProfile, bad: dict[str, Any]) -> None:
+async def test_what_can_be_no_fact_is_refused_and_changes_nothing(quick: UserProfile, bad: dict[str, Any]) -> None:
     fact = await quick.add_fact("Likes tea")
     with pytest.raises(InvalidFact):
         await quick.add_fact(**{"content": "Rides", **bad})
@@ -142,7 +142,7 @@ async def test_what_can_be_no_fact_is_refused_and_changes_nothing(quick: Managed
 
 
 @pytest.mark.req("DF-C54", "DF-FACTS-find")
-async def test_unknown_known_and_outdated_facts_have_errors_of_their_own(quick: ManagedProfile) -> None:
+async def test_unknown_known_and_outdated_facts_have_errors_of_their_own(quick: UserProfile) -> None:
     fact = await quick.add_fact("Likes tea")
     other = await quick.add_fact("Rides")
     for act in (quick.fact("no"), quick.update_fact("no", content="x"), quick.remove_fact("no"), quick.pin("no")):
@@ -158,7 +158,7 @@ async def test_unknown_known_and_outdated_facts_have_errors_of_their_own(quick: 
 
 
 @pytest.mark.req("DF-C31", "DF-C32", "DF-B6")
-async def test_what_the_profile_says_already_becomes_one_with_it_by_every_road(quick: ManagedProfile) -> None:
+async def test_what_the_profile_says_already_becomes_one_with_it_by_every_road(quick: UserProfile) -> None:
     fact = await quick.add_fact("Likes green tea", confidence=0.8)
     again = await quick.add_fact("likes  GREEN tea.", confidence=0.9, pinned=True)
     assert (again.id, again.content, again.confirmations) == (fact.id, "Likes green tea", 2)
@@ -177,21 +177,21 @@ async def test_what_the_profile_says_already_becomes_one_with_it_by_every_road(q
 
 
 async def test_a_fact_that_is_removed_is_not_learned_again_and_says_nothing_of_itself(tmp_path: Path) -> None:
-    managed = ManagedProfile(_of_files(tmp_path), clock=HandClock())
+    managed = UserProfile(_of_files(tmp_path), clock=HandClock())
     fact = await managed.add_fact("Likes tea")
     assert await managed.remove_fact(fact.id, why="no longer") == fact
     assert (await managed.show()).facts == ()
-    assert "tea" not in (await managed.rendered()).text
+    assert "tea" not in (await managed.render()).text
     stones = await read_tombstones(LocalFiles(tmp_path))
     assert stones.ids == {fact.id}
     assert b"tea" not in stones.data
 
 
 @pytest.mark.req("DF-C56")
-async def test_a_summary_is_written_and_its_siblings_stay(managed: ManagedProfile) -> None:
+async def test_a_summary_is_written_and_its_siblings_stay(managed: UserProfile) -> None:
     await managed.set_summary("workContext", "Builds ships")
     section = await managed.set_summary("topOfMind", " The launch ")
-    assert section == Summary(summary="The launch", updated_at="2026-11-21T08:00:00.000Z")
+    assert section == ProfileSummary(summary="The launch", updated_at="2026-11-21T08:00:00.000Z")
     assert (await managed.show()).summaries["workContext"].summary == "Builds ships"
     assert (await managed.set_summary("topOfMind", "")).summary == ""
     with pytest.raises(InvalidFact, match="mood"):
@@ -200,7 +200,7 @@ async def test_a_summary_is_written_and_its_siblings_stay(managed: ManagedProfil
 
 @pytest.mark.req("DF-C56", "DF-C67", "DF-FACTS-find")
 async def test_one_change_touches_nothing_else(tmp_path: Path) -> None:
-    managed = ManagedProfile(_of_files(tmp_path), clock=HandClock())
+    managed = UserProfile(_of_files(tmp_path), clock=HandClock())
     clock = HandClock()
     files = LocalFiles(tmp_path)
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
@@ -231,13 +231,13 @@ async def test_one_change_touches_nothing_else(tmp_path: Path) -> None:
     (tmp_path / profile_path()).write_text(
         json.dumps({**last, "user": {"workContext": 5, "topOfMind": {"summary": []}}})
     )
-    assert "Likes coffee" in (await managed.rendered()).text
-    assert "Work" not in (await managed.rendered()).text
+    assert "Likes coffee" in (await managed.render()).text
+    assert "Work" not in (await managed.render()).text
 
 
 @pytest.mark.req("DF-B5")
 async def test_a_change_by_hand_leaves_out_what_is_not_learned_again(tmp_path: Path) -> None:
-    managed = ManagedProfile(_of_files(tmp_path), clock=HandClock())
+    managed = UserProfile(_of_files(tmp_path), clock=HandClock())
     await managed.add_fact("Likes tea")
     await managed.add_fact("Rides")
     base = await managed.show()
@@ -254,8 +254,8 @@ async def test_a_change_by_hand_leaves_out_what_is_not_learned_again(tmp_path: P
 @pytest.mark.req("DF-B5", "DF-C31")
 @given(profiles(), profiles())
 def test_what_is_taken_out_comes_in_again_whatever_is_there(profile: Profile, now: Profile) -> None:
-    found = imported(now, render_profile(profile), mode="replace")
-    saved = stamped(found.profile, now, HandClock().now())
+    found = plan_import(now, render_profile(profile), mode="replace")
+    saved = stamp_changes(found.profile, now, HandClock().now())
     sections = {name: replace(each, updated_at="") for name, each in saved.summaries.items()}
     assert sections == {name: replace(each, updated_at="") for name, each in profile.summaries.items()}
     assert replace(saved, summaries={}, facts=()) == replace(
@@ -263,12 +263,12 @@ def test_what_is_taken_out_comes_in_again_whatever_is_there(profile: Profile, no
     )
     bare = [replace(fact, revision=1, updated_at="") for fact in saved.facts]
     assert bare == [replace(fact, revision=1, updated_at="") for fact in profile.facts]
-    assert not imported(profile, render_profile(profile), mode="replace").changes_something
+    assert not plan_import(profile, render_profile(profile), mode="replace").changes_something
 
 
 @pytest.mark.req("DF-B5")
 @pytest.mark.req("DF-C56", "DF-FACTS")
-async def test_an_export_restores_the_profile_after_it_was_changed(managed: ManagedProfile) -> None:
+async def test_an_export_restores_the_profile_after_it_was_changed(managed: UserProfile) -> None:
     document = {
         "version": "1.0", "lastUpdated": "2026-01-01T00:00:00Z", "theme": "dark",
         "user": {"workContext": {"summary": "Builds ships", "updatedAt": "2026-01-02T00:00:00Z"}},
@@ -296,10 +296,10 @@ async def test_an_export_restores_the_profile_after_it_was_changed(managed: Mana
         ("fact_1",), ("fact_2",), 1, ("workContext",),
     )  # fmt: skip
     assert not dry.is_saved
-    assert "Swims" in (await managed.rendered()).text
+    assert "Swims" in (await managed.render()).text
     done = await managed.import_document(exported, mode="replace")
     assert done.is_saved
-    assert says_the_same(await managed.show(), before)
+    assert has_same_content(await managed.show(), before)
     assert done.profile.revision > before.revision
     again = await managed.import_document(exported, mode="replace")
     assert not again.changes_something
@@ -307,22 +307,25 @@ async def test_an_export_restores_the_profile_after_it_was_changed(managed: Mana
     await managed.clear()
     assert (await managed.show()).is_empty
     assert (await managed.import_document(exported, mode="merge")).is_saved
-    assert says_the_same(await managed.show(), before)
+    assert has_same_content(await managed.show(), before)
     assert (await managed.show()).extra == before.extra
 
 
 @pytest.mark.req("DF-B5", "DF-C31")
-async def test_a_merge_adds_what_is_missing_and_names_what_differs(quick: ManagedProfile) -> None:
+async def test_a_merge_adds_what_is_missing_and_names_what_differs(quick: UserProfile) -> None:
     tea = await quick.add_fact("Likes tea")
     await quick.set_summary("workContext", "Builds ships")
-    document = document_of(
+    document = profile_to_document(
         Profile(
             facts=(
                 replace(tea, content="Likes coffee"),
                 Fact(id="f2", content="likes TEA"),
                 Fact(id="f3", content="Rides"),
             ),
-            summaries={"workContext": Summary(summary="Builds boats"), "topOfMind": Summary(summary="Tax")},
+            summaries={
+                "workContext": ProfileSummary(summary="Builds boats"),
+                "topOfMind": ProfileSummary(summary="Tax"),
+            },
         )
     )
     text = json.dumps(document)
@@ -341,7 +344,7 @@ async def test_a_merge_adds_what_is_missing_and_names_what_differs(quick: Manage
 
 
 @pytest.mark.req("DF-B5")
-async def test_a_document_of_which_something_would_be_lost_is_refused(quick: ManagedProfile) -> None:
+async def test_a_document_of_which_something_would_be_lost_is_refused(quick: UserProfile) -> None:
     for bad in ("", "[]", '{"facts": [5]}', '{"user": 3}', '{"facts": [{"content": 5}]}'):
         with pytest.raises(DocumentInvalid):
             await quick.import_document(bad, mode="replace")

@@ -13,9 +13,9 @@ from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import FactNotFound, ScopeMismatch
 from ricordo.profile import importing, managing, storage
-from ricordo.profile.editing import editable, is_text_of
+from ricordo.profile.editing import render_editable, is_current_text
 from ricordo.runtime import Settings
-from ricordo.sync import Memory as SyncMemory
+from ricordo.sync import SyncMemory as SyncMemory
 
 pytestmark = pytest.mark.anyio
 ANN, BOB = Scope(user="ann", project="shop"), Scope(user="Ann", project="shop")
@@ -84,7 +84,7 @@ async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_i
         file = tmp_path / "own/workspace/profile.json"
         before = file.read_bytes()
         await profile.update_fact(fact.id, content="Likes coffee")
-        text = editable(await profile.show())
+        text = render_editable(await profile.show())
         item = await memory.undo()
         assert (item.act, item.why) == ("profile", f"{fact.id} changed")
         assert (await profile.fact(fact.id)).content == "Likes tea"
@@ -92,7 +92,7 @@ async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_i
         # a text of the revision that was taken back is told from the next one with its number
         await profile.update_fact(fact.id, content="Likes milk")
         assert (await profile.show()).revision == 2
-        assert not is_text_of(await profile.show(), text)
+        assert not is_current_text(await profile.show(), text)
         await memory.undo()
         assert file.read_bytes() == before
         await memory.undo()
@@ -104,7 +104,7 @@ def test_the_profile_has_a_blocking_face(tmp_path: Path) -> None:
         fact = memory.profile().add_fact("Likes tea", category="preference")
         assert memory.profile().facts(query="tea").facts == (fact,)
         memory.profile().set_summary("workContext", "Builds ships")
-        assert "- Work: Builds ships" in memory.profile().rendered().text
+        assert "- Work: Builds ships" in memory.profile().render().text
         exported = memory.profile().export_document()
         memory.profile().remove_fact(fact.id)
         memory.profile().import_document(exported, mode="replace")
@@ -123,7 +123,7 @@ async def test_what_takes_long_is_done_beside_the_loop(tmp_path: Path, monkeypat
         profile = memory.profile()
         await profile.add_fact("Likes tea")
         await profile.facts(query="tea")
-        await profile.rendered()
+        await profile.render()
         await profile.import_document(await profile.export_document(), dry_run=True)
     assert seen == dict.fromkeys(
         ["parse_profile", "written_json", "rendered", "found_facts", "printable_profile", "taken_in"], False

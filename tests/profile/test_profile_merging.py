@@ -11,18 +11,18 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.profile.archiving import LedgerArchive
 from ricordo.profile.config import ProfileConfig
-from ricordo.profile.merging import groups_to_merge, sources_of
-from ricordo.profile.plan import applied
-from ricordo.profile.types import Applied, Labels, Merging, NewFact, ProfileUpdate
+from ricordo.profile.merging import find_merge_groups, fact_sources
+from ricordo.profile.plan import apply_update
+from ricordo.profile.types import UpdateResult, UpdateLabels, FactMerge, NewFact, ProfileUpdate
 from ricordo.scopes import Scope
-from ricordo.workspace.ledger import read_entries, read_memory
-from ricordo.workspace.profile import Fact, FactSource, Profile, moment_of, written
+from ricordo.workspace.ledger import read_entries, read_all_entries
+from ricordo.workspace.profile import Fact, FactSource, Profile, parse_profile_time, format_profile_time
 
 pytestmark = pytest.mark.req("DF-C49")
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ON = ProfileConfig(consolidation_enabled=True)
-GOOD = Labels(scope="user", durability="durable", authority="descriptive")
+GOOD = UpdateLabels(scope="user", durability="durable", authority="descriptive")
 
 
 def held(number: int, **further: object) -> Fact:
@@ -30,7 +30,7 @@ def held(number: int, **further: object) -> Fact:
         id=f"fact_{number:08x}",
         content=f"Has been to city {number}",
         confidence=0.7 + number / 100,
-        created_at=written(NOW - timedelta(days=20 - number)),
+        created_at=format_profile_time(NOW - timedelta(days=20 - number)),
         source=FactSource(thread=f"s-{number}", messages=(f"m{number}",), quote="been"),
     )
     return replace(fact, **further)  # type: ignore[arg-type]
@@ -40,14 +40,14 @@ FACTS = tuple(held(at) for at in range(9))
 
 
 def merging(
-    *numbers: int, content: str = "Has been to nine cities", confidence: float = 0.99, labels: Labels = GOOD
-) -> Merging:
+    *numbers: int, content: str = "Has been to nine cities", confidence: float = 0.99, labels: UpdateLabels = GOOD
+) -> FactMerge:
     fact = NewFact(content=content, confidence=confidence, labels=labels)
-    return Merging(sources=tuple(f"fact_{at:08x}" for at in numbers), fact=fact)
+    return FactMerge(sources=tuple(f"fact_{at:08x}" for at in numbers), fact=fact)
 
 
-def update(*mergings: Merging, facts: Sequence[Fact] = FACTS, config: ProfileConfig = ON) -> Applied:
-    return applied(Profile(facts=tuple(facts)), ProfileUpdate(mergings=mergings), now=NOW, config=config)
+def update(*mergings: FactMerge, facts: Sequence[Fact] = FACTS, config: ProfileConfig = ON) -> UpdateResult:
+    return apply_update(Profile(facts=tuple(facts)), ProfileUpdate(mergings=mergings), now=NOW, config=config)
 
 
 @pytest.mark.anyio
@@ -65,7 +65,7 @@ async def test_facts_of_one_category_become_one_and_stay_to_be_found() -> None:
     assert one.valid_days == 25 - 19, "it is due when the first of them is"
     assert one.source_error == "seven"
     assert one.confirmations == 3
-    assert {each.thread for each in sources_of(one)} == {"consolidation", "s-0", "s-1", "s-2"}
+    assert {each.thread for each in fact_sources(one)} == {"consolidation", "s-0", "s-1", "s-2"}
     assert done.left == facts[:3]
     assert done.added == (one.id,)
     await _restorable(done.left)
@@ -74,7 +74,7 @@ async def test_facts_of_one_category_become_one_and_stay_to_be_found() -> None:
         ((merging(*range(9)),), "number"),
         ((merging(0, 99),), "unknown"),
         ((merging(0, 0),), "used"),
-        ((merging(0, 1, labels=Labels(scope="user")),), "durability"),
+        ((merging(0, 1, labels=UpdateLabels(scope="user")),), "durability"),
         ((merging(0, 1, content=" "),), "content"),
         ((merging(0, 1, confidence=0.6),), "threshold"),
         ((merging(0, 1, confidence=float("nan")),), "threshold"),
@@ -98,15 +98,15 @@ async def _restorable(facts: Sequence[Fact]) -> None:
     assert [entry.content for entry in entries] == [fact.content for fact in facts], "twice writes once"
     assert entries[0].id == "fact-00000000"
     assert (entries[0].source.session, entries[0].source.messages) == ("s-0", ("m0",))
-    assert entries[0].since == moment_of(facts[0].created_at)
+    assert entries[0].since == parse_profile_time(facts[0].created_at)
     assert entries[0].scope == Scope(user="ana")
-    assert {each.entry.content for each in await read_memory(files)} == {fact.content for fact in facts}
+    assert {each.entry.content for each in await read_all_entries(files)} == {fact.content for fact in facts}
     assert clock.today() == date(2026, 11, 21)
 
 
 @pytest.mark.req("DF-C49")
 def test_merging_is_off_unless_it_is_asked_for() -> None:
-    assert groups_to_merge(FACTS, ProfileConfig()) == ()
+    assert find_merge_groups(FACTS, ProfileConfig()) == ()
     off = update(merging(0, 1), config=ProfileConfig())
     assert off.profile.facts == FACTS
     assert [each.reason for each in off.rejections] == ["off"]
@@ -143,7 +143,7 @@ def test_the_largest_groups_come_first_and_small_ones_not_at_all() -> None:
     facts += [held(20 + at, category="context") for at in range(10)]
     facts += [held(40 + at, category="behavior") for at in range(7)]
     facts += [held(60 + at, category="correction") for at in range(9)]
-    assert [group[0].category for group in groups_to_merge(facts, ON)] == ["context", "goal"]
+    assert [group[0].category for group in find_merge_groups(facts, ON)] == ["context", "goal"]
 
 
 @pytest.mark.req("DF-B7")

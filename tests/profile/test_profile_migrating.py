@@ -14,8 +14,8 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
 from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.managing import ManagedProfile
-from ricordo.profile.migrating import read_source
+from ricordo.profile.managing import UserProfile
+from ricordo.profile.migrating import read_foreign_profile
 from ricordo.profile.storage import FileProfileStore
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import profile_path
@@ -60,11 +60,11 @@ It compiles.
 """
 
 
-def _managed(files: LocalFiles | InMemoryFiles) -> ManagedProfile:
+def _managed(files: LocalFiles | InMemoryFiles) -> UserProfile:
     clock = HandClock()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     store = FileProfileStore(files, changes, path=PATH, redactor=Redactor(KEY), key=KEY, clock=clock)
-    return ManagedProfile(store, clock=clock)
+    return UserProfile(store, clock=clock)
 
 
 async def _holding(**documents: Any) -> InMemoryFiles:
@@ -107,16 +107,16 @@ async def test_an_older_profile_is_kept_first_and_migrated_once(tmp_path: Path) 
     source = await _holding(memory={**V1, "facts": [{"id": "fact_1", "content": "Likes tea"}]})
     before, there = await _all(source), _paths(tmp_path)
     with pytest.raises(VersionConflict, match="fact_1"):
-        await managed.migrate(await read_source(source, "memory.json"))
-    assert (await managed.migrate(await read_source(source, "memory.json"), dry_run=True)).imported.conflicts
+        await managed.migrate(await read_foreign_profile(source, "memory.json"))
+    assert (await managed.migrate(await read_foreign_profile(source, "memory.json"), dry_run=True)).imported.conflicts
     assert (await _all(source), _paths(tmp_path)) == (before, there)
     assert (tmp_path / PATH).read_bytes() == after
     # without a conflict it is taken in, and a second time nothing changes
     source = await _holding(memory={**V1, "facts": [{"id": "fact_2", "content": "Likes tea"}]})
     before = await _all(source)
-    done = await managed.migrate(await read_source(source, "memory.json"))
+    done = await managed.migrate(await read_foreign_profile(source, "memory.json"))
     assert (done.imported.added, (tmp_path / done.backup).read_bytes()) == (("fact_2",), before["memory.json"])
-    assert not (await managed.migrate(await read_source(source, "memory.json"))).imported.changes_something
+    assert not (await managed.migrate(await read_foreign_profile(source, "memory.json"))).imported.changes_something
     assert await _all(source) == before
 
 
@@ -124,7 +124,7 @@ async def test_an_older_profile_is_kept_first_and_migrated_once(tmp_path: Path) 
 async def test_a_backup_is_never_written_over() -> None:
     files = InMemoryFiles()
     managed = _managed(files)
-    source = await read_source(await _holding(memory=V1), "memory.json")
+    source = await read_foreign_profile(await _holding(memory=V1), "memory.json")
     done = await managed.migrate(source)
     await managed.clear()
     stored = await files.read(done.backup)
@@ -142,7 +142,7 @@ async def test_a_folder_of_facts_is_read_with_all_that_its_files_say() -> None:
     await source.create("agents/coder/facts/cd/fact_8.md", FACT.replace("fact_9", "fact_8").encode())
     files = InMemoryFiles()
     managed = _managed(files)
-    done = await managed.migrate(await read_source(source))
+    done = await managed.migrate(await read_foreign_profile(source))
     assert (await managed.show()).summaries["workContext"].summary == "Builds ships"
     (fact,) = (await managed.show()).facts
     assert (fact.id, fact.content, fact.category) == ("fact_9", "Knows Rust: well.\nIt compiles.", "knowledge")
@@ -150,10 +150,10 @@ async def test_a_folder_of_facts_is_read_with_all_that_its_files_say() -> None:
     assert (fact.confirmations, fact.valid_days, fact.extra["title"]) == (2, 30, "Rust")
     kept = json.loads((await files.read(done.backup)).data)
     assert kept["agents/__default__/facts/ab/fact_9.md"] == FACT
-    assert not (await managed.migrate(await read_source(source))).imported.changes_something
-    assert [each.id for each in (await read_source(source, agent="coder")).read.profile.facts] == ["fact_8"]
+    assert not (await managed.migrate(await read_foreign_profile(source))).imported.changes_something
+    assert [each.id for each in (await read_foreign_profile(source, agent="coder")).read.profile.facts] == ["fact_8"]
     with pytest.raises(InvalidInput, match="coder"):
-        await read_source(source, agent="nobody")
+        await read_foreign_profile(source, agent="nobody")
 
 
 @pytest.mark.parametrize("bad", [b"no front matter", b"---\nid: [\n---\nx", b"---\ntext\n---\nx", b"\xff\xfe", b""])
@@ -162,17 +162,17 @@ async def test_a_fact_file_that_cannot_be_read_stops_it_by_its_name(bad: bytes) 
     await source.create("agents/__default__/facts/ab/fact_9.md", bad)
     managed = _managed(InMemoryFiles())
     with pytest.raises(DocumentInvalid, match=r"facts/ab/fact_9\.md"):
-        await managed.migrate(await read_source(source))
+        await managed.migrate(await read_foreign_profile(source))
     assert (await managed.show()).is_empty
 
 
 async def test_what_is_no_source_is_refused() -> None:
     with pytest.raises(FileMissing):
-        await read_source(InMemoryFiles())
+        await read_foreign_profile(InMemoryFiles())
     with pytest.raises(FileMissing):
-        await read_source(InMemoryFiles(), "memory.json")
+        await read_foreign_profile(InMemoryFiles(), "memory.json")
     with pytest.raises(InvalidInput):
-        await ManagedProfile(InMemoryProfileStore(HandClock()), clock=HandClock()).migrate()
+        await UserProfile(InMemoryProfileStore(HandClock()), clock=HandClock()).migrate()
 
 
 def test_a_folder_is_migrated_by_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

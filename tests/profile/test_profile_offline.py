@@ -11,10 +11,18 @@ from hand_clock import HandClock
 from ricordo.messages import Message
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.types import Applied, NewFact
+from ricordo.profile.types import UpdateResult, NewFact
 from ricordo.profile.updater import ProfileUpdater
-from ricordo.workspace.categories import category_of, kind_of
-from ricordo.workspace.profile import CATEGORIES, HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, moment_of
+from ricordo.workspace.categories import category_for_kind, kind_for_category
+from ricordo.workspace.profile import (
+    CATEGORIES,
+    HISTORY_SUMMARIES,
+    USER_SUMMARIES,
+    Fact,
+    FactSource,
+    Profile,
+    parse_profile_time,
+)
 
 pytestmark = pytest.mark.anyio
 PLACES = ("Rome", "Oslo", "Lima", "Cairo", "Quito", "Turin", "Perth", "Osaka", "Leeds", "Minsk")
@@ -41,7 +49,7 @@ class Person:
         self.updater = ProfileUpdater(self.store, config=config, clock=self.clock)
         self.turns = 0
 
-    async def says(self, text: str, *categories: str, content: str = "") -> Applied:
+    async def says(self, text: str, *categories: str, content: str = "") -> UpdateResult:
         at = self.turns = self.turns + 1
         facts = [found(content or text, at=at, category=category, quote=text) for category in categories]
         done = await self.updater.update(turn(text, at), facts=facts, thread="s-1")
@@ -52,7 +60,7 @@ class Person:
         return await self.store.load()
 
 
-def texts(profile: Profile, names: Sequence[str] = (*USER_LEVEL, *HISTORY_LEVEL)) -> list[str]:
+def texts(profile: Profile, names: Sequence[str] = (*USER_SUMMARIES, *HISTORY_SUMMARIES)) -> list[str]:
     return [profile.summaries[name].summary for name in names]
 
 
@@ -86,7 +94,7 @@ async def test_history_follows_the_age_of_facts() -> None:
     await ana.says("I own a boat", "context", content="User owns a boat")
     ana.clock.turn(days=400)
     await ana.says("I play chess", "context", content="User plays chess")
-    recent, earlier, background = texts(await ana.profile(), HISTORY_LEVEL)
+    recent, earlier, background = texts(await ana.profile(), HISTORY_SUMMARIES)
     assert recent == "User plays chess."
     assert earlier == "User keeps bees."
     assert background == "User owns a boat. User keeps bees."
@@ -103,7 +111,7 @@ async def test_a_correction_takes_the_place_of_what_it_contradicts() -> None:
     assert len(done.removed) == 1
     corrected = profile.facts[-1]
     assert (corrected.category, corrected.source_error) == ("correction", "User lives in Berlin")
-    assert "Berlin" not in " ".join(texts(profile, USER_LEVEL))
+    assert "Berlin" not in " ".join(texts(profile, USER_SUMMARIES))
     await ana.says("No, I don't keep bees", "correction", content="User does not keep bees")
     assert [fact.content for fact in (await ana.profile()).facts] == [
         "User lives in Hamburg",
@@ -180,11 +188,11 @@ async def test_a_profile_keeps_its_size_while_the_turns_grow_tenfold() -> None:
     config = ProfileConfig()
     (few, short), (many, long) = await _grown(12), await _grown(120)
     for profile, whole in ((few, short), (many, long)):
-        for name in (*USER_LEVEL, *HISTORY_LEVEL):
+        for name in (*USER_SUMMARIES, *HISTORY_SUMMARIES):
             assert len(profile.summaries[name].summary) <= config.summary_characters[name]
         assert len(profile.facts) <= 20
         assert sum(map(len, texts(profile))) < len(whole) // 2 or whole is short
-        assert moment_of(profile.summaries["topOfMind"].updated_at) is not None
+        assert parse_profile_time(profile.summaries["topOfMind"].updated_at) is not None
     assert len(few.facts) == 12
     assert len(many.facts) == 20
     sizes = [sum(map(len, texts(profile))) for profile in (few, many)]
@@ -192,7 +200,7 @@ async def test_a_profile_keeps_its_size_while_the_turns_grow_tenfold() -> None:
     assert len(long) > 9 * len(short)
     newest = "I visited number 119"
     assert newest in many.summaries["topOfMind"].summary
-    assert not any("number 3 " in text for text in texts(many, USER_LEVEL)), "what is old is no longer the present"
+    assert not any("number 3 " in text for text in texts(many, USER_SUMMARIES)), "what is old is no longer the present"
 
 
 async def test_the_same_words_and_times_give_the_same_profile() -> None:
@@ -201,8 +209,8 @@ async def test_the_same_words_and_times_give_the_same_profile() -> None:
 
 @pytest.mark.req("DF-B4", "DF-FACTS")
 def test_kinds_and_categories_are_told_in_both_directions() -> None:
-    assert [category_of(kind) for kind in ("fact", "preference", "convention", "goal", "lesson", "diet")] == [
+    assert [category_for_kind(kind) for kind in ("fact", "preference", "convention", "goal", "lesson", "diet")] == [
         "context", "preference", "behavior", "goal", "knowledge", "diet",
     ]  # fmt: skip
-    assert {kind_of(category) for category in CATEGORIES} <= {"fact", "preference", "convention", "goal"}
-    assert kind_of("diet") == "fact"
+    assert {kind_for_category(category) for category in CATEGORIES} <= {"fact", "preference", "convention", "goal"}
+    assert kind_for_category("diet") == "fact"

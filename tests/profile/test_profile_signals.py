@@ -6,7 +6,7 @@ import pytest
 
 from fake_models import FakeModel, reply
 from hand_clock import HandClock
-from ricordo.flush.processing import processed
+from ricordo.flush.processing import process_messages
 from ricordo.messages import Message, Text
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.updater import ProfileUpdater
@@ -28,7 +28,7 @@ def talk(text: str) -> list[Message]:
 
 async def hints(text: str) -> list[str]:
     """Return the hints that an update of such a conversation is asked with."""
-    read = processed(talk(text))
+    read = process_messages(talk(text))
     model, clock = FakeModel(reply(NOTHING)), HandClock()
     updater = ProfileUpdater(InMemoryProfileStore(clock), model, clock=clock)
     await updater.update(read.messages, signals=read.signals)
@@ -47,7 +47,7 @@ async def hints(text: str) -> list[str]:
     ],
 )
 async def test_a_correction_and_praise_are_hinted_at_in_english_and_chinese(text: str, signal: str) -> None:
-    assert processed(talk(text)).signals == {signal}
+    assert process_messages(talk(text)).signals == {signal}
     assert len(await hints(text)) == 1
     assert await hints(text) != await hints("Sort it by date.")
 

@@ -17,14 +17,14 @@ from ricordo.messages import Message, Text, with_ids
 from ricordo.profile.contract import ProfileStore
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.injection import InjectionConfig
-from ricordo.profile.managing import ManagedProfile
+from ricordo.profile.managing import UserProfile
 from ricordo.profile.storage import FileProfileStore
-from ricordo.profile.types import Labels, NewFact
+from ricordo.profile.types import UpdateLabels, NewFact
 from ricordo.profile.updater import ProfileUpdater
-from ricordo.runtime.shown_profile import ShownProfile
+from ricordo.runtime.shown_profile import ProfileView
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import profile_path
-from ricordo.workspace.profile import Fact, FactSource, Profile, Summary, new_profile
+from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary, create_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ async def _at_once(store: ProfileStore, base: Profile, facts: list[Fact]) -> Non
 
 @pytest.mark.req("DF-EMPTY")
 async def test_what_was_never_saved_is_a_new_empty_profile_each_time(store: ProfileStore) -> None:
-    assert await store.load() == new_profile(HandClock().now())
+    assert await store.load() == create_profile(HandClock().now())
     assert await store.reload() == await store.load()
     assert (await store.load()).extra is not (await store.load()).extra
 
@@ -76,11 +76,11 @@ async def test_what_was_never_saved_is_a_new_empty_profile_each_time(store: Prof
 @pytest.mark.req("DF-C54")
 async def test_what_is_saved_is_loaded_as_the_next_revision(store: ProfileStore) -> None:
     base = await store.load()
-    sections = {**base.summaries, "workContext": Summary(summary="Builds ships")}
+    sections = {**base.summaries, "workContext": ProfileSummary(summary="Builds ships")}
     saved = await store.save(replace(base, facts=(TEA,), summaries=sections), base=base, by="test")
     assert saved.profile == await store.load() == await store.reload()
     assert (saved.profile.revision, saved.profile.last_updated) == (1, "2026-11-21T08:00:00.000Z")
-    assert saved.profile.summaries["workContext"] == Summary(
+    assert saved.profile.summaries["workContext"] == ProfileSummary(
         summary="Builds ships", updated_at="2026-11-21T08:00:00.000Z"
     )
     assert [(fact.id, fact.content) for fact in saved.profile.facts] == [("f1", "Likes tea")]
@@ -164,16 +164,16 @@ async def test_a_cleared_profile_is_empty_and_goes_on_counting(store: ProfileSto
 async def test_a_profile_that_has_no_document_is_refused(store: ProfileStore) -> None:
     base = await _saved(store, TEA)
     with pytest.raises(InvalidInput):
-        await store.save(replace(base, summaries={"mood": Summary()}), base=base, by="test")
+        await store.save(replace(base, summaries={"mood": ProfileSummary()}), base=base, by="test")
     assert await store.load() == base
 
 
 async def test_only_what_a_person_removed_counts_as_forgotten(store: ProfileStore) -> None:
     base = await _saved(store, TEA, COFFEE)
     after = await store.save(replace(base, facts=base.facts[:1]), base=base, by="flush")
-    assert not (await store.forgotten())("Likes coffee")
+    assert not (await store.load_forgotten_filter())("Likes coffee")
     await store.save(replace(after.profile, facts=()), base=after.profile, by="user", forget=True)
-    forgotten = await store.forgotten()
+    forgotten = await store.load_forgotten_filter()
     assert forgotten("likes  TEA.")
     assert not forgotten("Likes coffee")
     assert not forgotten("Likes green tea")
@@ -184,19 +184,19 @@ async def test_what_learns_and_what_shows_works_on_any_store(store: ProfileStore
     clock = HandClock()
     said = with_ids([Message(role="user", parts=(Text(text="I prefer tabs over spaces in Python."),))], session="s")
     source = FactSource(thread="s", messages=(said[0].id,), quote="I prefer tabs over spaces")
-    labels = Labels(scope="user", durability="durable", authority="descriptive")
+    labels = UpdateLabels(scope="user", durability="durable", authority="descriptive")
     facts = [
         NewFact(
             content="User prefers tabs over spaces", category="preference", confidence=0.9, source=source, labels=labels
         )
     ]
-    updater = ProfileUpdater(store, clock=clock, forgotten=store.forgotten)
-    shown, managed = ShownProfile(store, InjectionConfig(), Redactor(bytes(32))), ManagedProfile(store, clock=clock)
+    updater = ProfileUpdater(store, clock=clock, forgotten=store.load_forgotten_filter)
+    shown, managed = ProfileView(store, InjectionConfig(), Redactor(bytes(32))), UserProfile(store, clock=clock)
     await updater.update(said, thread="s", facts=facts)
-    assert "[preference | 0.90] User prefers tabs over spaces" in await shown.block(2_000)
+    assert "[preference | 0.90] User prefers tabs over spaces" in await shown.render(2_000)
     assert await store.reload() == await store.load()
     (fact,) = (await managed.facts(query="tabs")).facts
     await managed.remove_fact(fact.id)
-    assert "tabs" not in await shown.block(2_000)
+    assert "tabs" not in await shown.render(2_000)
     await updater.update(said, thread="s", facts=facts)
     assert (await store.load()).facts == ()

@@ -13,7 +13,7 @@ import pytest
 
 from disks import FailingDisk
 from hand_clock import HandClock
-from ricordo.audit import chosen_item, history, undo
+from ricordo.audit import resolve_history_item, list_history, undo_change
 from ricordo.clock import MonotonicIds
 from ricordo.errors import DocumentInvalid, StorageError, StorageFull, VersionConflict
 from ricordo.files import FileStore
@@ -191,20 +191,20 @@ async def test_a_broken_record_is_kept_aside_and_the_rest_goes_on(
     (tmp_path / PATH).write_text(json.dumps(document))
     loaded = await store.load()
     assert [fact.id for fact in loaded.facts] == ["f2"]
-    assert [each.where for each in store.broken] == ["user.workContext", "facts[0]"]
+    assert [each.where for each in store.broken_records] == ["user.workContext", "facts[0]"]
     assert "facts[0]" in caplog.text
     assert await _document(files) == document
     saved = await store.save(
         replace(loaded, facts=(*loaded.facts, Fact(id="f3", content="Rides"))), base=loaded, by="t"
     )
     assert [fact.id for fact in (await store.load()).facts] == ["f2", "f3"]
-    assert store.broken == ()
+    assert store.broken_records == ()
     aside = await _document(files, "workspace/profile.broken-1.json")
     assert [each["record"] for each in aside["records"]] == [7, document["facts"][0]]
     assert aside["from"] == PATH
     changes = _changes(files)
-    item = chosen_item(await history(files, changes), saved.change)
-    await undo(files, changes, item, who="user")
+    item = resolve_history_item(await list_history(files, changes), saved.change)
+    await undo_change(files, changes, item, who="user")
     assert await _document(files) == document
     # a document that can't be read at all is an error, and neither empty nor replaced
     (tmp_path / PATH).write_text('{"facts": [')
@@ -245,9 +245,9 @@ async def test_what_a_save_did_is_in_the_history_and_is_taken_back_by_facts() ->
     after = await store.save(
         replace(added.profile, facts=(*added.profile.facts, Fact(id="f3", content="Rides"))), base=added.profile, by="t"
     )
-    item = chosen_item(await history(files, changes), added.change)
+    item = resolve_history_item(await list_history(files, changes), added.change)
     assert (item.act, item.who, item.why, item.paths) == ("profile", "flush", "said so", (PATH,))
-    await undo(files, changes, item, who="user")
+    await undo_change(files, changes, item, who="user")
     loaded = await store.load()
     assert [fact.id for fact in loaded.facts] == ["f1", "f3"]
     assert loaded.revision > after.profile.revision
@@ -264,7 +264,7 @@ async def test_secrets_do_not_reach_the_file() -> None:
         assert SECRET.encode() not in (await files.read(info.path)).data, info.path
     assert "[secret:" in saved.profile.facts[0].content
     assert saved.profile == await store.load()
-    (change,) = await _changes(files).records()
+    (change,) = await _changes(files).list_changes()
     assert SECRET not in change.why
     # what a person wrote into the file is copied nowhere as it is
     document = await _document(files)
@@ -289,7 +289,9 @@ async def test_a_fact_that_a_person_removes_is_not_to_be_learned_again() -> None
     assert stones.digests == {content_digest("likes TEA.", KEY)}
     assert b"Likes tea" not in stones.data
     changes = _changes(files)
-    await undo(files, changes, chosen_item(await history(files, changes), saved.change), who="user")
+    await undo_change(
+        files, changes, resolve_history_item(await list_history(files, changes), saved.change), who="user"
+    )
     assert (await read_tombstones(files)).digests == frozenset()
     assert [fact.id for fact in (await store.load()).facts] == ["f1"]
 

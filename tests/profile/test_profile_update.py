@@ -9,14 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.profile.config import ProfileConfig
-from ricordo.profile.gate import counted
-from ricordo.profile.merging import sources_of
-from ricordo.profile.plan import AUDIT, applied, shortened
-from ricordo.profile.types import Applied, Confirmation, Labels, NewFact, ProfileUpdate, Removal, SummaryEdit
-from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, Summary, moment_of, written
+from ricordo.profile.gate import count_rejections
+from ricordo.profile.merging import fact_sources
+from ricordo.profile.plan import EVICTIONS_FIELD, apply_update, shorten
+from ricordo.profile.types import (
+    UpdateResult,
+    FactConfirmation,
+    UpdateLabels,
+    NewFact,
+    ProfileUpdate,
+    FactRemoval,
+    SummaryEdit,
+)
+from ricordo.workspace.profile import (
+    HISTORY_SUMMARIES,
+    USER_SUMMARIES,
+    Fact,
+    FactSource,
+    Profile,
+    ProfileSummary,
+    parse_profile_time,
+    format_profile_time,
+)
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-GOOD = Labels(scope="user", durability="durable", authority="descriptive")
+GOOD = UpdateLabels(scope="user", durability="durable", authority="descriptive")
 DEFAULT = ProfileConfig()
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -29,7 +46,7 @@ def new(content: str, *, confidence: float = 0.9, category: str = "context", thr
 def known(number: int, *, confidence: float = 0.9, days: float = 0, **further: object) -> Fact:
     """A fact that is like no other with another number."""
     word = "".join(LETTERS[(number * 7 + at * (number + 3)) % 26] for at in range(9))
-    moment = written(NOW - timedelta(days=days))
+    moment = format_profile_time(NOW - timedelta(days=days))
     fact = Fact(id=f"fact_{number:08x}", content=f"Owns a {word}{number}", confidence=confidence, created_at=moment)
     return replace(fact, **further)  # type: ignore[arg-type]
 
@@ -39,14 +56,14 @@ def update(
     *facts: NewFact,
     now: datetime = NOW,
     config: ProfileConfig = DEFAULT,
-    removals: tuple[Removal, ...] = (),
+    removals: tuple[FactRemoval, ...] = (),
     summaries: tuple[SummaryEdit, ...] = (),
-    confirmations: tuple[Confirmation, ...] = (),
+    confirmations: tuple[FactConfirmation, ...] = (),
     signal: bool = False,
     forgotten: str = "",
-) -> Applied:
+) -> UpdateResult:
     asked = ProfileUpdate(facts=facts, removals=removals, summaries=summaries, confirmations=confirmations)
-    return applied(
+    return apply_update(
         profile,
         asked,
         now=now,
@@ -56,12 +73,12 @@ def update(
     )
 
 
-def reasons(done: Applied) -> list[str]:
+def reasons(done: UpdateResult) -> list[str]:
     return [each.reason for each in done.rejections]
 
 
-def removal(fact: str, replacement: int | None = None) -> Removal:
-    return Removal(id=fact, reason="the user said so", labels=GOOD, replacement=replacement)
+def removal(fact: str, replacement: int | None = None) -> FactRemoval:
+    return FactRemoval(id=fact, reason="the user said so", labels=GOOD, replacement=replacement)
 
 
 @pytest.mark.req("DF-FACT")
@@ -73,7 +90,7 @@ def test_a_new_fact_is_normalised_and_appended() -> None:
     assert len(fact.id) == 13
     assert int(fact.id.removeprefix("fact_"), 16) >= 0
     assert (fact.content, fact.category, fact.confidence) == ("Plays chess", "context", 0.8)
-    assert (fact.created_at, fact.source.thread) == (written(NOW), "unknown")
+    assert (fact.created_at, fact.source.thread) == (format_profile_time(NOW), "unknown")
     assert done.added == (fact.id,)
     assert NewFact(content="x").category == "context"
     assert update(Profile(), new("Plays chess", category=" ")).profile.facts[0].category == "context"
@@ -98,19 +115,21 @@ def test_five_years_remove_no_fact_and_an_own_category_is_kept() -> None:
 def test_the_user_level_is_written_anew_each_time() -> None:
     profile = Profile()
     for minute in range(3):
-        for name in USER_LEVEL:
+        for name in USER_SUMMARIES:
             moment = NOW + timedelta(minutes=minute)
             edit = SummaryEdit(name=name, summary=f"Turn {minute} of {name}.", labels=GOOD)
             profile = update(profile, summaries=(edit,), now=moment).profile
-            assert profile.summaries[name] == Summary(summary=f"Turn {minute} of {name}.", updated_at=written(moment))
-    assert all(not profile.summaries[name].summary for name in HISTORY_LEVEL)
+            assert profile.summaries[name] == ProfileSummary(
+                summary=f"Turn {minute} of {name}.", updated_at=format_profile_time(moment)
+            )
+    assert all(not profile.summaries[name].summary for name in HISTORY_SUMMARIES)
 
 
 @pytest.mark.req("DF-HISTORY")
 @pytest.mark.parametrize(("name", "days"), [("recentMonths", 30), ("earlierContext", 90), ("longTermBackground", 90)])
 def test_history_waits_for_its_interval(name: str, days: int) -> None:
     def written_after(age: timedelta, config: ProfileConfig = DEFAULT) -> bool:
-        old = Summary(summary="Before.", updated_at=written(NOW))
+        old = ProfileSummary(summary="Before.", updated_at=format_profile_time(NOW))
         edit = SummaryEdit(name=name, summary="After.", labels=GOOD)
         done = update(Profile(summaries={name: old}), summaries=(edit,), now=NOW + age, config=config)
         assert ("interval" in reasons(done)) == (done.profile.summaries[name] == old)
@@ -129,7 +148,7 @@ def test_a_first_history_is_written_at_once_and_a_blank_one_erases_nothing() -> 
     edit = SummaryEdit(name="recentMonths", summary="Moved.", labels=GOOD)
     profile = update(Profile(), summaries=(edit,)).profile
     assert profile.summaries["recentMonths"].summary == "Moved."
-    emptied = {"recentMonths": Summary(summary="", updated_at=written(NOW))}
+    emptied = {"recentMonths": ProfileSummary(summary="", updated_at=format_profile_time(NOW))}
     assert update(Profile(summaries=emptied), summaries=(edit,)).profile.summaries["recentMonths"].summary == "Moved."
     blank = update(profile, summaries=(SummaryEdit(name="topOfMind", summary=" ", labels=GOOD),))
     assert reasons(blank) == ["blank"]
@@ -139,12 +158,12 @@ def test_a_first_history_is_written_at_once_and_a_blank_one_erases_nothing() -> 
 @pytest.mark.req("DF-STRUCT", "DF-USER")
 def test_a_long_summary_is_cut_after_a_sentence() -> None:
     text = "One two three. " * 10
-    assert shortened(text, 60) == "One two three. One two three. One two three. One two three."
-    assert shortened("word " * 30, 22) == "word word word word…"
-    assert len(shortened("x" * 90, 20)) == 20
-    sizes = dict(zip((*USER_LEVEL, *HISTORY_LEVEL), (600, 600, 900, 2_000, 1_500, 1_000), strict=True))
+    assert shorten(text, 60) == "One two three. One two three. One two three. One two three."
+    assert shorten("word " * 30, 22) == "word word word word…"
+    assert len(shorten("x" * 90, 20)) == 20
+    sizes = dict(zip((*USER_SUMMARIES, *HISTORY_SUMMARIES), (600, 600, 900, 2_000, 1_500, 1_000), strict=True))
     edits = [SummaryEdit(name=name, summary=text * 30, labels=GOOD) for name in sizes]
-    long = applied(Profile(), ProfileUpdate(summaries=tuple(edits)), now=NOW, config=ProfileConfig()).profile
+    long = apply_update(Profile(), ProfileUpdate(summaries=tuple(edits)), now=NOW, config=ProfileConfig()).profile
     assert all(size - 20 <= len(long.summaries[name].summary) <= size for name, size in sizes.items())
     edit = SummaryEdit(name="topOfMind", summary=text, labels=GOOD)
     config = ProfileConfig(summary_characters={"topOfMind": 20})
@@ -161,9 +180,9 @@ def test_a_fact_that_is_said_again_is_merged_and_keeps_where_it_was_said(again: 
     (fact,) = second.profile.facts
     assert (fact.id, fact.content, fact.confirmations) == (first.added[0], "Plays chess", 2)
     assert fact.confidence == 0.95
-    assert [each.thread for each in sources_of(fact)] == ["t1", "t2"]
+    assert [each.thread for each in fact_sources(fact)] == ["t1", "t2"]
     assert second.confirmed == (fact.id,)
-    assert moment_of(fact.confirmed_at) == NOW + timedelta(days=1)
+    assert parse_profile_time(fact.confirmed_at) == NOW + timedelta(days=1)
     both = update(Profile(), new("Plays chess"), new(again, thread="t2"), new("  \n "))
     assert len(both.profile.facts) == 1
     assert reasons(both) == ["blank"]
@@ -196,23 +215,26 @@ def test_what_is_not_sure_enough_is_not_stored_and_the_cap_holds_in_a_fixed_orde
     assert full.archived == tuple(fact.id for fact in crowd[:20])
     turned = update(Profile(facts=tuple(reversed(crowd))))
     assert turned.profile.facts == tuple(reversed(crowd[20:]))
-    audit = full.profile.extra[AUDIT]
+    audit = full.profile.extra[EVICTIONS_FIELD]
     assert isinstance(audit, list)
     assert [row["id"] for row in audit if isinstance(row, dict)] == list(full.archived)
     assert all(isinstance(row, dict) and set(row) == {"id", "category", "score", "at"} for row in audit)
     assert audit[0] == {
-        "id": crowd[0].id, "category": "context", "score": round(0.65 * 0.7 + 0.25, 4), "at": written(NOW),
+        "id": crowd[0].id, "category": "context", "score": round(0.65 * 0.7 + 0.25, 4), "at": format_profile_time(NOW),
     }  # fmt: skip
     scores = [row["score"] for row in audit if isinstance(row, dict) and isinstance(row["score"], float)]
     assert (len(scores), scores) == (20, sorted(scores))
     assert not any(fact.content in str(audit) for fact in crowd)
     bounded = update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=5))
-    assert len(str(bounded.profile.extra[AUDIT]).split("'id'")) == 6
+    assert len(str(bounded.profile.extra[EVICTIONS_FIELD]).split("'id'")) == 6
     later = update(replace(full.profile, facts=(*full.profile.facts, *crowd[:3])), now=NOW + timedelta(days=1))
-    held = later.profile.extra[AUDIT]
+    held = later.profile.extra[EVICTIONS_FIELD]
     assert isinstance(held, list)
     assert (held[:20], len(held)) == (audit, 23), "what earlier updates evicted stays on record"
-    assert AUDIT not in update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=0)).profile.extra
+    assert (
+        EVICTIONS_FIELD
+        not in update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=0)).profile.extra
+    )
 
 
 @pytest.mark.req("DF-B7", "DF-C33")
@@ -245,7 +267,7 @@ def test_at_capacity_corrections_manual_and_pinned_facts_stand() -> None:
     assert done.profile.facts[-1].source_error == "spaces"
     assert update(Profile(), replace(correction, source_error="  ")).profile.facts[0].source_error is None
     over = update(Profile(facts=(*crowd, known(200, confidence=0.1, pinned=True))))
-    assert over.profile.fact("fact_000000c8") is not None
+    assert over.profile.find_fact("fact_000000c8") is not None
     (lowest,) = over.left
     assert lowest.content not in {fact.content for fact in over.profile.facts}
     assert over.archived == (lowest.id,)
@@ -256,7 +278,7 @@ def test_at_capacity_corrections_manual_and_pinned_facts_stand() -> None:
 def test_what_takes_a_facts_place_stays_though_it_ranks_lowest() -> None:
     crowd = tuple(known(at, confidence=1.0, days=2) for at in range(100))
     weak, strong = new("Uses tabs", confidence=0.7), new("Keeps bees", confidence=1.0)
-    old = replace(crowd[9], created_at=written(NOW - timedelta(days=900)))
+    old = replace(crowd[9], created_at=format_profile_time(NOW - timedelta(days=900)))
     crowd = tuple(old if fact.id == old.id else fact for fact in crowd)
     done = update(Profile(facts=crowd), weak, strong, removals=(removal(old.id, 0),))
     assert {"Uses tabs", "Keeps bees"} <= {fact.content for fact in done.profile.facts}
@@ -305,7 +327,7 @@ def test_only_what_is_about_the_user_lasts_and_describes_passes() -> None:
         "authority": ("descriptive", "order", ""),
     }
     every = [
-        Labels(scope=scope, durability=durability, authority=authority)
+        UpdateLabels(scope=scope, durability=durability, authority=authority)
         for scope in words["scope"]
         for durability in words["durability"]
         for authority in words["authority"]
@@ -313,7 +335,11 @@ def test_only_what_is_about_the_user_lasts_and_describes_passes() -> None:
     facts = tuple(replace(new(known(at).content), labels=labels) for at, labels in enumerate(every))
     done = update(Profile(), *facts)
     assert [fact.content for fact in done.profile.facts] == [facts[0].content]
-    assert counted(done.rejections) == {("fact", "scope"): 18, ("fact", "durability"): 6, ("fact", "authority"): 2}
+    assert count_rejections(done.rejections) == {
+        ("fact", "scope"): 18,
+        ("fact", "durability"): 6,
+        ("fact", "authority"): 2,
+    }
     assert not any(fact.content in str(done.rejections) for fact in facts)
     edits = tuple(SummaryEdit(name="topOfMind", summary=f"{at}.", labels=labels) for at, labels in enumerate(every))
     passed = [edit for edit in edits if not reasons(update(Profile(), summaries=(edit,)))]
@@ -326,13 +352,13 @@ def test_a_removal_needs_its_scope_its_reason_and_a_replacement_that_stands() ->
     old = known(1)
     profile = Profile(facts=(old, known(2), known(3, pinned=True)))
 
-    def after(*facts: NewFact, one: Removal) -> Applied:
+    def after(*facts: NewFact, one: FactRemoval) -> UpdateResult:
         return update(profile, *facts, removals=(one,))
 
-    bare = Removal(id=old.id, reason="", labels=Labels())
+    bare = FactRemoval(id=old.id, reason="", labels=UpdateLabels())
     for refused, reason in (
         (bare, "scope"),
-        (replace(removal(old.id), labels=Labels(scope="thread")), "scope"),
+        (replace(removal(old.id), labels=UpdateLabels(scope="thread")), "scope"),
         (replace(removal(old.id), reason="  "), "reason"),
         (removal("fact_ffffffff"), "unknown"),
         (removal("fact_00000003"), "kept"),
@@ -341,10 +367,13 @@ def test_a_removal_needs_its_scope_its_reason_and_a_replacement_that_stands() ->
     ):
         done = after(one=refused)
         assert done.profile == profile
-        assert counted(done.rejections) == {("removal", reason): 1}
-    unsure, thread = new("Plays chess", confidence=0.2), replace(new("Plays chess"), labels=Labels(scope="thread"))
+        assert count_rejections(done.rejections) == {("removal", reason): 1}
+    unsure, thread = (
+        new("Plays chess", confidence=0.2),
+        replace(new("Plays chess"), labels=UpdateLabels(scope="thread")),
+    )
     for flawed in (unsure, thread, new(old.content, thread="t2")):
-        assert after(flawed, one=removal(old.id, 0)).profile.fact(old.id) is not None
+        assert after(flawed, one=removal(old.id, 0)).profile.find_fact(old.id) is not None
     done = after(new("Plays chess"), one=removal(old.id, 0))
     assert done.removed == (old.id,)
     assert [fact.content for fact in done.profile.facts][-1] == "Plays chess"
@@ -383,14 +412,14 @@ def test_a_confidence_that_is_none_drops_its_fact_alone(confidence: float) -> No
 @pytest.mark.req("DF-C39")
 def test_a_confirmation_needs_a_signal_a_scope_and_a_reason() -> None:
     profile = Profile(facts=(known(1),))
-    good = Confirmation(id=known(1).id, reason="the user said exactly", labels=GOOD)
+    good = FactConfirmation(id=known(1).id, reason="the user said exactly", labels=GOOD)
     done = update(profile, confirmations=(good, good), signal=True, now=NOW + timedelta(days=3))
     assert done.profile.facts[0].confirmations == 2
-    assert moment_of(done.profile.facts[0].confirmed_at) == NOW + timedelta(days=3)
+    assert parse_profile_time(done.profile.facts[0].confirmed_at) == NOW + timedelta(days=3)
     assert reasons(done) == ["used"]
     flawed = (
         replace(good, reason=" "),
-        replace(good, labels=Labels(scope="thread")),
+        replace(good, labels=UpdateLabels(scope="thread")),
         replace(good, id="fact_ffffffff"),
     )
     assert reasons(update(profile, confirmations=flawed, signal=True)) == ["reason", "scope", "unknown"]
@@ -424,10 +453,10 @@ def test_one_update_learns_at_most_a_hundred_facts() -> None:
 
 @pytest.mark.req("DF-C31")
 def test_what_was_confirmed_since_is_not_confirmed_again_by_the_same_words() -> None:
-    asked = ProfileUpdate(confirmations=(Confirmation(id=known(1).id, reason="exactly", labels=GOOD),))
+    asked = ProfileUpdate(confirmations=(FactConfirmation(id=known(1).id, reason="exactly", labels=GOOD),))
 
     def again(profile: Profile, said: datetime | None) -> Profile:
-        return applied(
+        return apply_update(
             profile, asked, now=NOW + timedelta(hours=1), config=DEFAULT, confirmed_by_signal=True, said=said
         ).profile
 

@@ -14,18 +14,18 @@ from conversation_strategies import said
 from hand_clock import HandClock
 from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, VersionConflict
 from ricordo.messages import Message
-from ricordo.messages.marks import marked
+from ricordo.messages.marks import with_mark
 from ricordo.messages.types import JsonValue, Media, Text, ToolSpec
 from ricordo.models import Reply
 from ricordo.profile.config import ProfileConfig
-from ricordo.profile.contract import Saved
+from ricordo.profile.contract import SavedProfile
 from ricordo.profile.gate import names_upload
 from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.merging import sources_of
+from ricordo.profile.merging import fact_sources
 from ricordo.profile.prompts import MEMORY_UPDATE_PROMPT, format_conversation, read_prompt
 from ricordo.profile.updater import ProfileUpdater
 from ricordo.tokens import estimate_text
-from ricordo.workspace.profile import Fact, Profile, Summary, written
+from ricordo.workspace.profile import Fact, Profile, ProfileSummary, format_profile_time
 from scripted_summaries import Scripted
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-UPD")]
@@ -64,12 +64,14 @@ class Told(InMemoryProfileStore):
         self.told = told
         self.crossed = crossed
 
-    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False) -> Saved:
+    async def save(
+        self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False
+    ) -> SavedProfile:
         self.told.append(f"save by {by}: {why}")
         if self.crossed:
             self.crossed -= 1
             theirs = await self.load()
-            summaries = {**theirs.summaries, "topOfMind": Summary(summary=f"Theirs {self.crossed}.")}
+            summaries = {**theirs.summaries, "topOfMind": ProfileSummary(summary=f"Theirs {self.crossed}.")}
             await super().save(replace(theirs, summaries=summaries), base=theirs, by="other")
         return await super().save(profile, base=base, by=by, why=why, forget=forget)
 
@@ -266,7 +268,7 @@ async def test_what_memory_put_in_is_never_learned_from() -> None:
     clock = HandClock()
     model = Scripted(answer())
     updater = ProfileUpdater(InMemoryProfileStore(clock), model, clock=clock)
-    recalled = marked(said("The user lives in Berlin", role="user"), "memory")
+    recalled = with_mark(said("The user lives in Berlin", role="user"), "memory")
     assert await updater.update([recalled, said("Be brief.", role="system")]) is None
     assert model.asked == []
 
@@ -354,7 +356,7 @@ async def test_a_long_conversation_is_asked_about_in_parts_within_the_cap() -> N
 async def _a_kept_fact_is_not_reviewed_again() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
-    old = written(clock.now() - timedelta(days=200))
+    old = format_profile_time(clock.now() - timedelta(days=200))
     names = ("boat", "horse", "garden", "telescope")
     await filled(
         store,
@@ -510,7 +512,7 @@ async def test_a_hundred_sessions_that_repeat_a_fact_leave_one() -> None:
         await updater.update(talk("I live in Berlin"), thread=f"s-{session}")
     (kept,) = (await store.load()).facts
     assert kept.confirmations == 100
-    assert len(sources_of(kept)) == 21, "where it was said is kept, the first place and the last ones"
+    assert len(fact_sources(kept)) == 21, "where it was said is kept, the first place and the last ones"
 
 
 @pytest.mark.req("DF-B10", "DF-UPD")

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.queue import Job, Outcome
+from ricordo.queue import Job, JobOutcome
 from ricordo.queue.inbox import Inbox
 
 PATH, NAME = Path(sys.argv[1]), sys.argv[2]
@@ -40,12 +40,12 @@ async def work(count: int) -> None:
         lease = await mine.lease(seconds=600)
         if lease is not None:
             tell(f"did {lease.job.session}")
-            await mine.settle(lease, Outcome(state="done"))
+            await mine.complete(lease, JobOutcome(state="done"))
     while await mine.jobs(states={"waiting"}, limit=1):
         lease = await mine.lease(seconds=600)
         if lease is not None:
             tell(f"did {lease.job.session}")
-            await mine.settle(lease, Outcome(state="done"))
+            await mine.complete(lease, JobOutcome(state="done"))
     await mine.close()
 
 
@@ -58,7 +58,7 @@ async def same_key(count: int) -> None:
         if lease is not None:
             tell(f"begin {lease.job.attempts}")
             alone()
-            await mine.settle(lease, Outcome(state="done"))
+            await mine.complete(lease, JobOutcome(state="done"))
     await mine.close()
 
 
@@ -82,7 +82,7 @@ async def killed(at: int) -> None:
         lease = await mine.lease(seconds=600)
         assert lease is not None
         tell(f"leased {session}")
-        await mine.settle(lease, Outcome(state="done"))
+        await mine.complete(lease, JobOutcome(state="done"))
         tell(f"settled {session}")
     await mine.close()
     tell("lived")

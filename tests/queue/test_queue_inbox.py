@@ -13,15 +13,15 @@ import pytest
 
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, LeaseLost, StorageBusy, StorageFailed, StorageFull
-from ricordo.queue import InboxConfig, Job, Lease, Outcome
-from ricordo.queue.holder import holder, is_gone
+from ricordo.queue import InboxConfig, Job, Lease, JobOutcome
+from ricordo.queue.holder import process_name, is_process_gone
 from ricordo.queue.inbox import Inbox
-from ricordo.queue.tables import SCHEMA
-from ricordo.queue.transitions import Limits
+from ricordo.queue.tables import INBOX_SCHEMA
+from ricordo.queue.transitions import InboxLimits
 
 pytestmark = pytest.mark.anyio
 
-DONE = Outcome(state="done", counts={"entries": 2})
+DONE = JobOutcome(state="done", counts={"entries": 2})
 Clock = Any
 
 
@@ -30,7 +30,7 @@ def flush(session: str = "s1", **given: Any) -> Job:
 
 
 def debounced(clock: Clock, config: InboxConfig | None = None) -> dict[str, Any]:
-    after, deadline = (config or InboxConfig()).times(clock.now())
+    after, deadline = (config or InboxConfig()).due_times(clock.now())
     return {"after": after, "deadline": deadline}
 
 
@@ -71,12 +71,12 @@ async def test_a_leased_job_is_given_to_nobody_else_until_the_lease_runs_out(inb
     assert second.job.id == first.job.id
     assert second.job.attempts == 1
     with pytest.raises(LeaseLost):
-        await inbox.settle(first, DONE)
+        await inbox.complete(first, DONE)
     with pytest.raises(LeaseLost):
         await inbox.renew(first, seconds=60)
     with pytest.raises(LeaseLost):
         await inbox.release(first)
-    await inbox.settle(second, DONE)
+    await inbox.complete(second, DONE)
     assert await states(inbox) == ["done"]
 
 
@@ -87,12 +87,12 @@ async def test_a_renewed_lease_lasts_longer(inbox: Inbox, clock: Clock) -> None:
     lease = await inbox.renew(lease, seconds=60)
     clock.turn(50)
     assert await inbox.lease(seconds=60) is None
-    await inbox.settle(lease, DONE)
+    await inbox.complete(lease, DONE)
 
 
 async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
     await inbox.put(flush())
-    await inbox.settle(await leased(inbox), DONE)
+    await inbox.complete(await leased(inbox), DONE)
     [record] = await inbox.jobs()
     assert record.outcome == DONE
     assert record.until is None
@@ -148,14 +148,14 @@ async def test_a_pause_after_a_failure_is_not_cut_short_by_new_work_that_waits(i
 @pytest.mark.req("AS-TRIG-02", "DF-C18")
 async def test_what_is_hastened_does_not_wait_for_a_pause(inbox: Inbox, clock: Clock) -> None:
     one, two = [await inbox.put(flush(session, **debounced(clock))) for session in ("one", "two")]
-    assert await inbox.hasten(keys=[one.key]) == 1
+    assert await inbox.make_due(keys=[one.key]) == 1
     assert (await leased(inbox)).job.session == "one"
     assert await inbox.lease(seconds=60) is None
-    assert await inbox.hasten(kinds={"consolidate"}) == 0
-    assert await inbox.hasten() == 1
+    assert await inbox.make_due(kinds={"consolidate"}) == 0
+    assert await inbox.make_due() == 1
     await inbox.release(await leased(inbox), error="ModelUnavailable", after=clock.now() + timedelta(seconds=30))
     assert await inbox.lease(seconds=60) is None
-    assert await inbox.hasten(keys=[two.key]) == 1
+    assert await inbox.make_due(keys=[two.key]) == 1
     assert (await leased(inbox)).job.id == two.id
 
 
@@ -182,7 +182,7 @@ async def test_who_was_served_longest_ago_is_next_however_many_jobs_another_user
         clock.turn(1)
         lease = await leased(inbox)
         served.append(lease.job.user)
-        await inbox.settle(lease, DONE)
+        await inbox.complete(lease, DONE)
     assert served == ["flood", "ann", "bo", "flood", "ann", "bo", "flood"]
 
 
@@ -190,9 +190,9 @@ async def test_who_was_served_longest_ago_is_next_however_many_jobs_another_user
 async def test_an_inbox_of_an_older_version_is_taken_over_with_what_waits_in_it(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "queue.db"
     with closing(sqlite3.connect(path)) as old:
-        for statement in SCHEMA.steps[0]:
+        for statement in INBOX_SCHEMA.steps[0]:
             old.execute(statement)
-        old.execute(f"PRAGMA application_id = {SCHEMA.owner}")
+        old.execute(f"PRAGMA application_id = {INBOX_SCHEMA.owner}")
         old.execute("PRAGMA user_version = 1")
         old.execute(
             "INSERT INTO job (id, key, kind, agent, session, user, attempts, state, created, changed, failures, counts,"
@@ -220,7 +220,7 @@ async def test_asking_while_it_runs_is_one_more_run_afterwards(inbox: Inbox) -> 
     await inbox.put(flush(last="m2"))
     await inbox.put(flush(last="m3"))
     assert await inbox.lease(seconds=60) is None
-    await inbox.settle(running, DONE)
+    await inbox.complete(running, DONE)
     assert (await leased(inbox)).job.last == "m3"
     assert await states(inbox) == ["running", "done"]
 
@@ -271,7 +271,7 @@ async def test_work_is_begun_in_one_step_before_anybody_else_can_take_it(inbox: 
     assert lease.job.attempts == 1
     assert await inbox.begin(flush(), seconds=60) is None
     assert await states(inbox) == ["waiting", "running"]
-    await inbox.settle(lease, DONE)
+    await inbox.complete(lease, DONE)
     assert await inbox.lease(seconds=60) is not None
 
 
@@ -280,7 +280,7 @@ async def test_a_job_given_back_waits_as_long_as_was_said(inbox: Inbox, clock: C
     await inbox.put(flush())
     await inbox.release(await leased(inbox), error="ModelUnavailable", after=clock.now() + timedelta(seconds=30))
     [record] = await inbox.jobs()
-    assert (record.state, record.outcome) == ("waiting", Outcome(state="failed", error="ModelUnavailable"))
+    assert (record.state, record.outcome) == ("waiting", JobOutcome(state="failed", error="ModelUnavailable"))
     assert await inbox.lease(seconds=60) is None
     clock.turn(30)
     assert (await leased(inbox)).job.attempts == 2
@@ -305,7 +305,7 @@ async def test_a_job_that_failed_five_times_ends_as_failed_and_is_shown(inbox: I
         assert await states(inbox) == ["waiting"]
         await inbox.release(await leased(inbox), error="ModelRefused")
     [record] = await inbox.jobs(states={"failed"})
-    assert record.outcome == Outcome(state="failed", error="ModelRefused")
+    assert record.outcome == JobOutcome(state="failed", error="ModelRefused")
     assert await inbox.lease(seconds=60) is None
     assert (await inbox.put(flush())).id != record.job.id
 
@@ -319,7 +319,7 @@ async def test_a_lease_that_runs_out_is_no_try_however_often_it_does(inbox: Inbo
     assert (await leased(inbox)).job.attempts == 2
     clock.turn(61)
     [record] = await inbox.jobs()
-    assert record.outcome == Outcome(state="failed", error="ModelRefused")
+    assert record.outcome == JobOutcome(state="failed", error="ModelRefused")
     for _ in range(4):
         await inbox.release(await leased(inbox), error="ModelRefused")
     assert await states(inbox) == ["failed"]
@@ -327,15 +327,15 @@ async def test_a_lease_that_runs_out_is_no_try_however_often_it_does(inbox: Inbo
 
 @pytest.mark.req("DF-B1")
 async def test_ended_jobs_are_kept_for_a_week_and_no_more_than_so_many(tmp_path: Path, clock: Clock) -> None:
-    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), limits=Limits(kept=3))
+    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), limits=InboxLimits(max_ended=3))
     for number in range(5):
         await inbox.put(flush(f"s{number}"))
-        await inbox.settle(await leased(inbox), DONE)
+        await inbox.complete(await leased(inbox), DONE)
     assert [record.job.session for record in await inbox.jobs()] == ["s4", "s3", "s2"]
     clock.turn(timedelta(days=7, seconds=1).total_seconds())
     await inbox.put(flush("last"))
     assert len(await inbox.jobs(states={"done"})) == 3
-    await inbox.settle(await leased(inbox), DONE)
+    await inbox.complete(await leased(inbox), DONE)
     assert [record.job.session for record in await inbox.jobs()] == ["last"]
     await inbox.close()
 
@@ -372,7 +372,7 @@ async def test_a_full_disk_is_named_and_leaves_the_inbox_as_it_was(tmp_path: Pat
         lambda: inbox.begin(flush("c"), seconds=60),
         lambda: inbox.lease(seconds=60),
         lambda: inbox.renew(lease, seconds=90),
-        lambda: inbox.settle(lease, DONE),
+        lambda: inbox.complete(lease, DONE),
         lambda: inbox.release(lease),
     ]
     for act in acts:
@@ -380,7 +380,7 @@ async def test_a_full_disk_is_named_and_leaves_the_inbox_as_it_was(tmp_path: Pat
             await act()  # type: ignore[no-untyped-call]
     full = False
     assert await inbox.jobs() == before
-    await inbox.settle(lease, DONE)
+    await inbox.complete(lease, DONE)
     await inbox.close()
 
 
@@ -415,7 +415,7 @@ async def test_a_damaged_inbox_is_put_aside_and_asks_again_for_what_was_lost_onc
     assert (tmp_path / "queue.db.broken-1").read_bytes() == b"garbage" * 1000
     inbox = refilled(path, clock)
     for _ in range(2):
-        await inbox.settle(await leased(inbox), DONE)
+        await inbox.complete(await leased(inbox), DONE)
     await inbox.close()
     inbox = refilled(path, clock)
     assert await states(inbox) == ["done", "done"]
@@ -448,7 +448,7 @@ async def test_an_inbox_whose_file_was_deleted_goes_on_in_a_new_one(inbox: Inbox
     lease = await leased(inbox)
     (tmp_path / "queue.db").unlink()
     with pytest.raises(LeaseLost):
-        await inbox.settle(lease, DONE)
+        await inbox.complete(lease, DONE)
     assert await inbox.jobs() == []
     await inbox.put(flush("after"))
     assert [record.job.session for record in await inbox.jobs()] == ["after"]
@@ -469,10 +469,10 @@ async def test_times_are_kept_to_the_microsecond_in_any_zone(inbox: Inbox) -> No
 
 
 def test_a_living_process_and_one_of_another_machine_are_not_gone() -> None:
-    assert not is_gone(holder())
-    assert not is_gone("another-machine 4026531836 999999999")
-    assert not is_gone("")
-    assert is_gone(f"{holder().rpartition(' ')[0]} {2**22 + 1}")
+    assert not is_process_gone(process_name())
+    assert not is_process_gone("another-machine 4026531836 999999999")
+    assert not is_process_gone("")
+    assert is_process_gone(f"{process_name().rpartition(' ')[0]} {2**22 + 1}")
 
 
 @pytest.mark.parametrize("looked", [False, True])
@@ -571,7 +571,7 @@ async def test_what_is_said_after_a_clock_was_set_right_is_not_put_off_with_what
     await inbox.put(flush(**debounced(clock)))
     clock.turn(days=-400)
     await inbox.put(flush(**debounced(clock)))
-    times = InboxConfig().times(clock.now())
+    times = InboxConfig().due_times(clock.now())
     (record,) = await inbox.jobs()
     assert record.job.after is not None
     assert times[1] is not None

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from ricordo.clock import MonotonicIds
 from ricordo.errors import LeaseLost
-from ricordo.queue import Job, Outcome
+from ricordo.queue import Job, JobOutcome
 from ricordo.queue.inbox import Inbox
-from ricordo.queue.transitions import Limits
+from ricordo.queue.transitions import InboxLimits
 
 LEASE = 10
 
@@ -118,7 +118,7 @@ async def _compared(acts: list[tuple[str, str, int]]) -> None:
     clock = Turned()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "queue.db"
-        inbox = Inbox(path, clock=clock, ids=MonotonicIds(clock), limits=Limits(failures=3))
+        inbox = Inbox(path, clock=clock, ids=MonotonicIds(clock), limits=InboxLimits(max_failures=3))
         try:
             await _played(inbox, clock, acts)
         finally:
@@ -162,7 +162,7 @@ async def _end(inbox: Inbox, model: Model, act: str, lease: Any, job: Asked, lat
     lost = job.until != lease.until or job.state != "running"
     try:
         if act == "settle":
-            await inbox.settle(lease, Outcome(state="done"))
+            await inbox.complete(lease, JobOutcome(state="done"))
         elif act == "renew":
             await inbox.renew(lease, seconds=LEASE)
         else:

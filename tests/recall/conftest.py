@@ -6,21 +6,21 @@ from typing import Any
 import anyio
 import pytest
 
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 
 
 @pytest.fixture(autouse=True)
 def closed_indexes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close what a test opened: an index that nobody closes is warned of from Python 3.13 on."""
-    opened: list[KeywordIndex] = []
-    open_index = KeywordIndex.open
+    opened: list[WorkspaceIndex] = []
+    open_index = WorkspaceIndex.open
 
-    async def noted(*given: Any, **named: Any) -> KeywordIndex:
+    async def noted(*given: Any, **named: Any) -> WorkspaceIndex:
         index = await open_index(*given, **named)
         opened.append(index)
         return index
 
-    monkeypatch.setattr(KeywordIndex, "open", noted)
+    monkeypatch.setattr(WorkspaceIndex, "open", noted)
     yield
     for index in opened:
         anyio.run(index.close)

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import StorageFailed
-from ricordo.files import Appended
+from ricordo.files import AppendedRange
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.contract import Freshness, Match, Query, SyncReport
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text, ToolResult
-from ricordo.recall.answer import NOT_IN_MEMORY, answer
+from ricordo.recall.answer import NOT_IN_MEMORY, answer_question
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Source
-from ricordo.recall.recall import recall, search
+from ricordo.recall.hits import SearchSource
+from ricordo.recall.recall import recall_memories, search
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
@@ -27,7 +27,7 @@ LEDGER = "workspace/memory/2026-11-01.md"
 LOG = "workspace/agents/main/sessions/s1.log.jsonl"
 
 
-async def source(folder: Path, label: str, *memories: tuple[str, str], said: tuple[str, ...] = ()) -> Source:
+async def source(folder: Path, label: str, *memories: tuple[str, str], said: tuple[str, ...] = ()) -> SearchSource:
     """Return a workspace with these memories (content, kind), a day apart, and these messages."""
     files = InMemoryFiles()
     for number, (content, kind) in enumerate(memories):
@@ -35,8 +35,10 @@ async def source(folder: Path, label: str, *memories: tuple[str, str], said: tup
         await files.append(LEDGER, render_entry(entry).encode(), header=b"# 2026-11-01\n\n")
     for number, text in enumerate(said):
         time = BEGUN + timedelta(minutes=number)
-        await files.append(LOG, encode(Message(role="user", id=f"m{number}", time=time, parts=(Text(text=text),))))
-    return Source(label=label, index=await KeywordIndex.open(folder / f"{label}.db", files))
+        await files.append(
+            LOG, encode_message(Message(role="user", id=f"m{number}", time=time, parts=(Text(text=text),)))
+        )
+    return SearchSource(label=label, index=await WorkspaceIndex.open(folder / f"{label}.db", files))
 
 
 PROJECT = (
@@ -50,20 +52,20 @@ PROJECT = (
 
 async def test_a_memory_is_recalled_by_other_forms_of_its_words_with_a_reason(tmp_path: Path) -> None:
     project = await source(tmp_path, "project", *PROJECT)
-    hits = await recall([project], "deployment branch", now=NOW)
+    hits = await recall_memories([project], "deployment branch", now=NOW)
     assert [hit.entry.content for hit in hits] == ["We deploy only from main."]
     assert (hits[0].entry.kind, hits[0].path, hits[0].line_number) == ("decision", LEDGER, 3)
     assert hits[0].why == "has deployment; decision; 20 days ago"
 
 
 async def test_nothing_to_do_with_the_query_is_an_empty_list(tmp_path: Path) -> None:
-    assert await recall([await source(tmp_path, "project", *PROJECT)], "wifi password", now=NOW) == []
+    assert await recall_memories([await source(tmp_path, "project", *PROJECT)], "wifi password", now=NOW) == []
 
 
 @pytest.mark.req("HE-C1-transcript")
 async def test_recall_leaves_transcripts_to_search(tmp_path: Path) -> None:
     project = await source(tmp_path, "project", *PROJECT, said=("The wombat is asleep.", "Good."))
-    assert await recall([project], "wombat", now=NOW) == []
+    assert await recall_memories([project], "wombat", now=NOW) == []
     hits = await search([project], "wombat", now=NOW)
     assert (hits[0].entry.kind, hits[0].path, hits[0].line_number) == ("message", LOG, 1)
 
@@ -71,12 +73,12 @@ async def test_recall_leaves_transcripts_to_search(tmp_path: Path) -> None:
 async def test_several_workspaces_are_ranked_as_one_and_hits_say_whose_they_are(tmp_path: Path) -> None:
     project = await source(tmp_path, "project", *PROJECT)
     user = await source(tmp_path, "user", ("I prefer short answers.", "preference"), ("I deploy on Mondays.", "fact"))
-    hits = await recall([project, user], "deploy", now=NOW)
+    hits = await recall_memories([project, user], "deploy", now=NOW)
     assert {(hit.source, hit.entry.content) for hit in hits} == {
         ("project", "We deploy only from main."),
         ("user", "I deploy on Mondays."),
     }
-    assert [hit.entry.content for hit in await recall([project, user], "short answers", now=NOW)] == [
+    assert [hit.entry.content for hit in await recall_memories([project, user], "short answers", now=NOW)] == [
         "I prefer short answers."
     ]
 
@@ -84,7 +86,7 @@ async def test_several_workspaces_are_ranked_as_one_and_hits_say_whose_they_are(
 async def test_the_same_memory_in_two_workspaces_is_one_hit_of_the_narrower(tmp_path: Path) -> None:
     project = await source(tmp_path, "project", ("We deploy only from main.", "decision"))
     user = await source(tmp_path, "user", ("We deploy only from main.", "decision"))
-    assert [hit.source for hit in await recall([project, user], "deploy main", now=NOW)] == ["project"]
+    assert [hit.source for hit in await recall_memories([project, user], "deploy main", now=NOW)] == ["project"]
 
 
 class Unreadable:
@@ -96,7 +98,7 @@ class Unreadable:
     async def refresh(self) -> SyncReport:
         raise StorageFailed("The share is gone.")
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         raise StorageFailed("The share is gone.")
 
     async def index_appended(self, path: str, offset: int, data: bytes) -> None:
@@ -111,24 +113,24 @@ class Unreadable:
 
 @pytest.mark.req("FC-STALE")
 async def test_a_source_that_fails_takes_no_other_down_and_is_not_an_empty_answer_alone(tmp_path: Path) -> None:
-    gone = Source(label="team", index=Unreadable())
+    gone = SearchSource(label="team", index=Unreadable())
     project = await source(tmp_path, "project", *PROJECT)
-    assert len(await recall([gone, project], "deploy", now=NOW)) == 1
+    assert len(await recall_memories([gone, project], "deploy", now=NOW)) == 1
     with pytest.raises(StorageFailed):
-        await recall([gone], "deploy", now=NOW)
+        await recall_memories([gone], "deploy", now=NOW)
 
 
 @pytest.mark.req("HE-MEM-01")
 async def test_filters_reach_every_source(tmp_path: Path) -> None:
     project = await source(tmp_path, "project", *PROJECT)
     user = await source(tmp_path, "user", ("I deploy on Mondays.", "lesson"))
-    hits = await recall([project, user], Query(text="deploy", kinds=("lesson",)), now=NOW)
+    hits = await recall_memories([project, user], Query(text="deploy", kinds=("lesson",)), now=NOW)
     assert [hit.entry.content for hit in hits] == ["I deploy on Mondays."]
 
 
 @pytest.mark.req("HE-C7-keep", "HE-C7-ties")
 async def test_an_empty_query_recalls_the_newest(tmp_path: Path) -> None:
-    hits = await recall([await source(tmp_path, "project", *PROJECT)], "", limit=2, now=NOW)
+    hits = await recall_memories([await source(tmp_path, "project", *PROJECT)], "", limit=2, now=NOW)
     assert [hit.entry.content for hit in hits] == [PROJECT[4][0], PROJECT[3][0]]
 
 
@@ -143,7 +145,7 @@ async def test_an_empty_query_recalls_the_newest(tmp_path: Path) -> None:
 )
 async def test_an_answer_is_a_quote_with_its_file_and_line(tmp_path: Path, question: str, quote: str) -> None:
     project = await source(tmp_path, "project", *PROJECT, said=("Hello.", "How are you?"))
-    found = await answer([project], question, now=NOW)
+    found = await answer_question([project], question, now=NOW)
     line = next(number for number, (content, _) in enumerate(PROJECT, 3) if content == quote)
     assert found.found
     assert found.hit is not None
@@ -159,7 +161,7 @@ async def test_an_answer_is_a_quote_with_its_file_and_line(tmp_path: Path, quest
 )
 async def test_what_was_never_said_is_not_in_memory(tmp_path: Path, question: str) -> None:
     project = await source(tmp_path, "project", *PROJECT, said=("We talked about the weather.",))
-    found = await answer([project], question, now=NOW)
+    found = await answer_question([project], question, now=NOW)
     assert (found.found, found.text, found.hit, found.path) == (False, NOT_IN_MEMORY, None, "")
     assert found.score < RecallConfig().floor
 
@@ -171,9 +173,9 @@ async def test_a_long_message_is_quoted_in_part_and_what_a_tool_printed_is_only_
     printed = Message(role="tool", id="m1", time=BEGUN, parts=(ToolResult(call_id="c1", parts=(text,)),))
     for name, message in (("said", said), ("printed", printed)):
         files = InMemoryFiles()
-        await files.append(LOG, encode(message))
-        project = Source(label="project", index=await KeywordIndex.open(tmp_path / f"{name}.db", files))
-        found = await answer([project], "How many days is the refund window?", now=NOW)
+        await files.append(LOG, encode_message(message))
+        project = SearchSource(label="project", index=await WorkspaceIndex.open(tmp_path / f"{name}.db", files))
+        found = await answer_question([project], "How many days is the refund window?", now=NOW)
         hits = [found.hit] if found.hit else list(found.unconfirmed)
         assert found.found is (name == "said")
         assert ["refund_window_days = 45" in hit.entry.content for hit in hits] == [True]
@@ -196,7 +198,7 @@ OWNER = "Which team owns the billing dashboard?"
     ],
 )
 async def test_what_only_asks_is_not_an_answer(said: str, asked: str, tmp_path: Path) -> None:
-    found = await answer([await source(tmp_path, "project", said=(said,))], asked, now=NOW)
+    found = await answer_question([await source(tmp_path, "project", said=(said,))], asked, now=NOW)
     assert (found.found, found.text) == (False, NOT_IN_MEMORY)
 
 
@@ -204,24 +206,24 @@ async def test_what_only_asks_is_not_an_answer(said: str, asked: str, tmp_path: 
 async def test_a_question_asked_before_does_not_hide_what_answers_it(times: int, tmp_path: Path) -> None:
     told = "Team Apollo owns the billing dashboard."
     said = (told, *((OWNER, f"Does anybody know? {OWNER}") * times))
-    found = await answer([await source(tmp_path, "project", said=said)], OWNER, now=NOW)
+    found = await answer_question([await source(tmp_path, "project", said=said)], OWNER, now=NOW)
     assert found.found
     assert found.text.startswith(told)
 
 
 async def test_a_question_in_the_words_of_its_answer_does_not_stand_for_it(tmp_path: Path) -> None:
     told, asked = "Apollo owns the billing dashboard.", "Does Apollo own the billing dashboard?"
-    found = await answer([await source(tmp_path, "project", said=(told, asked))], asked, now=NOW)
+    found = await answer_question([await source(tmp_path, "project", said=(told, asked))], asked, now=NOW)
     assert found.text.startswith(told)
 
 
 async def test_a_question_that_states_something_too_is_quoted(tmp_path: Path) -> None:
     told = "Do you remember the wifi? Its name is Harbour7."
-    found = await answer([await source(tmp_path, "project", said=(told,))], "What is the wifi name?", now=NOW)
+    found = await answer_question([await source(tmp_path, "project", said=(told,))], "What is the wifi name?", now=NOW)
     assert found.text.startswith(told)
 
 
 async def test_a_saved_memory_in_the_words_of_the_question_is_quoted(tmp_path: Path) -> None:
     told = "We deploy only from main."
-    found = await answer([await source(tmp_path, "project", (told, "convention"))], told, now=NOW)
+    found = await answer_question([await source(tmp_path, "project", (told, "convention"))], told, now=NOW)
     assert found.text.startswith(told)

@@ -11,13 +11,13 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import StorageError
-from ricordo.guard import unfence
-from ricordo.index.beside import Beside, Spot
-from ricordo.index.keyword import KeywordIndex
+from ricordo.guard import parse_fence
+from ricordo.index.beside import ChunkNeighbours, ChunkLocation
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages import JsonValue, Text
-from ricordo.recall.beside import MOST_BESIDE
+from ricordo.recall.beside import MAX_NEIGHBOUR_CHARS
 from ricordo.runtime import open_workspace
-from ricordo.runtime.assembly import Parts
+from ricordo.runtime.assembly import Dependencies
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools.memory_search import memory_search_tool
 from ricordo.tools.recall import recall_tool
@@ -68,7 +68,7 @@ async def test_a_message_comes_with_the_messages_beside_it_shortened_to_one_line
         assert hit.after is not None
         assert hit.after.text.startswith("Thanks, I will look")
         assert hit.after.text.endswith("…")
-        assert len(hit.after.text) <= MOST_BESIDE + 1
+        assert len(hit.after.text) <= MAX_NEIGHBOUR_CHARS + 1
         (plain,) = [hit for hit in await memory.search("kayak shed") if hit.entry.content == SAID[1]]
         assert (plain.before, plain.after) == (None, None)
 
@@ -103,11 +103,11 @@ async def test_a_message_whose_teaching_was_forgotten_is_shown_beside_nothing(tm
 
 
 async def test_an_index_in_trouble_takes_no_hit_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(_: KeywordIndex, __: list[Spot]) -> list[Beside | None]:
+    async def refuse(_: WorkspaceIndex, __: list[ChunkLocation]) -> list[ChunkNeighbours | None]:
         raise StorageError("no disk")
 
     _write_topic(tmp_path / "root")
-    monkeypatch.setattr(KeywordIndex, "beside", refuse)
+    monkeypatch.setattr(WorkspaceIndex, "beside", refuse)
     async with Memory.open(tmp_path / "root", scope=SHOP) as memory:
         (hit,) = await memory.recall("canoe", limit=1, around=True)
         assert (hit.entry.content, hit.before) == ("The canoe is red.", None)
@@ -115,14 +115,16 @@ async def test_an_index_in_trouble_takes_no_hit_away(tmp_path: Path, monkeypatch
 
 async def test_the_tools_show_what_stands_beside_each_where_they_are_asked_to(tmp_path: Path) -> None:
     _write_topic(tmp_path / "root")
-    async with open_workspace(tmp_path / "root", SHOP, Parts.standard()) as workspace:
+    async with open_workspace(tmp_path / "root", SHOP, Dependencies.create()) as workspace:
         for tool in (recall_tool(workspace.store), memory_search_tool(workspace.store)):
             told = str(await tool({"query": "canoe", "limit": 1, "around": True}, CONTEXT))
-            assert unfence(told) == ("[before: The kayak is blue.]\nThe canoe is red.\n[after: The raft is green.]",)
+            assert parse_fence(told) == (
+                "[before: The kayak is blue.]\nThe canoe is red.\n[after: The raft is green.]",
+            )
             assert "memory/topics/boats.md:6, under In the shed" in told
             plain = str(await tool({"query": "canoe", "limit": 1}, CONTEXT))
-            assert unfence(plain) == ("The canoe is red.",)
-            both = unfence(str(await tool({"query": "canoe raft", "around": True}, CONTEXT)))
+            assert parse_fence(plain) == ("The canoe is red.",)
+            both = parse_fence(str(await tool({"query": "canoe raft", "around": True}, CONTEXT)))
             assert both is not None
             assert "[before: The kayak is blue.]\nThe canoe is red." in both
             assert "The raft is green." in both
@@ -130,7 +132,7 @@ async def test_the_tools_show_what_stands_beside_each_where_they_are_asked_to(tm
 
 async def test_what_stands_beside_takes_only_what_the_hits_leave_of_the_budget(tmp_path: Path) -> None:
     _write_topic(tmp_path / "root")
-    async with open_workspace(tmp_path / "root", SHOP, Parts.standard()) as workspace:
+    async with open_workspace(tmp_path / "root", SHOP, Dependencies.create()) as workspace:
         asked: dict[str, JsonValue] = {"query": "canoe", "limit": 1, "around": True}
         sizes = set()
         for budget in range(40, 130, 3):

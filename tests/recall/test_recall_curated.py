@@ -9,14 +9,14 @@ import pytest
 from ricordo.errors import StorageFailed
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.contract import Match, Query
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
-from ricordo.messages.marks import marked
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
+from ricordo.messages.marks import with_mark
 from ricordo.messages.types import Message, Text
-from ricordo.recall.answer import answer
-from ricordo.recall.hits import Source
-from ricordo.recall.recall import recall, search
-from ricordo.workspace.entry import Entry, State
+from ricordo.recall.answer import answer_question
+from ricordo.recall.hits import SearchSource
+from ricordo.recall.recall import recall_memories, search
+from ricordo.workspace.entry import Entry, EntryState
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry
 
@@ -32,7 +32,7 @@ WHICH = "Which database does the orders service use?"
 
 
 def entry(
-    number: int, content: str, *, supersedes: Entry | None = None, kind: str = "decision", state: State = "active",
+    number: int, content: str, *, supersedes: Entry | None = None, kind: str = "decision", state: EntryState = "active",
     messages: tuple[str, ...] = (),
 ) -> Entry:  # fmt: skip
     """Return an entry of the day with this number."""
@@ -50,7 +50,7 @@ OTHER = entry(2, "The staging server listens on port 5433.", kind="fact")
 
 async def workspace(
     folder: Path, files: dict[str, tuple[Entry, ...]], *, said: tuple[tuple[str, str, int], ...] = ()
-) -> list[Source]:
+) -> list[SearchSource]:
     """Return a workspace with these documents, and these messages (speaker, text, day)."""
     store = InMemoryFiles()
     for path, entries in files.items():
@@ -59,30 +59,33 @@ async def workspace(
         message = Message(
             role="user", name=speaker, id=f"m{number}", time=BEGUN + timedelta(days=day), parts=(Text(text=text),)
         )
-        await store.append(LOG, encode(message))
-    return [Source(label="project", index=await KeywordIndex.open(folder / "index.db", store))]
+        await store.append(LOG, encode_message(message))
+    return [SearchSource(label="project", index=await WorkspaceIndex.open(folder / "index.db", store))]
 
 
 async def test_an_entry_in_three_places_is_one_hit_shown_where_it_is_curated(tmp_path: Path) -> None:
     everywhere = await workspace(tmp_path, {LEDGER: (OTHER, MYSQL), TOPIC: (MYSQL,), MEMORY: (OTHER, MYSQL)})
-    for hits in (await recall(everywhere, "orders database", now=NOW), await search(everywhere, WHICH, now=NOW)):
+    for hits in (
+        await recall_memories(everywhere, "orders database", now=NOW),
+        await search(everywhere, WHICH, now=NOW),
+    ):
         assert [(hit.entry, hit.path, hit.line_number) for hit in hits if hit.entry.id == MYSQL.id] == [
             (MYSQL, MEMORY, 4)
         ]
-    found = await answer(everywhere, WHICH, now=NOW)
+    found = await answer_question(everywhere, WHICH, now=NOW)
     assert (found.path, found.line_number, found.superseded) == (MEMORY, 4, ())
     assert MYSQL.id not in {hit.entry.id for hit in found.others}
 
 
 async def test_a_topic_is_shown_before_the_ledger(tmp_path: Path) -> None:
     both = await workspace(tmp_path, {LEDGER: (OTHER, MYSQL), TOPIC: (MYSQL,)})
-    assert [hit.path for hit in await recall(both, "orders database", now=NOW)] == [TOPIC]
+    assert [hit.path for hit in await recall_memories(both, "orders database", now=NOW)] == [TOPIC]
 
 
 async def test_what_a_person_corrected_in_curated_memory_is_what_the_entry_says(tmp_path: Path) -> None:
     edited = entry(1, "The shop keeps its purchases in PostgreSQL.")
     corrected = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (edited,)})
-    hits = await recall(corrected, "MySQL", now=NOW)
+    hits = await recall_memories(corrected, "MySQL", now=NOW)
     assert [(hit.entry.content, hit.path) for hit in hits] == [(edited.content, MEMORY)]
 
 
@@ -94,7 +97,7 @@ async def test_a_ledger_is_shown_where_the_filters_leave_curated_memory_out(tmp_
 
 async def test_an_answer_rests_on_curated_memory_rather_than_on_a_message_that_says_the_same(tmp_path: Path) -> None:
     said = (("Ines", "So which database? The orders service uses MySQL 8 as its database, for now at least.", 0),)
-    found = await answer(await workspace(tmp_path, {MEMORY: (MYSQL, OTHER)}, said=said), WHICH, now=NOW)
+    found = await answer_question(await workspace(tmp_path, {MEMORY: (MYSQL, OTHER)}, said=said), WHICH, now=NOW)
     assert (found.path, found.line_number) == (MEMORY, 3)
 
 
@@ -103,7 +106,7 @@ async def test_an_answer_rests_on_curated_memory_rather_than_on_a_later_tool_cal
 ) -> None:
     port = entry(1, "The orders service listens on 8443; 8080 on our hosts is taken by the metrics sidecar.")
     said = (("assistant", "Noted: the orders service listens on port 8443, 8080 is taken by the metrics sidecar.", 9),)
-    found = await answer(
+    found = await answer_question(
         await workspace(tmp_path, {MEMORY: (port,)}, said=said),
         "Which port does the orders service listen on?",
         now=NOW,
@@ -114,7 +117,7 @@ async def test_an_answer_rests_on_curated_memory_rather_than_on_a_later_tool_cal
 async def test_a_message_that_fits_clearly_better_is_quoted_before_curated_memory(tmp_path: Path) -> None:
     curated = entry(1, "The orders service has a database of its own.", kind="fact")
     said = (("Ines", "The refund window of the orders service is 45 days.", 0), ("Jonas", "Good.", 0))
-    found = await answer(
+    found = await answer_question(
         await workspace(tmp_path, {MEMORY: (curated,)}, said=said), "How many days is the refund window?", now=NOW
     )
     assert found.path == LOG
@@ -122,7 +125,7 @@ async def test_a_message_that_fits_clearly_better_is_quoted_before_curated_memor
 
 async def test_a_later_statement_is_quoted_before_what_curated_memory_does_not_know_yet(tmp_path: Path) -> None:
     later = entry(9, "The orders service moves its database from MySQL to PostgreSQL.")
-    found = await answer(await workspace(tmp_path, {MEMORY: (MYSQL,), LEDGER: (later,)}), WHICH, now=NOW)
+    found = await answer_question(await workspace(tmp_path, {MEMORY: (MYSQL,), LEDGER: (later,)}), WHICH, now=NOW)
     assert found.path == LEDGER
     assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
 
@@ -130,7 +133,7 @@ async def test_a_later_statement_is_quoted_before_what_curated_memory_does_not_k
 @pytest.mark.req("HE-C7-ties")
 async def test_what_was_superseded_is_named_after_the_answer_newest_first(tmp_path: Path) -> None:
     chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES, SPANNER), MEMORY: (SPANNER,)})
-    found = await answer(chain, WHICH, now=NOW)
+    found = await answer_question(chain, WHICH, now=NOW)
     assert found.hit is not None
     assert (found.hit.entry.id, found.path, found.line_number) == (SPANNER.id, MEMORY, 3)
     assert [hit.entry.id for hit in found.superseded] == [POSTGRES.id, MYSQL.id]
@@ -144,7 +147,7 @@ async def test_what_was_superseded_is_named_after_the_answer_newest_first(tmp_pa
 async def test_superseded_memories_rank_below_their_successors_and_say_what_took_their_place(tmp_path: Path) -> None:
     chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES), MEMORY: (SPANNER,)})
     for question in (WHICH, "MySQL 8", "PostgreSQL 16"):
-        hits = [hit for hit in await recall(chain, question, now=NOW) if hit.entry.id != OTHER.id]
+        hits = [hit for hit in await recall_memories(chain, question, now=NOW) if hit.entry.id != OTHER.id]
         ids = [hit.entry.id for hit in hits]
         assert ids == sorted(ids, reverse=True)
         assert ids[0] == SPANNER.id
@@ -152,7 +155,7 @@ async def test_superseded_memories_rank_below_their_successors_and_say_what_took
         assert [(hit.entry.state, bool(hit.superseded_by)) for hit in hits] == [
             ("active", False), *[("superseded", True)] * (len(hits) - 1),
         ]  # fmt: skip
-    old = next(hit for hit in await recall(chain, WHICH, now=NOW) if hit.entry.id == POSTGRES.id)
+    old = next(hit for hit in await recall_memories(chain, WHICH, now=NOW) if hit.entry.id == POSTGRES.id)
     assert old.why.endswith(f"superseded by {MEMORY}:3")
     assert old.superseded_by == SPANNER.id
 
@@ -160,7 +163,7 @@ async def test_superseded_memories_rank_below_their_successors_and_say_what_took
 async def test_who_asks_by_the_old_words_hears_what_holds_now(tmp_path: Path) -> None:
     newer = entry(5, "Purchases live in PostgreSQL.", supersedes=MYSQL)
     renamed = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (newer,)})
-    found = await answer(renamed, "Does the orders service use MySQL?", now=NOW)
+    found = await answer_question(renamed, "Does the orders service use MySQL?", now=NOW)
     assert found.hit is not None
     assert found.hit.entry.id == newer.id
     assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
@@ -169,18 +172,20 @@ async def test_who_asks_by_the_old_words_hears_what_holds_now(tmp_path: Path) ->
 async def test_what_a_summary_says_is_never_quoted_as_said_by_somebody(tmp_path: Path) -> None:
     told = Message(role="user", id="m9", time=BEGUN, parts=(Text(text=f"Summary: {MYSQL.content}"),))
     store = InMemoryFiles()
-    await store.append(LOG, encode(marked(told, "summary")))
-    sources = [Source(label="project", index=await KeywordIndex.open(tmp_path / "index.db", store))]
-    assert not (await answer(sources, WHICH, now=NOW)).found
-    await store.append(LOG, encode(told))
-    assert (await answer(sources, WHICH, now=NOW)).line_number == 2
+    await store.append(LOG, encode_message(with_mark(told, "summary")))
+    sources = [SearchSource(label="project", index=await WorkspaceIndex.open(tmp_path / "index.db", store))]
+    assert not (await answer_question(sources, WHICH, now=NOW)).found
+    await store.append(LOG, encode_message(told))
+    assert (await answer_question(sources, WHICH, now=NOW)).line_number == 2
 
 
 async def test_a_message_whose_memory_was_superseded_is_not_the_answer(tmp_path: Path) -> None:
     old = entry(1, "The orders database is MySQL 8.", messages=("m0",))
     newer = entry(5, "Orders are kept in PostgreSQL, the database of the service.", supersedes=old)
     said = (("Ines", "The database that the orders service uses is MySQL 8, everywhere we use a database.", 1),)
-    found = await answer(await workspace(tmp_path, {LEDGER: (old,), MEMORY: (newer,)}, said=said), WHICH, now=NOW)
+    found = await answer_question(
+        await workspace(tmp_path, {LEDGER: (old,), MEMORY: (newer,)}, said=said), WHICH, now=NOW
+    )
     assert found.hit is not None
     assert found.hit.entry.id == newer.id
 
@@ -190,18 +195,20 @@ async def test_a_message_that_says_more_than_what_was_superseded_is_still_quoted
     newer = entry(5, "We use PostgreSQL for the orders.", supersedes=old)
     said = (("Ines", "We use MySQL 8 for the orders, and the metrics exporter listens on port 9187.", 1),)
     both = await workspace(tmp_path, {LEDGER: (old,), MEMORY: (newer,)}, said=said)
-    found = await answer(both, "Which port does the metrics exporter listen on?", now=NOW)
+    found = await answer_question(both, "Which port does the metrics exporter listen on?", now=NOW)
     assert found.path == LOG
 
 
 async def test_a_chain_holds_where_its_middle_is_marked_superseded(tmp_path: Path) -> None:
     middle = entry(3, POSTGRES.content, supersedes=MYSQL, state="superseded")
     chain = await workspace(tmp_path, {LEDGER: (MYSQL, middle), MEMORY: (SPANNER,)})
-    assert [hit.entry.id for hit in await recall(chain, WHICH, now=NOW)] == [SPANNER.id, POSTGRES.id, MYSQL.id]
+    assert [hit.entry.id for hit in await recall_memories(chain, WHICH, now=NOW)] == [SPANNER.id, POSTGRES.id, MYSQL.id]
     (tmp_path / "cut").mkdir()
     cut = await workspace(tmp_path / "cut", {LEDGER: (MYSQL, middle)})
-    assert [(hit.entry.id, hit.entry.state) for hit in await recall(cut, WHICH, now=NOW)] == [(MYSQL.id, "superseded")]
-    assert not (await answer(cut, WHICH, now=NOW)).found
+    assert [(hit.entry.id, hit.entry.state) for hit in await recall_memories(cut, WHICH, now=NOW)] == [
+        (MYSQL.id, "superseded")
+    ]
+    assert not (await answer_question(cut, WHICH, now=NOW)).found
 
 
 async def test_curated_memory_that_can_not_be_read_takes_nothing_from_what_was_found(tmp_path: Path) -> None:
@@ -214,36 +221,38 @@ async def test_curated_memory_that_can_not_be_read_takes_nothing_from_what_was_f
         return await search_whole(query, limit)
 
     whole.index.search = search_found_only  # type: ignore[method-assign]
-    assert [hit.entry.id for hit in await recall([whole], "MySQL", now=NOW)] == [MYSQL.id]
+    assert [hit.entry.id for hit in await recall_memories([whole], "MySQL", now=NOW)] == [MYSQL.id]
 
 
 async def test_a_successor_that_the_filters_leave_out_is_not_shown(tmp_path: Path) -> None:
     lesson = entry(5, "Purchases live in PostgreSQL.", supersedes=MYSQL, kind="lesson")
     mixed = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (lesson,)})
-    hits = await recall(mixed, Query(text="MySQL database", kinds=("decision",)), now=NOW)
+    hits = await recall_memories(mixed, Query(text="MySQL database", kinds=("decision",)), now=NOW)
     assert [(hit.entry.id, hit.entry.state, hit.superseded_by) for hit in hits] == [(MYSQL.id, "superseded", lesson.id)]
 
 
 async def test_an_entry_that_is_marked_superseded_is_shown_only_below_its_successor(tmp_path: Path) -> None:
     gone = entry(1, MYSQL.content, state="superseded")
     alone = await workspace(tmp_path, {LEDGER: (gone,)})
-    assert await recall(alone, WHICH, now=NOW) == []
-    assert not (await answer(alone, WHICH, now=NOW)).found
+    assert await recall_memories(alone, WHICH, now=NOW) == []
+    assert not (await answer_question(alone, WHICH, now=NOW)).found
 
 
 async def test_entries_that_supersede_each_other_both_hold(tmp_path: Path) -> None:
     first = Entry(content=MYSQL.content, id=MYSQL.id, supersedes=POSTGRES.id, time=MYSQL.time)
     ring = await workspace(tmp_path, {LEDGER: (first, POSTGRES)})
-    hits = await recall(ring, WHICH, now=NOW)
+    hits = await recall_memories(ring, WHICH, now=NOW)
     assert {(hit.entry.id, hit.superseded_by) for hit in hits} == {(MYSQL.id, ""), (POSTGRES.id, "")}
-    assert (await answer(ring, WHICH, now=NOW)).found
+    assert (await answer_question(ring, WHICH, now=NOW)).found
 
 
 async def test_a_change_of_one_number_in_many_words_is_no_duplicate(tmp_path: Path) -> None:
     words = "The nightly export of the orders service in the Halle warehouse to the finance team starts at"
     old = entry(1, f"{words} 01:30.")
     newer = entry(4, f"{words} 02:45.", supersedes=old)
-    hits = await recall(await workspace(tmp_path, {LEDGER: (old, newer)}), "When does the nightly export start?")
+    hits = await recall_memories(
+        await workspace(tmp_path, {LEDGER: (old, newer)}), "When does the nightly export start?"
+    )
     assert [hit.entry.id for hit in hits] == [newer.id, old.id]
 
 
@@ -252,7 +261,7 @@ async def test_without_links_a_change_names_only_the_older_memory_that_it_left_b
     beside = entry(2, "The reporting database of the orders team is Oracle.")
     weighed = entry(3, "For the orders database we compared MySQL and PostgreSQL.")
     ledger = await workspace(tmp_path, {LEDGER: (MYSQL, beside, weighed, moved)})
-    found = await answer(ledger, "Which database do the orders use?", now=NOW)
+    found = await answer_question(ledger, "Which database do the orders use?", now=NOW)
     assert found.hit is not None
     assert found.hit.entry.id == moved.id
     assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
@@ -260,7 +269,7 @@ async def test_without_links_a_change_names_only_the_older_memory_that_it_left_b
 
 async def test_nothing_is_superseded_by_a_memory_that_is_no_change(tmp_path: Path) -> None:
     plain = entry(6, "The orders service uses a database in Frankfurt.", kind="fact")
-    found = await answer(await workspace(tmp_path, {LEDGER: (MYSQL, OTHER, plain)}), WHICH, now=NOW)
+    found = await answer_question(await workspace(tmp_path, {LEDGER: (MYSQL, OTHER, plain)}), WHICH, now=NOW)
     assert found.found
     assert found.superseded == ()
 
@@ -273,7 +282,7 @@ async def test_what_was_learned_from_a_message_is_quoted_before_the_message_itse
     short = entry(2, "Ines: Keep answers short.", kind="preference", messages=("m0",))
     tabs = entry(3, "Use tabs.", kind="convention", messages=("m9",))
     sources = await workspace(tmp_path, {MEMORY: (pnpm, short, tabs)}, said=(("Ines", RULES, 1),))
-    found = await answer(sources, "Which package manager does Ines want us to use?", now=NOW)
+    found = await answer_question(sources, "Which package manager does Ines want us to use?", now=NOW)
     assert found.hit is not None
     assert (found.hit.entry.id, found.path) == (pnpm.id, MEMORY)
     assert all(other.entry.id != pnpm.id for other in found.others)
@@ -284,7 +293,7 @@ async def test_what_was_learned_from_a_message_is_not_quoted_for_what_only_the_m
     pnpm = entry(1, "Use pnpm, not npm.", kind="convention", messages=("m0",))
     gone = entry(2, "We use Redis for caching.", kind="decision", messages=("m0",), state="superseded")
     sources = await workspace(tmp_path, {MEMORY: (pnpm, gone)}, said=(("Ines", said, 1),))
-    found = await answer(sources, "What do we use for caching?", now=NOW)
+    found = await answer_question(sources, "What do we use for caching?", now=NOW)
     assert found.path == LOG
 
 
@@ -292,14 +301,14 @@ async def test_a_memory_without_the_number_that_is_asked_for_does_not_stand_for_
     tuna = entry(1, "The cats love tuna and sleep all day long.", kind="fact", messages=("m0",))
     said = (("Ines", "We have three cats. The cats love tuna and sleep all day long.", 1),)
     sources = await workspace(tmp_path, {MEMORY: (tuna,)}, said=said)
-    assert (await answer(sources, "How many cats?", now=NOW)).path == LOG
+    assert (await answer_question(sources, "How many cats?", now=NOW)).path == LOG
 
 
 async def test_what_was_learned_from_a_message_and_superseded_does_not_stand_for_it(tmp_path: Path) -> None:
     pnpm = entry(1, "Use pnpm, not npm.", kind="convention", messages=("m0",))
     bun = entry(4, "We are on bun now.", kind="convention", supersedes=pnpm)
     sources = await workspace(tmp_path, {MEMORY: (pnpm, bun)}, said=(("Ines", RULES, 1),))
-    found = await answer(sources, "Which package manager does Ines want us to use?", now=NOW)
+    found = await answer_question(sources, "Which package manager does Ines want us to use?", now=NOW)
     assert found.hit is not None
     assert found.hit.entry.id != pnpm.id
 
@@ -308,8 +317,8 @@ async def test_a_later_rule_on_another_matter_with_one_word_in_common_is_no_rest
     main = entry(1, "Deploys: we deploy only from main, by tag.", kind="convention")
     fridays = entry(5, "From now on we don't deploy on Fridays: the last one goes out on Thursday.", kind="convention")
     sources = await workspace(tmp_path, {MEMORY: (main, fridays)})
-    assert "main" in (await answer(sources, "Which branch do we deploy from?", now=NOW)).text
-    assert "Thursday" in (await answer(sources, "Do we deploy on Fridays?", now=NOW)).text
+    assert "main" in (await answer_question(sources, "Which branch do we deploy from?", now=NOW)).text
+    assert "Thursday" in (await answer_question(sources, "Do we deploy on Fridays?", now=NOW)).text
 
 
 async def test_a_later_rule_in_nearly_the_same_words_is_a_restatement_though_it_holds_one_word_that_is_asked_for(
@@ -318,14 +327,16 @@ async def test_a_later_rule_in_nearly_the_same_words_is_a_restatement_though_it_
     later = "From now on, please always hold the retrospective on Wednesdays, at ten, in the small room."
     said = (("Ines", "We always hold the retrospective on Mondays, please.", 0), ("Ines", later, 7))
     sources = await workspace(tmp_path, {}, said=said)
-    assert "Wednesdays" in (await answer(sources, "What weekday does Ines have the retrospective?", now=NOW)).text
+    assert (
+        "Wednesdays" in (await answer_question(sources, "What weekday does Ines have the retrospective?", now=NOW)).text
+    )
 
 
 async def test_a_change_of_something_else_takes_nothing_back_for_a_name_in_common(tmp_path: Path) -> None:
     call = entry(1, "Ines is on call every third week, Ines's next one starts on 2 November.", kind="fact")
     moves = entry(5, "Ines says that staging moves next Tuesday, if it behaves.", kind="fact")
     sources = await workspace(tmp_path, {MEMORY: (call, moves)}, said=(("Ines", "Good morning.", 1),))
-    assert "on call" in (await answer(sources, "When is Ines on call next?", now=NOW)).text
+    assert "on call" in (await answer_question(sources, "When is Ines on call next?", now=NOW)).text
 
 
 async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_the_goal_gets_that(
@@ -334,8 +345,8 @@ async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_
     goal = entry(1, "The goal is to have the first real order go through the new service in October.", kind="goal")
     event = entry(5, "The first real order went through the new service on 28 October at 16:41.", kind="fact")
     sources = await workspace(tmp_path, {MEMORY: (goal, event)})
-    assert "16:41" in (await answer(sources, "When did the first real order go through?", now=NOW)).text
-    assert "goal" in (await answer(sources, "When should the first real order go through?", now=NOW)).text
+    assert "16:41" in (await answer_question(sources, "When did the first real order go through?", now=NOW)).text
+    assert "goal" in (await answer_question(sources, "When should the first real order go through?", now=NOW)).text
 
 
 @pytest.mark.req("HE-C7", "HE-A4", "HE-T5", "HE-C7-keep", "CC-HALFLIFE")
@@ -348,7 +359,7 @@ async def test_of_two_memories_as_near_to_the_question_the_one_of_two_weeks_goes
     days = ((NOW - BEGUN).days - 14, (NOW - BEGUN).days - 730)
     saved = tuple(entry(at + 1, text) for at, text in enumerate(texts))
     aged = tuple(replace(one, time=BEGUN + timedelta(days=day)) for one, day in zip(saved, days, strict=True))
-    hits = await recall(await workspace(tmp_path, {LEDGER: aged}), "frontend", now=NOW)
+    hits = await recall_memories(await workspace(tmp_path, {LEDGER: aged}), "frontend", now=NOW)
     assert [hit.entry.content for hit in hits] == list(texts)
     assert hits[0].score > hits[1].score
     assert hits[0].signals["bm25"] == hits[1].signals["bm25"]
@@ -362,10 +373,10 @@ async def test_however_old_a_memory_is_it_is_listed_and_found_and_age_only_lower
     old = replace(entry(1, "The gate code is kept in the red notebook."), time=NOW - timedelta(days=365 * years))
     fresh = [replace(entry(number, f"Note {number} of today."), time=NOW) for number in range(2, 40)]
     sources = await workspace(tmp_path, {LEDGER: (old, *fresh)})
-    (found,) = await recall(sources, "notebook", now=NOW)
+    (found,) = await recall_memories(sources, "notebook", now=NOW)
     assert found.entry.id == old.id
-    assert old.id in {hit.entry.id for hit in await recall(sources, "", limit=100, now=NOW)}
-    (young,) = await recall(sources, "notebook", now=old.time)
+    assert old.id in {hit.entry.id for hit in await recall_memories(sources, "", limit=100, now=NOW)}
+    (young,) = await recall_memories(sources, "notebook", now=old.time)
     assert 0 < found.score < young.score
 
 
@@ -376,5 +387,7 @@ async def test_words_scattered_over_an_assistants_list_answer_less_than_a_senten
         ("assistant", "Missing:\n\n1. a database of our own\n2. a job to start it\n3. three tests, one is red", 3),
         ("assistant", "Good news. Start the database with `docker compose up --wait db`, it needs a while.", 1),
     )
-    found = await answer(await workspace(tmp_path, {}, said=said), "How do we start the database for tests?", now=NOW)
+    found = await answer_question(
+        await workspace(tmp_path, {}, said=said), "How do we start the database for tests?", now=NOW
+    )
     assert "--wait" in found.text

@@ -9,11 +9,11 @@ import pytest
 
 from ricordo.database.sqlite import Connection
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.contract import Chunk, Cut, Query, SearchIndex
-from ricordo.index.keyword import KeywordIndex
-from ricordo.index.queries import chunks
-from ricordo.recall.hits import Source
-from ricordo.recall.recall import recall
+from ricordo.index.contract import Chunk, PruningRule, Query, SearchIndex
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.index.queries import load_chunks
+from ricordo.recall.hits import SearchSource
+from ricordo.recall.recall import recall_memories
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as EntrySource
 from ricordo.workspace.entry_codec import render_entry
@@ -55,7 +55,7 @@ def bullets(chance: Random, count: int, first: int, **more: object) -> list[str]
     return found
 
 
-async def workspace(folder: Path, seed: int) -> KeywordIndex:
+async def workspace(folder: Path, seed: int) -> WorkspaceIndex:
     """Return an index of a ledger, of curated memory that repeats some of it, and of a session and a note."""
     chance = Random(seed)
     files = InMemoryFiles()
@@ -67,7 +67,7 @@ async def workspace(folder: Path, seed: int) -> KeywordIndex:
     if seed % 2:
         await files.append("workspace/sessions/s1.md", said.encode(), header=b"# Session\n\n")
         await files.append("workspace/notes.md", said[::-1].encode())
-    return await KeywordIndex.open(folder / "index.db", files)
+    return await WorkspaceIndex.open(folder / "index.db", files)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -76,7 +76,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def reading(connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
         read.append(len(numbers))
-        return chunks(connection, numbers)
+        return load_chunks(connection, numbers)
 
     monkeypatch.setattr("ricordo.index.segments.chunks", reading)
     return read
@@ -85,11 +85,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("seed", range(6))
 async def test_leaving_out_what_can_not_win_changes_no_hit(tmp_path: Path, seed: int) -> None:
     index = await workspace(tmp_path, seed)
-    some, every = (Source(label="project", index=each) for each in (index, Whole(index)))
+    some, every = (SearchSource(label="project", index=each) for each in (index, Whole(index)))
     for question in QUESTIONS:
         for limit in (1, 4):
-            hits = await recall([some], question, limit=limit, now=NOW)
-            assert hits == await recall([every], question, limit=limit, now=NOW)
+            hits = await recall_memories([some], question, limit=limit, now=NOW)
+            assert hits == await recall_memories([every], question, limit=limit, now=NOW)
             assert hits
 
 
@@ -103,10 +103,10 @@ async def test_a_recall_reads_few_of_the_entries_that_hold_a_word_and_curated_me
     ]
     await files.append("workspace/memory/2026-11-20.md", "".join(told).encode(), header=b"# 2026-11-20\n\n")
     await files.append("workspace/MEMORY.md", "".join(bullets(Random(1), 40, 900)).encode(), header=b"# Memory\n\n")
-    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
     read = counted(monkeypatch)
     for question in ("harbour tide", "tide at the harbour", "harbour"):
-        assert len(await recall([Source(label="project", index=index)], question, limit=5, now=NOW)) == 5
+        assert len(await recall_memories([SearchSource(label="project", index=index)], question, limit=5, now=NOW)) == 5
     found, curated, *later = read
     assert curated == 40
     assert len(later) == 2
@@ -130,9 +130,9 @@ async def test_what_has_to_do_with_others_is_read_however_little_it_holds(tmp_pa
     await files.append("workspace/memory/2026-11-20.md", "".join(told).encode(), header=b"# 2026-11-20\n\n")
     await files.append("workspace/memory/topics/port.md", twice.encode(), header=b"# Port\n\n")
     await files.append("workspace/sessions/s1.md", f"The tide was told{far}.\n".encode(), header=b"# Session\n\n")
-    index = await KeywordIndex.open(tmp_path / "index.db", files)
-    cut = Cut(weights={"bm25": 0.25, "context": 0.4}, leeway=0.0, least=3)
-    found = await index.candidates(Query(text="tide harbour", neighbours=True), 200, cut)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
+    cut = PruningRule(weights={"bm25": 0.25, "context": 0.4}, margin=0.0, min_count=3)
+    found = await index.find_candidates(Query(text="tide harbour", neighbours=True), 200, cut)
     weak = sorted(" ".join(match.content.split()[2:5]) for match in found.matches if far in match.content)
     assert weak == ["anew and so", "of the session", "twice and so", "twice and so", "was told and"]
     assert found.unseen is not None
@@ -153,8 +153,8 @@ async def test_where_the_nearest_are_the_least_certain_all_are_read(tmp_path: Pa
         for at in range(60)
     ]
     await files.append("workspace/memory/2026-11-20.md", "".join(told).encode(), header=b"# 2026-11-20\n\n")
-    index = await KeywordIndex.open(tmp_path / "index.db", files)
-    some, every = (Source(label="project", index=each) for each in (index, Whole(index)))
-    hits = await recall([some], "tide harbour", limit=1, now=NOW)
-    assert hits == await recall([every], "tide harbour", limit=1, now=NOW)
+    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
+    some, every = (SearchSource(label="project", index=each) for each in (index, Whole(index)))
+    hits = await recall_memories([some], "tide harbour", limit=1, now=NOW)
+    assert hits == await recall_memories([every], "tide harbour", limit=1, now=NOW)
     assert hits[0].entry.confidence == 1

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.recall.dates import Span, asked_spans, closeness
+from ricordo.recall.dates import DateRange, find_date_ranges, date_closeness
 
 TODAY = date(2026, 11, 22)
 
 
 def days(text: str) -> list[tuple[str, str]]:
-    return [(str(span.first), str(span.last)) for span in asked_spans(text, TODAY)]
+    return [(str(span.first), str(span.last)) for span in find_date_ranges(text, TODAY)]
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,10 @@ def test_a_question_that_names_no_time_means_none(text: str) -> None:
 
 
 def test_what_was_said_soon_after_a_time_counts_less_the_later_it_is() -> None:
-    june = (Span(first=date(2026, 6, 1), last=date(2026, 6, 30)),)
+    june = (DateRange(first=date(2026, 6, 1), last=date(2026, 6, 30)),)
     near = [
-        closeness(date(2026, month, day), june) for month, day in ((6, 1), (6, 30), (7, 3), (7, 10), (7, 14), (5, 31))
+        date_closeness(date(2026, month, day), june)
+        for month, day in ((6, 1), (6, 30), (7, 3), (7, 10), (7, 14), (5, 31))
     ]
     assert near[0] == near[1] == 1
     assert near[1] > near[2] > near[3] > near[4] == near[5] == 0
@@ -54,6 +55,6 @@ def test_what_was_said_soon_after_a_time_counts_less_the_later_it_is() -> None:
 
 @given(st.text(max_size=60), st.dates())
 def test_any_text_on_any_day_gives_spans_in_order(text: str, today: date) -> None:
-    for span in asked_spans(text, today):
+    for span in find_date_ranges(text, today):
         assert span.first <= span.last or span.first == date.min
-        assert 0 <= closeness(today, (span,)) <= 1
+        assert 0 <= date_closeness(today, (span,)) <= 1

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
-from ricordo.recall.answer import NOT_IN_MEMORY, answer
-from ricordo.recall.hits import Source
+from ricordo.recall.answer import NOT_IN_MEMORY, answer_question
+from ricordo.recall.hits import SearchSource
 from ricordo.recall.question import core_words
-from ricordo.recall.recall import recall, search
+from ricordo.recall.recall import recall_memories, search
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry
@@ -32,7 +32,7 @@ MEMORIES = (
 )
 
 
-async def source(folder: Path, *entries: Entry, said: tuple[tuple[str, str], ...] = ()) -> Source:
+async def source(folder: Path, *entries: Entry, said: tuple[tuple[str, str], ...] = ()) -> SearchSource:
     """Return a workspace with these entries, and these messages (speaker, text)."""
     files = InMemoryFiles()
     for number, entry in enumerate(entries):
@@ -45,11 +45,11 @@ async def source(folder: Path, *entries: Entry, said: tuple[tuple[str, str], ...
         message = Message(
             role="user", name=speaker, id=f"m{number}", time=BEGUN + timedelta(minutes=number), parts=(Text(text=text),)
         )
-        await files.append(LOG, encode(message))
-    return Source(label="project", index=await KeywordIndex.open(folder / "index.db", files))
+        await files.append(LOG, encode_message(message))
+    return SearchSource(label="project", index=await WorkspaceIndex.open(folder / "index.db", files))
 
 
-async def remembered(folder: Path) -> Source:
+async def remembered(folder: Path) -> SearchSource:
     return await source(folder, *(Entry(content=content, kind="fact") for content in MEMORIES))
 
 
@@ -69,7 +69,7 @@ async def remembered(folder: Path) -> Source:
     ],
 )
 async def test_a_name_and_a_common_word_are_no_answer(tmp_path: Path, question: str) -> None:
-    found = await answer([await remembered(tmp_path)], question, now=NOW)
+    found = await answer_question([await remembered(tmp_path)], question, now=NOW)
     assert (found.found, found.text) == (False, NOT_IN_MEMORY)
 
 
@@ -85,7 +85,7 @@ async def test_a_name_and_a_common_word_are_no_answer(tmp_path: Path, question: 
     ],
 )
 async def test_a_common_word_that_is_missing_sinks_no_answer(tmp_path: Path, question: str, quote: str) -> None:
-    found = await answer([await remembered(tmp_path)], question, now=NOW)
+    found = await answer_question([await remembered(tmp_path)], question, now=NOW)
     assert found.hit is not None
     assert found.hit.entry.content == quote
 
@@ -95,7 +95,9 @@ async def test_a_statement_is_quoted_before_a_question_of_the_same_words(tmp_pat
         ("Jon", "When are you opening the dance studio?"),
         ("Gina", "The dance studio opens next month, all styles."),
     )
-    found = await answer([await source(tmp_path, said=said)], "What kind of dance studio did Gina open?", now=NOW)
+    found = await answer_question(
+        [await source(tmp_path, said=said)], "What kind of dance studio did Gina open?", now=NOW
+    )
     assert found.hit is not None
     assert found.hit.entry.content == said[1][1]
 
@@ -106,7 +108,9 @@ async def test_a_memory_is_quoted_before_the_message_it_rests_on(tmp_path: Path)
         content="The loading dock of the warehouse that Ines runs in Halle opens at 6:30.", kind="fact",
         source=Origin(session="s1", messages=("m0",)),
     )  # fmt: skip
-    found = await answer([await source(tmp_path, entry, said=said)], "When does the loading dock open?", now=NOW)
+    found = await answer_question(
+        [await source(tmp_path, entry, said=said)], "When does the loading dock open?", now=NOW
+    )
     assert found.hit is not None
     assert found.hit.entry.content == entry.content
 
@@ -115,7 +119,7 @@ async def test_what_holds_no_word_of_the_question_is_no_hit(tmp_path: Path) -> N
     said = (("Ines", "Okay."), ("Jonas", "The courier comes at noon."), ("Ines", "Okay!"))
     project = await source(tmp_path, said=said)
     assert [hit.entry.content for hit in await search([project], "courier", now=NOW)] == [said[1][1]]
-    found = await answer([project], "courier", now=NOW)
+    found = await answer_question([project], "courier", now=NOW)
     assert found.others == ()
 
 
@@ -126,7 +130,7 @@ async def test_a_correction_ranks_above_what_it_corrects_which_says_so(tmp_path:
         kind="decision", tags=("correction",),
     )  # fmt: skip
     other = Entry(content="The search database is on db-3.", kind="fact")
-    hits = await recall([await source(tmp_path, old, other, new)], "which database", now=NOW)
+    hits = await recall_memories([await source(tmp_path, old, other, new)], "which database", now=NOW)
     by_content = {hit.entry.content: hit for hit in hits}
     assert by_content[old.content].score < by_content[new.content].score
     assert "a later statement exists" in by_content[old.content].why
@@ -137,7 +141,7 @@ async def test_a_correction_ranks_above_what_it_corrects_which_says_so(tmp_path:
 @pytest.mark.req("HE-C7-ties")
 async def test_an_empty_query_recalls_the_newest_whatever_its_kind(tmp_path: Path) -> None:
     entries = [Entry(content=f"Thing {kind}.", kind=kind) for kind in ("decision", "fact", "goal", "preference")]
-    hits = await recall([await source(tmp_path, *entries)], "", limit=3, now=NOW)
+    hits = await recall_memories([await source(tmp_path, *entries)], "", limit=3, now=NOW)
     assert [hit.entry.kind for hit in hits] == ["preference", "goal", "fact"]
     assert hits[0].why == "preference; 17 days ago"
 

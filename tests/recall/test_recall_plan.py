@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.index.contract import Chunk, Match, Sort
+from ricordo.index.contract import Chunk, Match, DocumentSort
 from ricordo.recall import folding
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Explained, Hit, Passage
+from ricordo.recall.hits import Explanation, Hit, Passage
 from ricordo.recall.plan import explain, rank
-from ricordo.recall.question import holds_expected, read_question
-from ricordo.recall.quoting import best_to_quote
-from ricordo.workspace.entry import Entry, State
+from ricordo.recall.question import holds_expected, parse_question
+from ricordo.recall.quoting import choose_quote
+from ricordo.workspace.entry import Entry, EntryState
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry
 
@@ -23,7 +23,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def memory(
-    content: str, near: float, *, kind: str = "fact", days: int = 10, number: int = 0, state: State = "active",
+    content: str, near: float, *, kind: str = "fact", days: int = 10, number: int = 0, state: EntryState = "active",
     pinned: bool = False, nearness: int = 0, messages: tuple[str, ...] = (),
 ) -> Passage:  # fmt: skip
     """Return an entry of a ledger that was found with this nearness."""
@@ -42,7 +42,7 @@ def message(
     content: str, near: float, *, speaker: str = "user", session: str = "s1", line: int = 1, days: int = 10
 ) -> Passage:
     """Return a line of a transcript that was found with this nearness."""
-    sort: Sort = "transcript"
+    sort: DocumentSort = "transcript"
     chunk = Chunk(
         path=f"workspace/agents/main/sessions/{session}.log.jsonl", line_number=line, end_line=line, content=content,
         sort=sort, kind="message", session=session, message=f"{session}-{line}", speaker=speaker,
@@ -56,11 +56,11 @@ def passage(chunk: Chunk, near: float, *, nearness: int = 0) -> Passage:
         path=chunk.path, line_number=chunk.line_number, end_line=chunk.end_line, content=chunk.content, rank=1,
         score=near, chunk=chunk, words=("deploy",), signals={"bm25": near, "context": near, "coverage": near},
     )  # fmt: skip
-    return Passage(label="project" if not nearness else "user", nearness=nearness, match=match)
+    return Passage(label="project" if not nearness else "user", source_rank=nearness, match=match)
 
 
 def ranked(*passages: Passage, question: str = "deploy", limit: int = 10) -> list[Hit]:
-    return rank(passages, read_question(question), limit=limit, now=NOW, config=RecallConfig())
+    return rank(passages, parse_question(question), limit=limit, now=NOW, config=RecallConfig())
 
 
 def contents(hits: list[Hit]) -> list[str]:
@@ -139,12 +139,12 @@ def test_whatever_supersedes_what_nothing_ranks_above_its_successor_and_what_is_
         )  # fmt: skip
         passages.append(passage(replace(stored.match.chunk, sort="curated", markup=render_entry(entry)), near))
     searched = [each for each, is_found in zip(passages, found, strict=False) if is_found]
-    hits = rank(searched, read_question("deploy"), limit=20, now=NOW, config=RecallConfig(), curated=passages)
+    hits = rank(searched, parse_question("deploy"), limit=20, now=NOW, config=RecallConfig(), curated=passages)
     at = {hit.entry.id: number for number, hit in enumerate(hits)}
     assert len(at) == len(hits) >= len(searched)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert all(at[hit.superseded_by] < number for number, hit in enumerate(hits) if hit.superseded_by in at)
-    chosen = best_to_quote(hits, "deploy", RecallConfig())
+    chosen = choose_quote(hits, "deploy", RecallConfig())
     assert (chosen is None) == (not searched)
     assert chosen is None or not chosen[0].superseded_by
 
@@ -180,10 +180,10 @@ def test_of_many_the_same_are_folded_as_when_every_pair_is_compared(
         for number, (text, end, is_memory, days, kind) in enumerate(sayings)
     ]
 
-    def ranking(few: int) -> Explained:
+    def ranking(few: int) -> Explanation:
         with mock.patch.object(folding, "_FEW", few):
             return explain(
-                found, read_question("deploy"), limit=100, now=NOW, config=RecallConfig(), rejected=len(found)
+                found, parse_question("deploy"), limit=100, now=NOW, config=RecallConfig(), rejected=len(found)
             )
 
     assert ranking(few=1) == ranking(few=len(found))
@@ -287,14 +287,14 @@ def test_the_order_does_not_depend_on_the_order_of_the_passages(
     ],
 )
 def test_a_question_word_says_what_the_answer_holds(question: str, expected: str, answer: str, other: str) -> None:
-    asked = read_question(question)
+    asked = parse_question(question)
     assert asked.expected == expected
     assert holds_expected(answer, asked.expected) == bool(expected)
     assert not holds_expected(other, asked.expected)
 
 
 def quoted(*hits: Hit, question: str = "Which database do we use?") -> str:
-    chosen = best_to_quote(hits, question, RecallConfig())
+    chosen = choose_quote(hits, question, RecallConfig())
     return chosen[0].entry.content if chosen else ""
 
 
@@ -369,8 +369,8 @@ def test_a_memory_stands_for_the_message_below_it_that_it_says_most_of() -> None
     assert len(ranked(short, brief)) == 2
     # where the message is the better one both are shown
     assert len(ranked(replace(learned, match=replace(learned.match, signals={}, score=0.1)), said)) == 2
-    told = explain([learned, said], read_question("deploy"), limit=5, now=NOW, config=RecallConfig())
-    ((reason, instead),) = [(each.reason, each.instead) for each in told.rejected]
+    told = explain([learned, said], parse_question("deploy"), limit=5, now=NOW, config=RecallConfig())
+    ((reason, instead),) = [(each.reason, each.replacement) for each in told.rejected]
     assert (reason, instead) == ("duplicate", f"{learned.match.path}:{learned.match.line_number}")
 
 
@@ -386,6 +386,6 @@ def test_an_entry_that_only_a_ledger_gave_is_shown_where_curated_memory_holds_it
     found = memory("We deploy from main.", 0.5)
     at = replace(found.match.chunk, path="workspace/MEMORY.md", line_number=7, end_line=7, sort="curated")
     (hit,) = rank(
-        [found], read_question("deploy"), limit=3, now=NOW, config=RecallConfig(), curated=[passage(at, 0.0)]
+        [found], parse_question("deploy"), limit=3, now=NOW, config=RecallConfig(), curated=[passage(at, 0.0)]
     )  # fmt: skip
     assert (hit.path, hit.line_number) == ("workspace/MEMORY.md", 7)

@@ -3,7 +3,7 @@
 import pytest
 
 from ricordo.recall.hits import Hit
-from ricordo.recall.relevance import asked_for, relevant
+from ricordo.recall.relevance import search_words, select_relevant
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.req("HE-C8-topk", "HE-C1-topic")
@@ -37,13 +37,13 @@ EVERYTHING = [LISBON, DEPLOYS, FIXTURES]
     ],
 )
 def test_what_holds_enough_of_the_words_is_loaded_and_nothing_else(text: str, expected: list[Hit]) -> None:
-    assert relevant(text, EVERYTHING, 5) == expected
+    assert select_relevant(text, EVERYTHING, 5) == expected
 
 
 def test_the_best_come_first_and_equals_in_their_order_and_no_more_than_asked_for() -> None:
     best = hit("The parser and the lexer share one grammar.")
     two = [hit(f"Parser {word}: the grammar is {word}.") for word in ("green", "grey", "gold")]
-    assert relevant("Fix the parser, the lexer and the grammar.", [*two, best], 3) == [best, *two[:2]]
+    assert select_relevant("Fix the parser, the lexer and the grammar.", [*two, best], 3) == [best, *two[:2]]
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,20 @@ def test_the_best_come_first_and_equals_in_their_order_and_no_more_than_asked_fo
     ],
 )
 def test_what_holds_no_more_and_what_nobody_has_curated_is_not_loaded(gone: Hit) -> None:
-    assert relevant("How do we deploy?", [gone], 5) == []
+    assert select_relevant("How do we deploy?", [gone], 5) == []
 
 
 def test_what_was_extracted_is_loaded_once_it_is_curated() -> None:
     curated = hit("We deploy from trunk.", by="flush", path="workspace/memory/topics/more-facts.md")
-    assert relevant("How do we deploy?", [curated], 5) == [curated]
+    assert select_relevant("How do we deploy?", [curated], 5) == [curated]
 
 
 def test_a_memory_that_is_found_twice_is_loaded_once() -> None:
     copies = [hit("We deploy only from main.", id=f"{number:026}") for number in range(2)]
-    assert relevant("How do we deploy?", [*copies, copies[0]], 5) == [copies[0]]
+    assert select_relevant("How do we deploy?", [*copies, copies[0]], 5) == [copies[0]]
 
 
 def test_words_are_looked_for_one_by_one_in_their_own_and_their_shortest_form() -> None:
-    assert asked_for("Where do our test fixtures live?") == ("test", "fixtures", "fixtur", "live")
-    assert asked_for("Hello.") == ()
-    assert len(asked_for(" ".join(f"word{chr(97 + n)}{chr(97 + n)}" for n in range(40)))) <= 16
+    assert search_words("Where do our test fixtures live?") == ("test", "fixtures", "fixtur", "live")
+    assert search_words("Hello.") == ()
+    assert len(search_words(" ".join(f"word{chr(97 + n)}{chr(97 + n)}" for n in range(40)))) <= 16

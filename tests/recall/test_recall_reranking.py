@@ -8,11 +8,11 @@ import anyio
 import pytest
 
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.codec import encode
+from ricordo.index.keyword import WorkspaceIndex
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Source
+from ricordo.recall.hits import SearchSource
 from ricordo.recall.recall import explain, search
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-RECALLFAST")]
@@ -42,12 +42,12 @@ class Short:
         return [1.0]
 
 
-async def sources(tmp_path: Path) -> list[Source]:
+async def sources(tmp_path: Path) -> list[SearchSource]:
     files = InMemoryFiles()
     for at, text in enumerate(SAID):
         message = Message(role="user", name="Ada", id=f"m{at}", time=NOW, parts=(Text(text=text),))
-        await files.append("workspace/agents/main/sessions/s1.log.jsonl", encode(message))
-    return [Source(label="project", index=await KeywordIndex.open(tmp_path / "index.db", files))]
+        await files.append("workspace/agents/main/sessions/s1.log.jsonl", encode_message(message))
+    return [SearchSource(label="project", index=await WorkspaceIndex.open(tmp_path / "index.db", files))]
 
 
 def fails(text: str) -> float:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.index.contract import Chunk, Match
-from ricordo.recall.asked import read_asked
+from ricordo.recall.asked import build_query_context
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Explained, Hit, Passage
-from ricordo.recall.measures import best_first, measured, order
+from ricordo.recall.hits import Explanation, Hit, Passage
+from ricordo.recall.measures import iter_best_first, score_passage, sort_key
 from ricordo.recall.plan import explain, rank
-from ricordo.recall.question import Expected, read_question
+from ricordo.recall.question import ExpectedAnswer, parse_question
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
@@ -55,19 +55,19 @@ def found(chunk: Chunk, near: float, words: tuple[str, ...], signals: dict[str, 
         path=chunk.path, line_number=chunk.line_number, end_line=chunk.end_line, content=chunk.content, rank=1,
         score=near, chunk=chunk, words=words, signals={"bm25": near, "context": near, **signals},
     )  # fmt: skip
-    return Passage(label="project", nearness=0, match=match)
+    return Passage(label="project", source_rank=0, match=match)
 
 
 def ranked(
     *passages: Passage, question: str = SPECIFIC, limit: int = 10, config: RecallConfig | None = None
 ) -> list[Hit]:
-    return rank(passages, read_question(question), limit=limit, now=NOW, config=config or RecallConfig())
+    return rank(passages, parse_question(question), limit=limit, now=NOW, config=config or RecallConfig())
 
 
-def told(*passages: Passage, question: str = SPECIFIC, limit: int = 10, budget: int | None = None) -> Explained:
+def told(*passages: Passage, question: str = SPECIFIC, limit: int = 10, budget: int | None = None) -> Explanation:
     room = None if budget is None else Tokens(budget)
     return explain(
-        passages, read_question(question), limit=limit, now=NOW, config=RecallConfig(), budget=room
+        passages, parse_question(question), limit=limit, now=NOW, config=RecallConfig(), budget=room
     )  # fmt: skip
 
 
@@ -175,15 +175,15 @@ def test_measuring_only_what_can_win_gives_the_order_of_measuring_everything(
         else said(f"{text} {at}", near, speaker=speaker, session=f"s{session}", line=at + 1, days=days)
         for at, (sort, near, session, days, text, speaker, pinned) in enumerate(rows)
     ]
-    asked = read_asked(read_question(question), passages, now=NOW, config=RecallConfig())
-    everything = sorted((measured(passage, asked) for passage in passages), key=order)
-    assert [row.passage for row in best_first(passages, asked)] == [row.passage for row in everything]
+    asked = build_query_context(parse_question(question), passages, now=NOW, config=RecallConfig())
+    everything = sorted((score_passage(passage, asked) for passage in passages), key=sort_key)
+    assert [row.passage for row in iter_best_first(passages, asked)] == [row.passage for row in everything]
 
 
 def test_far_fewer_are_measured_than_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
 
-    def looks(text: str, expected: Expected) -> bool:
+    def looks(text: str, expected: ExpectedAnswer) -> bool:
         looked_at.append(text)
         return not expected
 
@@ -229,7 +229,7 @@ def test_explaining_gives_the_hits_of_ranking_and_says_why_others_are_none() -> 
     ]
     outcome = told(*rows, limit=2)
     assert list(outcome.hits) == ranked(*rows, limit=2)
-    reasons = {each.hit.entry.content: (each.reason, each.instead) for each in outcome.rejected}
+    reasons = {each.hit.entry.content: (each.reason, each.replacement) for each in outcome.rejected}
     assert reasons == {
         "We deploy the shop from main, at noon.": ("duplicate", f"{rows[0].match.path}:1"),
         "Deploys are dull.": ("limit", ""),

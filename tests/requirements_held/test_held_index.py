@@ -15,16 +15,16 @@ from hand_made_roots import begun
 from newer_databases import write_newer_database
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.files.contract import Stored
+from ricordo.files.contract import StoredFile
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.index import sync
-from ricordo.index.chunking import Row, rows_of
-from ricordo.index.documents import Document
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.chunking import ChunkRow, build_rows
+from ricordo.index.documents import SearchDocument
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages import Text
 from ricordo.runtime import Settings
-from ricordo.workspace.layout import INDEX
+from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = pytest.mark.anyio
 
@@ -80,7 +80,7 @@ def indexed(database: Path) -> dict[str, list[tuple[int, str]]]:
 
 
 def lose_index(root: Path) -> None:
-    for path in root.glob(f"{INDEX}*"):
+    for path in root.glob(f"{INDEX_FILE}*"):
         path.unlink()
 
 
@@ -99,7 +99,7 @@ async def test_opening_a_workspace_finds_curated_memory_and_old_ledgers_alike(
     async with opened() as memory:
         for query in sorted(told, key=lambda query: query != first):
             assert await contents(memory, query) == [told[query]]
-    assert set(indexed(root / INDEX)) == {MEMORY, OLD_LEDGER}
+    assert set(indexed(root / INDEX_FILE)) == {MEMORY, OLD_LEDGER}
 
 
 @pytest.mark.may_block("the check reads the database itself")
@@ -109,22 +109,22 @@ async def test_a_flush_indexes_what_it_appended_and_nothing_else_before_it_retur
 ) -> None:
     read_whole: list[str] = []
 
-    def reading(document: Document, data: bytes, redactor: Redactor) -> list[Row]:
+    def reading(document: SearchDocument, data: bytes, redactor: Redactor) -> list[ChunkRow]:
         read_whole.append(document.path)
-        return rows_of(document, data, redactor)
+        return build_rows(document, data, redactor)
 
     place(root, MEMORY, "- The mascot is a wombat.\n")
     place(root, OLD_LEDGER, "# 2025-01-02\n\n- The printer is called Quill.\n")
     async with opened() as memory:
         await memory.ingest([said("I prefer tea over coffee.")], session="s1")
         await memory.search("tea")
-        before = indexed(root / INDEX)
+        before = indexed(root / INDEX_FILE)
         [ledger] = {path for path in before if path.startswith("workspace/memory/")} - {OLD_LEDGER}
         place(root, MEMORY, "- The mascot is a quokka now.\n")
         os.unlink(root / OLD_LEDGER)
         monkeypatch.setattr(sync, "rows_of", reading)
         learned = await memory.ingest([said("We decided to use PostgreSQL for the orders.")], session="s1")
-        after = indexed(root / INDEX)
+        after = indexed(root / INDEX_FILE)
         assert read_whole == []
         assert after[ledger][:-1] == before[ledger]
         assert [after[ledger][-1][1]] == [entry.content for entry in learned.entries]
@@ -187,7 +187,7 @@ class Slow(LocalFiles):
         self.held: anyio.Event | None = None
         self.reached = anyio.Event()
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         if self.held is not None:
             held, self.held = self.held, None
             self.reached.set()
@@ -200,7 +200,7 @@ async def test_an_index_that_is_behind_or_being_built_says_so_and_the_files_are_
     for number in range(5):
         place(tmp_path, f"workspace/memory/topics/t{number}.md", f"- Animal animal{number} lives here.\n")
     files = Slow(tmp_path)
-    index = await KeywordIndex.open(tmp_path / INDEX, files, patience_seconds=0.0)
+    index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files, patience_seconds=0.0)
     assert (index.freshness().state, index.freshness().stale_files) == ("stale", 5)
     assert [match.content for match in await index.search("animal3")] == ["Animal animal3 lives here."]
     assert (index.freshness().state, index.freshness().stale_files) == ("stale", 5)
@@ -230,7 +230,7 @@ async def test_an_index_that_is_behind_or_being_built_says_so_and_the_files_are_
 async def test_a_broken_index_says_so_and_recall_answers_as_before(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("The mascot is a wombat.")
-    write_newer_database(root / INDEX)
+    write_newer_database(root / INDEX_FILE)
     async with opened() as memory:
         assert await contents(memory, "wombat") == ["The mascot is a wombat."]
         await memory.remember("The deputy is a quokka.")
@@ -245,7 +245,7 @@ async def test_a_broken_index_says_so_and_recall_answers_as_before(opened: Opene
 @pytest.mark.req("FC-STALE")
 def test_the_status_of_a_broken_index_is_shown(root: Path) -> None:
     ricordo("remember", "The mascot is a wombat.", "--root", root)
-    write_newer_database(place_of(root) / INDEX)
+    write_newer_database(place_of(root) / INDEX_FILE)
     assert "broken" in ricordo("--root", root).out
     assert ricordo("recall", "wombat", "--root", root, "--json").document["hits"][0]["entry"]["content"] == (
         "The mascot is a wombat."
@@ -273,4 +273,4 @@ async def test_deleting_the_index_loses_nothing(opened: Opened, root: Path, *, w
     lose_index(root)
     async with opened() as memory:
         assert await answers(memory) == before
-    assert (await anyio.Path(root / INDEX).stat()).st_size > 0
+    assert (await anyio.Path(root / INDEX_FILE).stat()).st_size > 0

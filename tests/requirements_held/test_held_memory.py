@@ -132,7 +132,7 @@ async def test_a_message_without_an_id_gets_one_that_depends_on_its_session_and_
             for added in (3, 0):
                 async with Memory.open(tmp_path / root, scope=SHOP) as memory:
                     taken = await memory.ingest(told, session=session, known={})
-                    assert taken.added == added
+                    assert taken.added_count == added
                     found = [message.id for message in (await memory.session(session)).messages]
                 assert ids.setdefault((root, session), found) == found
     assert ids["a", "s1"] == ids["b", "s1"]

@@ -31,12 +31,12 @@ from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
-from ricordo.state import AgentState, Plan, Standing
-from ricordo.state.files import FileStates
+from ricordo.state import AgentState, PlanState, WorkState
+from ricordo.state.files import FileStateStore
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.layout import MEMORY, TOMBSTONES, transcript_path
+from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, transcript_path
 from ricordo.workspace.ledger import append_entries
 from ricordo.workspace.transcript import Transcript
 
@@ -128,11 +128,11 @@ async def old_root(root: Path, users: tuple[str, ...] = ("ann", "ben")) -> None:
 
 async def of_sessions(root: Path, users: tuple[str, ...]) -> None:
     """Add what stands beside the sessions of these users: states, plans, notes, usage, and work that waits."""
-    states = FileStates(LocalFiles(root), REDACTOR)
+    states = FileStateStore(LocalFiles(root), REDACTOR)
     for user, session in (("ann", "monday"), ("ann", "tuesday"), ("ben", "ingested")):
         if user in users:
-            plan = Plan(path="plans/pay.md" if session == "monday" else "plans/both.md")
-            state = AgentState(agent="main", session=session, user=user, standing=Standing(plan=plan))
+            plan = PlanState(path="plans/pay.md" if session == "monday" else "plans/both.md")
+            state = AgentState(agent="main", session=session, user=user, work_state=WorkState(plan=plan))
             await states.save(state, expected=ABSENT)
     for name in ("plans/pay.md", "plans/both.md", "plans/other.md", "memories/note.md"):
         path = root / "workspace" / name
@@ -219,7 +219,7 @@ async def test_what_is_erased_leaves_what_the_root_held_before_too_also_what_is_
             assert any(path.startswith("before-users/") for path in holding(root, words))
             await memory.erase(gone)
             assert holding(root, words) == set()
-        assert PRIVATE["ben"] in (root / "before-users" / MEMORY).read_text()
+        assert PRIVATE["ben"] in (root / "before-users" / MEMORY_PATH).read_text()
         assert {path for path in before if path.startswith("users/")} <= holding(root, PRIVATE["ben"])
         assert of_users(await memory.doctor()).ok
 

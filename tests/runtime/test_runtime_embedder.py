@@ -10,7 +10,7 @@ from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import InvalidSetting, ModelNotFound, ModelUnavailable
 from ricordo.models.static import StaticEmbedder
 from ricordo.runtime import Settings
-from ricordo.runtime.serving import chosen_embedder
+from ricordo.runtime.serving import choose_embedder
 
 pytestmark = pytest.mark.anyio
 
@@ -63,17 +63,17 @@ async def test_the_settings_name_the_embedder_and_an_argument_wins(tmp_path: Pat
 
 def test_a_name_of_the_embedder_is_checked() -> None:
     assert Settings.load(environment={"RICORDO_EMBEDDER": "none"}).embedder is None
-    assert chosen_embedder(None, THESE) is chosen_embedder("none", THESE) is None
-    assert isinstance(chosen_embedder("auto", THESE), StaticEmbedder)
+    assert choose_embedder(None, THESE) is choose_embedder("none", THESE) is None
+    assert isinstance(choose_embedder("auto", THESE), StaticEmbedder)
     with pytest.raises(ModelNotFound):
-        chosen_embedder("nothing", THESE)
+        choose_embedder("nothing", THESE)
     with pytest.raises(InvalidSetting):
         Settings.load(arguments={"embedder": " "})
 
 
 def test_auto_is_none_where_the_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ricordo.models.static._PACKAGE", "a_package_that_is_not_there")
-    assert chosen_embedder("auto", THESE) is None
+    assert choose_embedder("auto", THESE) is None
 
 
 async def test_what_waits_for_a_vector_can_be_waited_for(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_finding_by_meaning_is_the_default_only_where_nobody_said_otherwise(
     named: str | None, embedder: str | None
 ) -> None:
     environment = {"RICORDO_EMBEDDER": named} if named else {}
-    assert Settings.load(environment=environment).finding_by_meaning().embedder == embedder
+    assert Settings.load(environment=environment).with_default_embedder().embedder == embedder
 
 
 async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
@@ -109,7 +109,7 @@ async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
         chosen.append(named)
 
     monkeypatch.setattr("ricordo.runtime.assembly.chosen_embedder", choose)
-    for agent in (HarnessAgent.recommended, HarnessAgent):
+    for agent in (HarnessAgent.with_recommended_settings, HarnessAgent):
         async with agent("offline", workspace=tmp_path / ".ricordo", scope=ME):
             pass
     async with Memory.open(tmp_path / ".ricordo", scope=ME):

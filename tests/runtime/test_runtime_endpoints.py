@@ -57,7 +57,7 @@ def surroundings(tmp_path: Path, more: Mapping[str, str]) -> Settings:
 
 async def at_work(root: Path, settings: Settings, model: str | ChatModel = "offline") -> None:
     """Say something, learn from it, make curated memory of it and make the window smaller."""
-    described = HarnessAgent.recommended(model, workspace=root, scope=SCOPE, settings=settings)
+    described = HarnessAgent.with_recommended_settings(model, workspace=root, scope=SCOPE, settings=settings)
     async with described as agent:
         for number in range(6):
             with suppress(ModelError):

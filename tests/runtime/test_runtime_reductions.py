@@ -6,7 +6,7 @@ import pytest
 
 from ricordo.compaction import ClearResultsConfig, CompactionConfig, TruncateArgsConfig
 from ricordo.runtime import Settings
-from ricordo.runtime.reductions import Reductions
+from ricordo.runtime.reductions import ReductionOptions
 
 PLAIN = Settings(root=None, user="me", data=Path("data"), cache=Path("cache"))
 
@@ -19,7 +19,7 @@ PLAIN = Settings(root=None, user="me", data=Path("data"), cache=Path("cache"))
 def test_each_step_starts_before_the_one_after_it_in_a_window_of_any_size(
     window: int, reserved: int, trigger: int, least: int
 ) -> None:
-    found = Reductions().recommended(PLAIN, window)
+    found = ReductionOptions().with_defaults(PLAIN, window)
     assert found.compaction is not None
     assert found.clear_results is not None
     assert found.truncate_args is not None
@@ -33,9 +33,9 @@ def test_each_step_starts_before_the_one_after_it_in_a_window_of_any_size(
 
 @pytest.mark.req("AS-COMPACT-11")
 def test_without_a_known_window_and_where_something_was_chosen_nothing_is_scaled() -> None:
-    unknown = Reductions().recommended(PLAIN, None)
+    unknown = ReductionOptions().with_defaults(PLAIN, None)
     assert (unknown.compaction, unknown.clear_results) == (CompactionConfig.classic(), ClearResultsConfig())
     assert unknown.truncate_args == TruncateArgsConfig()
-    mine = Reductions(compaction=CompactionConfig.dynamic(), clear_results=ClearResultsConfig(keep_results=1))
-    found = mine.recommended(PLAIN, 24_000)
+    mine = ReductionOptions(compaction=CompactionConfig.dynamic(), clear_results=ClearResultsConfig(keep_results=1))
+    found = mine.with_defaults(PLAIN, 24_000)
     assert (found.compaction, found.clear_results) == (mine.compaction, mine.clear_results)

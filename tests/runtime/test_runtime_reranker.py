@@ -51,7 +51,7 @@ async def order(root: Path, judge: Judge | None) -> tuple[list[list[str]], str]:
                 await memory.remember(text)
         told = await memory.explain("deploy of the shop")
         found = [await memory.recall("deploy of the shop"), await memory.search("deploy of the shop"), told.hits]
-        return [[hit.entry.content for hit in hits] for hits in found], told.trouble
+        return [[hit.entry.content for hit in hits] for hits in found], told.reranker_error
 
 
 async def test_one_in_time_gives_its_order_to_recall_search_and_explain(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from command_line import ricordo
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting
 from ricordo.runtime import Settings, rerankers
-from ricordo.runtime.rerankers import chosen_reranker, load_reranker, register_reranker
+from ricordo.runtime.rerankers import choose_reranker, load_reranker, register_reranker
 from ricordo.testing import Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -56,13 +56,14 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> None:
 
     named = {"longest": "Longest", "shortest": "Shortest", "empty": "NoReranker", "failing": "_fails", "old": "Gone"}
     points = [
-        EntryPoint(name=name, value=f"reranking_pack:{value}", group=rerankers.GROUP) for name, value in named.items()
+        EntryPoint(name=name, value=f"reranking_pack:{value}", group=rerankers.RERANKER_GROUP)
+        for name, value in named.items()
     ]
-    points.append(EntryPoint(name="broken", value="a_pack_that_is_not_there:Longest", group=rerankers.GROUP))
+    points.append(EntryPoint(name="broken", value="a_pack_that_is_not_there:Longest", group=rerankers.RERANKER_GROUP))
     found = EntryPoints(points)
     monkeypatch.setitem(sys.modules, "reranking_pack", sys.modules[Longest.__module__])
     monkeypatch.setattr(rerankers, "entry_points", lambda group: found.select(group=group))
-    monkeypatch.setattr(rerankers, "_REGISTERED", {})
+    monkeypatch.setattr(rerankers, "_FACTORIES", {})
     monkeypatch.setattr(Longest, "made", [])
 
 
@@ -118,7 +119,7 @@ def test_a_name_that_nobody_offers_is_told_with_those_there_are() -> None:
         load_reranker("empty")
     with pytest.raises(InvalidSetting, match="blank"):
         Settings.load(arguments={"reranker": " "})
-    assert chosen_reranker(None) is chosen_reranker("none") is None
+    assert choose_reranker(None) is choose_reranker("none") is None
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_a_program_registers_one_before_an_installed_one_is_looked_for() -> None
     register_reranker("longest", Shortest)
     assert isinstance(load_reranker("longest"), Shortest)
     register_reranker("mine-1.0", Longest)
-    assert "mine-1.0" in rerankers.rerankers()
+    assert "mine-1.0" in rerankers.list_rerankers()
     for name in ("", "none", "My own", "a:b", "-x"):
         with pytest.raises(InvalidSetting, match="name"):
             register_reranker(name, Longest)

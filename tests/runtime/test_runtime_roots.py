@@ -11,11 +11,11 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import DocumentInvalid, ScopeMismatch, StorageFailed, StorageFull
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
-from ricordo.runtime import Settings, find_root, new_root, open_workspace
-from ricordo.runtime.assembly import Parts
+from ricordo.runtime import Settings, find_root, new_root_path, open_workspace
+from ricordo.runtime.assembly import Dependencies
 from ricordo.runtime.guard_key import digest_key
-from ricordo.runtime.marker import claim_root, owner_of, read_marker
-from ricordo.runtime.roots import cache_folder, user_root
+from ricordo.runtime.marker import claim_root, owning_scope, read_marker
+from ricordo.runtime.roots import cache_folder, user_root_path
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry
 
@@ -38,10 +38,10 @@ def test_a_root_is_found_from_anywhere_below_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("work_tree", ["folder", "file"])
 def test_a_new_root_goes_to_the_top_of_the_work_tree(work_tree: str, tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
-    assert new_root(tmp_path / "a" / "b") == tmp_path / "a" / "b" / ".ricordo"
+    assert new_root_path(tmp_path / "a" / "b") == tmp_path / "a" / "b" / ".ricordo"
     git = tmp_path / "a" / ".git"
     git.mkdir() if work_tree == "folder" else git.write_text("gitdir: elsewhere\n")
-    assert new_root(tmp_path / "a" / "b") == tmp_path / "a" / ".ricordo"
+    assert new_root_path(tmp_path / "a" / "b") == tmp_path / "a" / ".ricordo"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_new_root_goes_to_the_top_of_the_work_tree(work_tree: str, tmp_path: P
     ],
 )
 def test_a_root_belongs_to_the_first_of_project_team_and_user_within_its_tenant(scope: Scope, owner: Scope) -> None:
-    assert owner_of(scope) == owner
+    assert owning_scope(scope) == owner
 
 
 @pytest.mark.anyio
@@ -127,11 +127,11 @@ class NoNewKey(Disk):
 
 
 def vouching(root: Path) -> Settings:
-    return Settings.from_environment().vouching_for(root)
+    return Settings.from_environment().with_trusted_root(root)
 
 
 async def claimed_without_a_key(root: Path) -> None:
-    async with open_workspace(root, SHOP, Parts.standard()) as workspace:
+    async with open_workspace(root, SHOP, Dependencies.create()) as workspace:
         await workspace.store.save(Entry(content="The door is red."))
     await anyio.Path(root / "guard.key").unlink()
 
@@ -142,7 +142,7 @@ async def test_without_room_for_the_key_a_root_is_not_opened_with_one_that_would
     await claimed_without_a_key(root)
     for number, error in ((errno.ENOSPC, StorageFull), (errno.EIO, StorageFailed)):
         with pytest.raises(error):
-            async with open_workspace(root, SHOP, Parts.standard(settings=vouching(root), disk=NoNewKey(number))):
+            async with open_workspace(root, SHOP, Dependencies.create(settings=vouching(root), disk=NoNewKey(number))):
                 pass
     assert not await anyio.Path(root / "guard.key").exists()
 
@@ -151,7 +151,7 @@ async def test_without_room_for_the_key_a_root_is_not_opened_with_one_that_would
 async def test_a_root_that_can_only_be_read_is_read_without_a_key(tmp_path: Path) -> None:
     root = tmp_path / "root"
     await claimed_without_a_key(root)
-    parts = Parts.standard(settings=vouching(root), disk=NoNewKey(errno.EROFS))
+    parts = Dependencies.create(settings=vouching(root), disk=NoNewKey(errno.EROFS))
     async with open_workspace(root, SHOP, parts) as workspace:
         assert [hit.entry.content for hit in await workspace.store.recall("door")] == ["The door is red."]
     assert not await anyio.Path(root / "guard.key").exists()
@@ -163,8 +163,8 @@ async def test_the_key_that_another_process_made_first_is_used(tmp_path: Path) -
     keys: set[bytes] = set()
 
     async def look() -> None:
-        async with open_workspace(root, SHOP, Parts.standard()) as workspace:
-            keys.add(workspace.place.key)
+        async with open_workspace(root, SHOP, Dependencies.create()) as workspace:
+            keys.add(workspace.memory_root.key)
 
     async with anyio.create_task_group() as group:
         for _ in range(8):
@@ -176,10 +176,10 @@ async def test_the_key_that_another_process_made_first_is_used(tmp_path: Path) -
 @pytest.mark.parametrize("tenant", [None, "acme"])
 async def test_reading_makes_no_root_out_of_a_folder_that_is_none(tenant: str | None, tmp_path: Path) -> None:
     settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache")
-    folder = user_root(settings.data, "me", tenant)
+    folder = user_root_path(settings.data, "me", tenant)
     await anyio.Path(folder).mkdir(parents=True)
     scope = Scope(tenant=tenant, user="me", project="shop")
-    async with open_workspace(tmp_path / "root", scope, Parts.standard(settings=settings)) as workspace:
+    async with open_workspace(tmp_path / "root", scope, Dependencies.create(settings=settings)) as workspace:
         await workspace.store.save(Entry(content="The door is red."))
         assert await workspace.store.recall("door")
         assert await workspace.store.preamble()
@@ -209,7 +209,7 @@ def test_settings_come_from_the_environment_that_is_given() -> None:
 @pytest.mark.req("DF-C52")
 def test_users_and_roots_never_share_a_folder() -> None:
     names = ["me", "Me", "ME", "me ", "a/b", "a%2Fb", "..", ".", "ünï", "x" * 200, "x" * 199]
-    folders = [str(user_root(Path("/data"), name)).casefold() for name in names]
+    folders = [str(user_root_path(Path("/data"), name)).casefold() for name in names]
     assert len(set(folders)) == len(names)
     assert all(Path(folder).parent == Path("/data/users") for folder in folders)
     caches = {cache_folder(Path("/cache"), Path(root)) for root in ("/a", "/b", "/a/b")}
@@ -220,7 +220,7 @@ def test_users_and_roots_never_share_a_folder() -> None:
 async def test_a_store_of_a_workspace_stamps_who_saves(tmp_path: Path) -> None:
     settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache")
     scope = Scope(user="me", project="shop", agent="coder", session="s1")
-    async with open_workspace(tmp_path / "root", scope, Parts.standard(settings=settings)) as workspace:
+    async with open_workspace(tmp_path / "root", scope, Dependencies.create(settings=settings)) as workspace:
         saved = await workspace.store.save(Entry(content="One."))
         assert saved.scope == Scope(user="me", project="shop", agent="coder")
         assert saved.source.session == "s1"

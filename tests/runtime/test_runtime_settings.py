@@ -16,14 +16,14 @@ from ricordo.guard.permissions import render_rule
 from ricordo.language.signals import SIGNALS
 from ricordo.runtime import Settings
 from ricordo.runtime.config_file import is_secret_name
-from ricordo.runtime.layers import Given, Layers, Origin
-from ricordo.runtime.listing import HIDDEN, listed
-from ricordo.runtime.setting_types import kinds_of, tables_of
-from ricordo.runtime.settings import OF_THIS_MACHINE, variable_of
+from ricordo.runtime.layers import SettingValue, SettingLayers, SettingOrigin
+from ricordo.runtime.listing import HIDDEN_VALUE, list_settings
+from ricordo.runtime.setting_types import list_setting_types, list_setting_tables
+from ricordo.runtime.settings import MACHINE_SETTINGS, environment_variable
 from ricordo.tokens import Share
 
 Load = Callable[..., Settings]
-EVERY_KEY = (*kinds_of(Settings), *tables_of(Settings))
+EVERY_KEY = (*list_setting_types(Settings), *list_setting_tables(Settings))
 
 
 @pytest.fixture
@@ -65,10 +65,10 @@ def test_the_persons_own_file_comes_before_that_of_a_root_and_alone_names_permis
     own.write_text('max_iters = 2\npreamble_tokens = 20\npermissions = ["allow shell(git status)"]\n', encoding="utf-8")
     settings = load("max_iters = 3\n", data)
     assert (settings.max_iters, settings.preamble_tokens) == (3, 20)
-    assert [render_rule(rule) for rule in settings.rules] == ["allow shell(git status)"]
+    assert [render_rule(rule) for rule in settings.permission_rules] == ["allow shell(git status)"]
     assert settings.origins["permissions"].name == str(own)
-    assert Settings.load(None, data, own=True).rules == settings.rules
-    assert Settings.load(None, data).rules == ()
+    assert Settings.load(None, data, own=True).permission_rules == settings.permission_rules
+    assert Settings.load(None, data).permission_rules == ()
     told = refused(load, 'permissions = ["allow shell"]\n', **data)
     assert "permissions can't be set in a file that may come with a folder" in told
     assert "your own config.toml" in told
@@ -93,7 +93,7 @@ def test_the_file_comes_first_then_the_environment_then_arguments(load: Load) ->
     environment = {"RICORDO_MAX_ITERS": "3", "RICORDO_PREAMBLE_TOKENS": "30"}
     settings = load(text, environment, max_iters=4, model=None)
     assert (settings.max_iters, settings.preamble_tokens, settings.model) == (4, 30, "openai:gpt-5")
-    assert {key: origin.short for key, origin in settings.origins.items()} == {
+    assert {key: origin.short_name for key, origin in settings.origins.items()} == {
         "max_iters": "argument", "preamble_tokens": "RICORDO_PREAMBLE_TOKENS", "model": "config.toml:3",
     }  # fmt: skip
 
@@ -266,11 +266,11 @@ def test_a_byte_order_mark_is_no_setting(tmp_path: Path) -> None:
     assert Settings.load(tmp_path, {}, trusted=True).max_iters == 3
 
 
-@pytest.mark.parametrize("key", sorted(OF_THIS_MACHINE))
+@pytest.mark.parametrize("key", sorted(MACHINE_SETTINGS))
 def test_a_file_can_not_say_where_memory_lies_or_where_a_model_is_reached(key: str, load: Load) -> None:
     message = refused(load, f'{key} = "elsewhere"')
     assert f"config.toml:1: {key} can't be set" in message
-    assert variable_of(key) in message
+    assert environment_variable(key) in message
 
 
 def test_what_only_this_machine_says_comes_from_the_environment_and_arguments(load: Load) -> None:
@@ -292,7 +292,7 @@ def test_what_only_this_machine_says_comes_from_the_environment_and_arguments(lo
 def test_a_duration_is_a_number_with_its_unit_and_is_listed_as_one(text: str, interval: timedelta, load: Load) -> None:
     settings = load(text)
     assert settings.maintenance.interval == interval
-    (shown,) = [str(row.value) for row in listed(settings) if row.key == "maintenance.interval"]
+    (shown,) = [str(row.value) for row in list_settings(settings) if row.key == "maintenance.interval"]
     assert load("", {"RICORDO_MAINTENANCE__INTERVAL": shown}).maintenance.interval == interval
 
 
@@ -356,33 +356,37 @@ def test_tokens_that_are_counted_are_no_secret() -> None:
 
 def test_every_setting_is_listed_with_its_value_its_variable_and_its_origin(load: Load) -> None:
     environment = {"RICORDO_BASE_URL": "https://me:hunter2x@host.example/v1", "RICORDO_COMPACTION__KEEP_TOKENS": "25%"}
-    rows = {row.key: row for row in listed(load("max_iters = 4", environment))}
+    rows = {row.key: row for row in list_settings(load("max_iters = 4", environment))}
     assert sorted(rows) == sorted(EVERY_KEY)
     shown = {key: rows[key].value for key in ("max_iters", "base_url", "compaction.keep_tokens")}
-    assert shown == {"max_iters": 4, "base_url": HIDDEN, "compaction.keep_tokens": "25%"}
-    assert rows["max_iters"].origin.short == "config.toml:1"
+    assert shown == {"max_iters": 4, "base_url": HIDDEN_VALUE, "compaction.keep_tokens": "25%"}
+    assert rows["max_iters"].origin.short_name == "config.toml:1"
     assert (rows["compaction"].value, rows["compaction"].origin.name) == (True, "RICORDO_COMPACTION__KEEP_TOKENS")
     assert (rows["truncate_args"].value, rows["truncate_args.kept_chars"].is_off) == (False, True)
-    assert rows["compaction.keep_messages"].origin == Origin()
+    assert rows["compaction.keep_messages"].origin == SettingOrigin()
     assert rows["compaction.keep_messages"].variable == "RICORDO_COMPACTION__KEEP_MESSAGES"
 
 
 def test_no_two_settings_share_a_variable() -> None:
-    assert len({variable_of(key) for key in EVERY_KEY}) == len(EVERY_KEY)
+    assert len({environment_variable(key) for key in EVERY_KEY}) == len(EVERY_KEY)
 
 
 @given(
     st.dictionaries(
-        st.sampled_from([key for key, kind in kinds_of(Settings).items() if int in kind and "min" not in key]),
+        st.sampled_from(
+            [key for key, kind in list_setting_types(Settings).items() if int in kind and "min" not in key]
+        ),
         st.tuples(*[st.integers(0, 3)] * 3),
     )
 )
 def test_the_last_layer_that_says_something_wins(chosen: dict[str, tuple[int, int, int]]) -> None:
-    layers = Layers(owner=Settings, presets={})
+    layers = SettingLayers(owner=Settings, presets={})
     last: dict[str, int] = {}
     for number in range(3):
         said = {key: values[number] for key, values in chosen.items() if values[number]}
-        layers.add([Given(key=key, value=value, origin=Origin(line=number)) for key, value in said.items()])
+        layers.add_layer(
+            [SettingValue(key=key, value=value, origin=SettingOrigin(line=number)) for key, value in said.items()]
+        )
         last |= said
     assert {key: origin.line for key, origin in layers.origins().items()} == {
         key: max(number for number in range(3) if chosen[key][number]) for key in last
@@ -405,9 +409,12 @@ class _Sample:
 
 
 def _sample(**given: object) -> object:
-    layers = Layers(owner=_Sample, presets={})
-    layers.add(
-        [Given(key=key.replace("__", "."), value=value, origin=Origin(), is_text=True) for key, value in given.items()]
+    layers = SettingLayers(owner=_Sample, presets={})
+    layers.add_layer(
+        [
+            SettingValue(key=key.replace("__", "."), value=value, origin=SettingOrigin(), is_text=True)
+            for key, value in given.items()
+        ]
     )
     return _Sample(**layers.values())  # type: ignore[arg-type]
 
@@ -416,7 +423,7 @@ def test_a_new_configuration_needs_no_reader_of_its_own() -> None:
     assert _sample(switch="yes", ratio="1", folder="/x", inner__names="b, c", inner__share="10%") == _Sample(
         switch=True, ratio=1.0, folder=Path("/x"), inner=_Inner(names=("b", "c"), share=Share(0.1))
     )
-    assert "made" not in kinds_of(_Sample)
+    assert "made" not in list_setting_types(_Sample)
     with pytest.raises(InvalidSetting, match="made is no setting"):
         _sample(made="print")
     with pytest.raises(InvalidSetting, match="inner is a table"):

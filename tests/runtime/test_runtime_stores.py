@@ -30,19 +30,19 @@ from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
 from ricordo.runtime import Settings, built_in_stores
 from ricordo.runtime import stores as registry
-from ricordo.runtime.built_in_stores import BUILT_IN
+from ricordo.runtime.built_in_stores import BUILT_IN_STORES
 from ricordo.runtime.stores import (
-    default_store,
+    get_default_store,
     open_backend,
     open_store,
     register_store,
-    schemes,
+    list_schemes,
     set_default_store,
 )
-from ricordo.stores import Backend, Driver, Forgets, Layers, Lists, StoreParts
+from ricordo.stores import Backend, Driver, Forgets, LayeredMemory, Lists, StoreParts
 from ricordo.stores.capabilities import Closes
-from ricordo.stores.opening import SCHEMES, Opening
-from ricordo.stores.plain import found
+from ricordo.stores.opening import SCHEMES, OpenRequest
+from ricordo.stores.plain import match_entries
 from ricordo.tokens import Tokens
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug", "GO-SWAP")]
@@ -73,9 +73,9 @@ class _OnShelf:
         return entry
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        return found(reversed(self._kept), query, limit)
+        return match_entries(reversed(self._kept), query, limit)
 
-    async def preface(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> str:
         return "\n".join(entry.content for entry in self._kept)
 
     async def close(self) -> None:
@@ -83,11 +83,11 @@ class _OnShelf:
 
 
 SHELVES: list[Shelf] = []
-OPENINGS: list[Opening] = []
+OPENINGS: list[OpenRequest] = []
 
 
 @asynccontextmanager
-async def open_shelf(opening: Opening) -> AsyncIterator[Backend]:
+async def open_shelf(opening: OpenRequest) -> AsyncIterator[Backend]:
     OPENINGS.append(opening)
     SHELVES.append(Shelf(opening.parts))
     yield SHELVES[-1]
@@ -107,13 +107,13 @@ def settings(root: Path) -> Settings:
 
 
 async def test_the_default_store_keeps_nothing_until_one_is_set(tmp_path: Path) -> None:
-    assert default_store() is None
+    assert get_default_store() is None
     async with open_store(scope=SCOPE) as store:
         await store.save(Entry(content="We deploy only from main."))
         assert await store.recall("") == []
         assert await store.preamble() == ""
     set_default_store("shelf:")
-    assert default_store() == "shelf:"
+    assert get_default_store() == "shelf:"
     async with open_store(scope=SCOPE) as store:
         await store.save(Entry(content="We deploy only from main."))
         assert [hit.entry.content for hit in await store.recall("main")] == ["We deploy only from main."]
@@ -167,8 +167,8 @@ def test_a_scheme_that_no_address_could_name_is_refused(scheme: str) -> None:
 async def test_an_installed_package_offers_a_store_by_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     points = EntryPoints(
         [
-            EntryPoint(name="rack", value=f"{__name__}:open_shelf", group=registry.GROUP),
-            EntryPoint(name="broken", value="ricordo_rack_that_is_not_there:open_rack", group=registry.GROUP),
+            EntryPoint(name="rack", value=f"{__name__}:open_shelf", group=registry.STORE_GROUP),
+            EntryPoint(name="broken", value="ricordo_rack_that_is_not_there:open_rack", group=registry.STORE_GROUP),
         ]
     )
     monkeypatch.setitem(sys.modules, __name__, sys.modules[open_shelf.__module__])
@@ -179,7 +179,7 @@ async def test_an_installed_package_offers_a_store_by_an_entry_point(monkeypatch
     with pytest.raises(ExtraMissing, match="ricordo_rack_that_is_not_there"):
         async with open_store("broken:", scope=SCOPE):
             pass
-    named = {scheme.name: scheme for scheme in schemes()}
+    named = {scheme.name: scheme for scheme in list_schemes()}
     assert list(named)[: len(SCHEMES)] == list(SCHEMES)
     assert {"rack", "broken", "shelf"} <= set(named)
 
@@ -245,7 +245,7 @@ async def test_nothing_is_opened_without_a_scope_or_for_one_that_holds_a_secret(
 def test_importing_the_registry_loads_no_plain_backend_and_no_heavy_package() -> None:
     code = "import ricordo.runtime.stores, sys; print([m for m in sys.modules if m.startswith('ricordo.stores.')])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    backends = {built_in.home.partition(":")[0] for built_in in BUILT_IN.values()} - {"nothing"}
+    backends = {built_in.import_path.partition(":")[0] for built_in in BUILT_IN_STORES.values()} - {"nothing"}
     assert backends
     assert [name for name in backends if f"'ricordo.stores.{name}'" in told] == []
 
@@ -293,7 +293,7 @@ anyio.run(used)
 
 @pytest.mark.req("GO-LAYOUT", "HE-A6")
 def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_without_a_harness() -> None:
-    backends = [f"ricordo.stores.{built_in.home.partition(':')[0]}" for built_in in BUILT_IN.values()]
+    backends = [f"ricordo.stores.{built_in.import_path.partition(':')[0]}" for built_in in BUILT_IN_STORES.values()]
     tools = [
         f"ricordo.tools.{name}"
         for name in ("remember", "recall", "memory_search", "memory_get", "memory_files", "forget")
@@ -312,7 +312,7 @@ async def test_layered_is_the_memory_of_a_root_behind_the_three_operations(tmp_p
     async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
         await store.save(Entry(content="We deploy only from main.", kind="decision"))
         assert "only from main" in await store.preamble()
-        assert store.offers(Layers) is not None
+        assert store.offers(LayeredMemory) is not None
     assert "only from main" in next((place_of(root) / "workspace" / "memory").glob("*.md")).read_text()
     async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
         assert [hit.entry.kind for hit in await store.recall("deploy")] == ["decision"]

@@ -18,12 +18,12 @@ from ricordo.errors import InvalidSetting, RootNotTrusted, StorageError
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.runtime import Settings
-from ricordo.runtime.assembly import Parts, open_workspace, trusted_files
+from ricordo.runtime.assembly import Dependencies, open_workspace, trust_list_files
 from ricordo.runtime.claiming import trust_root, untrust_root
-from ricordo.runtime.guard_key import digest_key, identity_of
+from ricordo.runtime.guard_key import digest_key, identity_from_key
 from ricordo.runtime.stores import open_store
-from ricordo.runtime.trust import SHOWS_CURATED
-from ricordo.sync import Memory as BlockingMemory
+from ricordo.runtime.trust import IGNORE_ALL_BUT_CURATED
+from ricordo.sync import SyncMemory as BlockingMemory
 from ricordo.testing import ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -60,8 +60,8 @@ def files_below(folder: Path) -> list[Path]:
 
 async def trusted(root: Path, *, keeps_key: bool = True) -> None:
     """Do what `ricordo trust` does."""
-    parts = Parts.standard()
-    await trust_root(root, LocalFiles(root), listed=trusted_files(parts), clock=SystemClock(), keeps_key=keeps_key)
+    parts = Dependencies.create()
+    await trust_root(root, LocalFiles(root), listed=trust_list_files(parts), clock=SystemClock(), keeps_key=keeps_key)
 
 
 async def _memory(root: Path) -> None:
@@ -91,7 +91,7 @@ async def _plain_store(root: Path) -> None:
 
 
 async def _workspace(root: Path) -> None:
-    async with open_workspace(root, SCOPE, Parts.standard()):
+    async with open_workspace(root, SCOPE, Dependencies.create()):
         pass
 
 
@@ -161,7 +161,7 @@ async def test_the_list_is_private_and_names_no_key(tmp_path: Path, home: Path) 
     root = await made(tmp_path / ".ricordo")
     key = (root / "guard.key").read_bytes()
     listed = [path for path in files_below(home) if path.suffix == ".json"]
-    assert [path.stem for path in listed] == [identity_of(key)]
+    assert [path.stem for path in listed] == [identity_from_key(key)]
     assert [oct(path.stat().st_mode & 0o777) for path in listed] == ["0o600"]
     assert key.hex() not in listed[0].read_text()
     assert key[32:].hex() not in listed[0].read_text()
@@ -200,8 +200,8 @@ async def test_a_root_that_is_trusted_no_longer_is_refused_again(tmp_path: Path,
         await agent.permissions.allow("shell(git status)")
     granted = [path for path in files_below(home) if "permissions" in path.parts]
     assert len(granted) == 1
-    identity = identity_of((root / "guard.key").read_bytes())
-    await untrust_root(identity, listed=trusted_files(Parts.standard()))
+    identity = identity_from_key((root / "guard.key").read_bytes())
+    await untrust_root(identity, listed=trust_list_files(Dependencies.create()))
     assert not granted[0].exists()
     with pytest.raises(RootNotTrusted):
         await held(root)
@@ -347,9 +347,9 @@ async def test_what_would_show_the_root_to_git_is_put_right_and_said(
 
 async def test_curated_memory_that_a_person_shows_to_git_stays_so_unless_more_would_be_seen(tmp_path: Path) -> None:
     root = await made(tmp_path / ".ricordo")
-    (root / ".gitignore").write_bytes(SHOWS_CURATED)
+    (root / ".gitignore").write_bytes(IGNORE_ALL_BUT_CURATED)
     await held(root)
-    assert (root / ".gitignore").read_bytes() == SHOWS_CURATED
+    assert (root / ".gitignore").read_bytes() == IGNORE_ALL_BUT_CURATED
     (root / "workspace").mkdir(exist_ok=True)
     (root / "workspace" / ".gitignore").write_text("!*\n")
     await held(root)

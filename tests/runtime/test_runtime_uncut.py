@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import run_in_thread
 from warm_processes import run_warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
@@ -41,16 +41,16 @@ async def test_it_returns_and_raises_what_is_returned_and_raised() -> None:
     def fail() -> None:
         raise KeyError("gone")
 
-    assert await uncut_in_thread(threading.get_ident) != threading.get_ident()
+    assert await run_in_thread(threading.get_ident) != threading.get_ident()
     with pytest.raises(KeyError, match="gone"):
-        await uncut_in_thread(fail)
+        await run_in_thread(fail)
 
 
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("error", [None, ValueError("failed")])
 async def test_who_is_cancelled_goes_on_when_the_thread_has_ended(times: int, error: Exception | None) -> None:
     work = Work(error)
-    task = asyncio.ensure_future(uncut_in_thread(work))
+    task = asyncio.ensure_future(run_in_thread(work))
     await begun(work)
     for _ in range(times):
         task.cancel()
@@ -67,7 +67,7 @@ async def test_who_is_cancelled_goes_on_when_the_thread_has_ended(times: int, er
 async def by_scope(work: Work) -> None:
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as group:
-            group.start_soon(uncut_in_thread, work)
+            group.start_soon(run_in_thread, work)
             await begun(work)
             scope.cancel()
             threading.Timer(0.01, work.let.set).start()
@@ -78,7 +78,7 @@ async def test_who_is_cancelled_by_a_scope_gets_what_the_thread_came_to() -> Non
     work, got = Work(), list[str]()
 
     async def keep() -> None:
-        got.append(await uncut_in_thread(work))
+        got.append(await run_in_thread(work))
         await anyio.sleep_forever()
 
     async with anyio.create_task_group() as group:
@@ -92,7 +92,7 @@ async def test_who_is_cancelled_by_a_scope_gets_what_the_thread_came_to() -> Non
 async def by_time_out(work: Work) -> None:
     async def timed() -> None:
         async with limit:
-            await uncut_in_thread(work)
+            await run_in_thread(work)
 
     limit = asyncio.timeout(None)
     task = asyncio.ensure_future(timed())
@@ -108,7 +108,7 @@ async def by_both(work: Work) -> None:
         with anyio.CancelScope() as scope:
             scope.cancel()
             with anyio.CancelScope(shield=True):
-                await uncut_in_thread(work)
+                await run_in_thread(work)
 
     task = asyncio.ensure_future(both())
     await begun(work)
@@ -129,7 +129,7 @@ async def test_what_is_cancelled_before_a_thread_is_free_never_begins() -> None:
     before, limiter.total_tokens = limiter.total_tokens, 1
     try:
         first, second = Work(), Work()
-        running, waiting = (asyncio.ensure_future(uncut_in_thread(work)) for work in (first, second))
+        running, waiting = (asyncio.ensure_future(run_in_thread(work)) for work in (first, second))
         await begun(first)
         waiting.cancel()
         await asyncio.wait([waiting])
@@ -142,21 +142,21 @@ async def test_what_is_cancelled_before_a_thread_is_free_never_begins() -> None:
 
 
 async def test_a_thread_is_used_again_by_the_next_work_of_any_event_loop() -> None:
-    before = await uncut_in_thread(threading.get_ident)
-    in_another_loop = await asyncio.to_thread(asyncio.run, uncut_in_thread(threading.get_ident))
-    assert {in_another_loop, await uncut_in_thread(threading.get_ident)} == {before}
+    before = await run_in_thread(threading.get_ident)
+    in_another_loop = await asyncio.to_thread(asyncio.run, run_in_thread(threading.get_ident))
+    assert {in_another_loop, await run_in_thread(threading.get_ident)} == {before}
 
 
 async def test_work_sees_the_context_of_its_caller() -> None:
     asked: ContextVar[str] = ContextVar("asked", default="nobody")
     asked.set("somebody")
-    assert await uncut_in_thread(asked.get) == "somebody"
+    assert await run_in_thread(asked.get) == "somebody"
 
 
 _ENDING = """
 import asyncio, os, sys, threading
 from pathlib import Path
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import run_in_thread
 
 begun, let = threading.Event(), threading.Event()
 
@@ -166,7 +166,7 @@ def write():
     Path("written").write_text("whole")
 
 async def leave():
-    work = uncut_in_thread(write)
+    work = run_in_thread(write)
     work.send(None)
     begun.wait(10)
     if child := os.fork():
@@ -177,7 +177,7 @@ async def leave():
 loop = asyncio.new_event_loop()
 work = loop.run_until_complete(leave())
 if work is None:
-    asyncio.run(uncut_in_thread(os.getpid))
+    asyncio.run(run_in_thread(os.getpid))
     os._exit(0)
 """
 

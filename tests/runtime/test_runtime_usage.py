@@ -8,11 +8,11 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from message_strategies import messages
-from ricordo.cli.picture import usage_lines
-from ricordo.cli.window_documents import usage_document
-from ricordo.harness.reminder import reminder_message
+from ricordo.cli.picture import format_usage
+from ricordo.cli.window_documents import context_usage_document
+from ricordo.harness.reminder import build_reminder_message
 from ricordo.messages import Message, Text
-from ricordo.runtime.usage import ContextReport, context_report
+from ricordo.runtime.usage import ContextReport, build_context_report
 from ricordo.tokens import estimate_message, estimate_request
 
 pytestmark = pytest.mark.req("CC-MANUAL")
@@ -21,9 +21,9 @@ SAID = (Message(role="user", parts=(Text(text="Where do we deploy from?"),)),)
 
 
 def report(window: tuple[Message, ...], text: str, *, ratio: float = 1.0, limit: int | None = None) -> ContextReport:
-    reminder = reminder_message(text) if text else None
+    reminder = build_reminder_message(text) if text else None
     estimate = estimate_request(window, system="Be short.", reminder=reminder)
-    return context_report(
+    return build_context_report(
         window, estimate, session="s", model="m", total=round(estimate.input * ratio), ratio=ratio, limit=limit
     )
 
@@ -31,7 +31,7 @@ def report(window: tuple[Message, ...], text: str, *, ratio: float = 1.0, limit:
 def test_the_reminder_is_a_section_of_its_own_and_no_message() -> None:
     bare, reminded = report(SAID, ""), report(SAID, "You are planning.")
     assert bare.reminder == 0
-    assert reminded.reminder == estimate_message(reminder_message("You are planning."))
+    assert reminded.reminder == estimate_message(build_reminder_message("You are planning."))
     assert replace(reminded, reminder=0) == bare
     assert reminded.tokens == bare.tokens + reminded.reminder
     assert (reminded.messages, reminded.conversation) == (1, bare.conversation)
@@ -51,18 +51,18 @@ def test_with_a_reminder_the_sections_are_all_of_the_request(
     sections = dict(found.sections)
     room = sections.pop("reserve") + sections.pop("free")
     assert sum(sections.values()) == found.tokens
-    assert found.over or limit is None or found.tokens + room == limit
+    assert found.excess_tokens or limit is None or found.tokens + room == limit
     assert (found.reminder > 0) is bool(text)
 
 
 @pytest.mark.parametrize("limit", [None, 1_000])
 def test_the_picture_and_the_document_show_it(limit: int | None) -> None:
     found = report(SAID, "You are planning. " * 20, limit=limit)
-    _, bar, *rows = usage_lines(found)
+    _, bar, *rows = format_usage(found)
     (row,) = [row for row in rows if row.split()[:2] == ["R", "reminder"]]
     assert f" {found.reminder:,} tokens" in row
     assert "R" in bar
-    sections = usage_document(found)["sections"]
+    sections = context_usage_document(found)["sections"]
     assert isinstance(sections, dict)
     assert sections["reminder"] == found.reminder > 0
     assert list(sections)[-4:] == ["injected", "reminder", "reserve", "free"]

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, SessionNotFound, StorageFailed
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.messages import Message, Text, encode
+from ricordo.messages import Message, Text, encode_message
 from ricordo.sessions import PastSessions, list_sessions
 from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import read_log
+from ricordo.workspace.transcript import read_transcript
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,9 @@ BROKEN = [b"", b"{", b"{torn", b'{"v":1}', b"\xff\xfe", b"not json", b"[]", b"{}
 
 def line(number: int, size: int) -> bytes:
     time = START + timedelta(minutes=number)
-    return encode(Message(role="user", id=f"m{number}", time=time, parts=(Text(text=f"{number} {'é' * size}"),)))
+    return encode_message(
+        Message(role="user", id=f"m{number}", time=time, parts=(Text(text=f"{number} {'é' * size}"),))
+    )
 
 
 @pytest.mark.req("AS-SESS-03")
@@ -38,17 +40,17 @@ async def test_the_newest_messages_are_those_at_the_end_of_the_log(
     files = InMemoryFiles()
     lines = [line(number, each)[:-1] if isinstance(each, int) else each for number, each in enumerate(made)]
     await files.create(transcript_path("main", "s"), b"\n".join(lines) + end)
-    logged = (await read_log(files, transcript_path("main", "s"))).messages
+    logged = (await read_transcript(files, transcript_path("main", "s"))).messages
     past = PastSessions(files)
-    (glance,) = await past.of("main")
-    shown = await past.newest(glance, count)
+    (glance,) = await past.list_sessions("main")
+    shown = await past.read_newest(glance, count)
     assert [message.id for message in shown.messages] == [message.id for message in logged][-count:]
     assert shown.older == (len(logged) > count)
     for at, message in enumerate(logged):
-        earlier = await past.newest(glance, count, before=message.id)
+        earlier = await past.read_newest(glance, count, before=message.id)
         assert [each.id for each in earlier.messages] == [each.id for each in logged[:at]][-count:]
     with pytest.raises(SessionNotFound):
-        await past.newest(glance, count, before="unknown")
+        await past.read_newest(glance, count, before="unknown")
     if logged:
         assert (glance.first, glance.last) == (logged[0].time, logged[-1].time)
 
@@ -58,9 +60,9 @@ async def test_as_many_of_the_newest_messages_are_read_as_are_asked_for() -> Non
     files = InMemoryFiles()
     await files.create(transcript_path("main", "s"), b"".join(line(number, 600) for number in range(200)))
     past = PastSessions(files)
-    (glance,) = await past.of("main")
+    (glance,) = await past.list_sessions("main")
     for count in (60, 150, 200):
-        shown = await past.newest(glance, count)
+        shown = await past.read_newest(glance, count)
         assert [message.id for message in shown.messages] == [f"m{number}" for number in range(200 - count, 200)]
 
 

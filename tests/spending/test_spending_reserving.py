@@ -19,12 +19,12 @@ from ricordo.errors import SpendingLimitReached, StorageBusy, StorageFull
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.messages import Usage
-from ricordo.models.limits import limited
-from ricordo.models.retry import Retrying
-from ricordo.models.timed import Timed
-from ricordo.spending import Meter, SpendingConfig, Spent
+from ricordo.models.limits import limit_replies
+from ricordo.models.retry import RetryingModel
+from ricordo.models.timed import TimedModel
+from ricordo.spending import SpendingMeter, SpendingConfig, SpendingTotal
 from ricordo.spending.journal import SpendingJournal
-from ricordo.spending.plan import LEAST_REPLY, allowed_reply
+from ricordo.spending.plan import MIN_REPLY_ALLOWANCE, max_reply_tokens
 from ricordo.testing import Say, ScriptedModel
 from warm_processes import WarmProcess
 
@@ -39,11 +39,11 @@ from ricordo.clock import SystemClock
 from ricordo.errors import SpendingLimitReached
 from ricordo.files.local import LocalFiles
 from ricordo.messages import Message, Text
-from ricordo.spending import Meter, SpendingConfig
+from ricordo.spending import SpendingMeter, SpendingConfig
 from ricordo.testing import Say, ScriptedModel
 
 async def ask(root, cap):
-    meter = Meter(LocalFiles(Path(root)), SpendingConfig(daily_tokens=int(cap), reply_tokens=1_500), SystemClock())
+    meter = SpendingMeter(LocalFiles(Path(root)), SpendingConfig(daily_tokens=int(cap), reply_tokens=1_500), SystemClock())
     model = meter.metered(ScriptedModel(lambda _: Say("word " * 2_000)), "flush")
     made = 0
     while True:
@@ -57,8 +57,8 @@ anyio.run(ask, *sys.argv[1:])
 """
 
 
-def meter(files: Any, **config: Any) -> Meter:
-    return Meter(files, SpendingConfig(**{"daily_cost": None, **config}), HandClock())
+def meter(files: Any, **config: Any) -> SpendingMeter:
+    return SpendingMeter(files, SpendingConfig(**{"daily_cost": None, **config}), HandClock())
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
@@ -73,10 +73,10 @@ counts = st.integers(0, 4_000)
 def test_what_a_request_is_allowed_never_passes_the_limit(
     used: int, reserved: int, prompt: int, limit: int, reply: int
 ) -> None:
-    spent, config = Spent(input=used, reserved=reserved), SpendingConfig(daily_tokens=limit, reply_tokens=reply)
-    allowed = allowed_reply(spent, config, prompt=prompt)
+    spent, config = SpendingTotal(input=used, reserved=reserved), SpendingConfig(daily_tokens=limit, reply_tokens=reply)
+    allowed = max_reply_tokens(spent, config, prompt=prompt)
     assert 0 <= allowed <= reply
-    assert allowed == 0 or (used + reserved + prompt + allowed <= limit and allowed >= min(LEAST_REPLY, reply))
+    assert allowed == 0 or (used + reserved + prompt + allowed <= limit and allowed >= min(MIN_REPLY_ALLOWANCE, reply))
     if used + reserved + prompt + reply <= limit:
         assert allowed == reply
 
@@ -92,7 +92,7 @@ def test_two_processes_that_ask_as_long_as_they_may_stay_under_the_limit(tmp_pat
         made = sum(map(int, out.read().split()))
     told = [row for row in rows(tmp_path) if "model" in row]
     assert len(told) == made >= 6
-    assert cap - LEAST_REPLY - 200 <= sum(row["input"] + row["output"] for row in told) <= cap
+    assert cap - MIN_REPLY_ALLOWANCE - 200 <= sum(row["input"] + row["output"] for row in told) <= cap
     assert not [row for row in told if "over" in row or "error" in row]
 
 
@@ -107,17 +107,17 @@ async def test_many_requests_at_once_stay_under_the_limit_together() -> None:
     asking = [meter(files, daily_tokens=5_000, reply_tokens=1_000) for _ in range(2)]
     refused = 0
 
-    async def ask(one: Meter) -> None:
+    async def ask(one: SpendingMeter) -> None:
         nonlocal refused
         try:
-            await one.metered(ScriptedModel([Say(ENDLESS)]), "flush").complete(ASK)
+            await one.wrap(ScriptedModel([Say(ENDLESS)]), "flush").complete(ASK)
         except SpendingLimitReached:
             refused += 1
 
     async with anyio.create_task_group() as group:
         for number in range(20):
             group.start_soon(ask, asking[number % 2])
-    spent = await asking[0].spent()
+    spent = await asking[0].read_today()
     assert (spent.requests + refused, spent.reserved) == (20, 0)
     assert 4_000 < spent.tokens <= 5_000
 
@@ -125,56 +125,56 @@ async def test_many_requests_at_once_stay_under_the_limit_together() -> None:
 async def test_a_reply_is_no_longer_than_what_is_left_of_the_day() -> None:
     one = meter(InMemoryFiles(), daily_tokens=2_000, reply_tokens=1_200)
     model = ScriptedModel([Say(ENDLESS), Say(ENDLESS)])
-    metered = one.metered(model, "flush")
+    metered = one.wrap(model, "flush")
     first, second = await metered.complete(ASK), await metered.complete(ASK)
     assert model.requests[0].reply_limit == 1_200
-    assert LEAST_REPLY <= (model.requests[1].reply_limit or 0) < 800
+    assert MIN_REPLY_ALLOWANCE <= (model.requests[1].reply_limit or 0) < 800
     assert (first.stop, second.stop) == ("length", "length")
     with pytest.raises(SpendingLimitReached, match=r"tokens are used, and this would take about \d+"):
         await metered.complete(ASK)
-    assert (await one.spent()).tokens <= 2_000
+    assert (await one.read_today()).tokens <= 2_000
 
 
 async def test_a_stream_is_limited_and_settled_as_a_whole_reply_is() -> None:
     one = meter(InMemoryFiles(), daily_tokens=2_000, reply_tokens=700)
     model = ScriptedModel([Say(ENDLESS)])
-    async for _ in one.metered(model, "flush").stream(ASK):
-        assert 700 < (await one.spent()).reserved + (await one.spent()).tokens < 720
-    spent = await one.spent()
+    async for _ in one.wrap(model, "flush").stream(ASK):
+        assert 700 < (await one.read_today()).reserved + (await one.read_today()).tokens < 720
+    spent = await one.read_today()
     assert (model.requests[0].reply_limit, spent.reserved, spent.over) == (700, 0, 0)
 
 
 async def test_a_model_that_takes_more_than_it_was_allowed_is_told_of_in_the_record(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     one = meter(files, daily_tokens=10_000, reply_tokens=600)
-    await one.metered(ScriptedModel([Say("Yes.", usage=Usage(input=10, output=900))]), "flush").complete(ASK)
-    spent = await one.spent()
+    await one.wrap(ScriptedModel([Say("Yes.", usage=Usage(input=10, output=900))]), "flush").complete(ASK)
+    spent = await one.read_today()
     assert spent.tokens == 910
     assert 280 < spent.over < 310
     assert [row["over"] for row in rows(tmp_path) if "model" in row] == [spent.over]
-    assert (await meter(files, daily_tokens=10_000).spent()).over == spent.over
+    assert (await meter(files, daily_tokens=10_000).read_today()).over == spent.over
 
 
 async def test_what_a_killed_process_had_reserved_counts_to_the_end_of_its_day() -> None:
     files, clock = InMemoryFiles(), HandClock()
     config = SpendingConfig(daily_tokens=2_000, daily_cost=None, reply_tokens=1_000)
-    killed = Meter(files, config, clock)
-    allowed = await killed.allowed(killed.request("m", "flush", None), 400)
-    other = Meter(files, config, clock)
-    assert (await other.spent()).reserved == allowed.most == 1_500
+    killed = SpendingMeter(files, config, clock)
+    allowed = await killed.reserve(killed.create_request("m", "flush", None), 400)
+    other = SpendingMeter(files, config, clock)
+    assert (await other.read_today()).reserved == allowed.max_tokens == 1_500
     with pytest.raises(SpendingLimitReached, match=r"0 of 2,000 tokens are used and 1,500 reserved"):
-        await other.metered(ScriptedModel([Say("Yes.")]), "flush").complete(ASK)
+        await other.wrap(ScriptedModel([Say("Yes.")]), "flush").complete(ASK)
     clock.turn(days=1)
-    assert await other.spent() == Spent()
-    await other.metered(ScriptedModel([Say("Yes.")]), "flush").complete(ASK)
+    assert await other.read_today() == SpendingTotal()
+    await other.wrap(ScriptedModel([Say("Yes.")]), "flush").complete(ASK)
 
 
 async def test_a_request_that_fails_gives_back_what_was_reserved() -> None:
     one = meter(InMemoryFiles(), daily_tokens=2_000, reply_tokens=1_000)
     for _ in range(5):
         with pytest.raises(StorageBusy):
-            await one.metered(FakeModel(StorageBusy()), "flush").complete(ASK)
-    assert await one.spent() == Spent(requests=5, failed=5)
+            await one.wrap(FakeModel(StorageBusy()), "flush").complete(ASK)
+    assert await one.read_today() == SpendingTotal(requests=5, failed=5)
 
 
 async def test_where_nothing_can_be_written_the_limit_holds_in_this_process() -> None:
@@ -184,14 +184,14 @@ async def test_where_nothing_can_be_written_the_limit_holds_in_this_process() ->
 
     one = meter(Full(), daily_tokens=3_000, reply_tokens=1_000)
     model = ScriptedModel(lambda _: Say(ENDLESS))
-    begun = await one.allowed(one.request("m", "flush", None), 100)
-    assert (await one.spent()).reserved == begun.most
-    await one.note(replace(begun.asked, error="Cancelled"))
+    begun = await one.reserve(one.create_request("m", "flush", None), 100)
+    assert (await one.read_today()).reserved == begun.max_tokens
+    await one.record_request(replace(begun.record, error="Cancelled"))
     for _ in range(3):
-        await one.metered(model, "flush").complete(ASK)
+        await one.wrap(model, "flush").complete(ASK)
     with pytest.raises(SpendingLimitReached):
-        await one.metered(model, "flush").complete(ASK)
-    assert (await one.spent()).tokens <= 3_000
+        await one.wrap(model, "flush").complete(ASK)
+    assert (await one.read_today()).tokens <= 3_000
 
 
 @dataclass
@@ -202,7 +202,7 @@ class Told:
     window: int | None = None
     limits: list[int] = field(default_factory=list)
 
-    def limited(self, tokens: int) -> "Told":
+    def with_reply_limit(self, tokens: int) -> "Told":
         self.limits.append(tokens)
         return self
 
@@ -215,11 +215,11 @@ class Told:
 
 async def test_a_limit_reaches_the_model_inside_of_others_and_none_where_it_can_not_be_told() -> None:
     told = Told()
-    around = Retrying(model=Timed(model=told, seconds=5, stall_seconds=5))
-    await meter(InMemoryFiles(), reply_tokens=600).metered(around, "flush").complete(ASK)
+    around = RetryingModel(model=TimedModel(model=told, seconds=5, stall_seconds=5))
+    await meter(InMemoryFiles(), reply_tokens=600).wrap(around, "flush").complete(ASK)
     assert told.limits == [600]
     plain = FakeModel(reply("Yes."))
-    assert limited(plain, 5) is plain
+    assert limit_replies(plain, 5) is plain
 
 
 async def test_an_old_record_without_reservations_is_read_and_old_readers_pass_over_new_lines(tmp_path: Path) -> None:
@@ -227,8 +227,8 @@ async def test_an_old_record_without_reservations_is_read_and_old_readers_pass_o
     day = clock.today().isoformat()
     old = f'{{"at":"x","day":"{day}","purpose":"flush","model":"m","input":5,"output":5}}\n'
     await files.append(f"spending/{day[:7]}.jsonl", old.encode())
-    one = Meter(files, SpendingConfig(), clock)
-    await one.metered(ScriptedModel([Say("Yes.")]), "flush").complete(ASK)
-    assert (await one.spent()).requests == 2
-    assert len(await SpendingJournal(files).since(clock.today())) == 2
+    one = SpendingMeter(files, SpendingConfig(), clock)
+    await one.wrap(ScriptedModel([Say("Yes.")]), "flush").complete(ASK)
+    assert (await one.read_today()).requests == 2
+    assert len(await SpendingJournal(files).read_since(clock.today())) == 2
     assert [sorted(row) for row in rows(tmp_path) if "reserved" in row] == [["at", "day", "id", "reserved"]]

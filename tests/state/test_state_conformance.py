@@ -9,10 +9,10 @@ from ricordo.files import ABSENT
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.state import AgentState, Stated, StateStore
-from ricordo.state.files import FileStates
-from ricordo.state.grants import Grants
-from ricordo.state.in_memory import MemoryStates
+from ricordo.state import AgentState, StoredState, StateStore
+from ricordo.state.files import FileStateStore
+from ricordo.state.grants import PermissionGrants
+from ricordo.state.in_memory import InMemoryStateStore
 from ricordo.testing import STATE_STORE_CHECKS, StateStoreCheck
 
 pytestmark = pytest.mark.anyio
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(params=["local files", "files in memory", "memory"])
 def states(request: pytest.FixtureRequest, tmp_path: Path) -> StateStore:
     if request.param == "memory":
-        return MemoryStates()
+        return InMemoryStateStore()
     files = InMemoryFiles() if request.param == "files in memory" else LocalFiles(tmp_path)
-    return FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
+    return FileStateStore(files, Redactor(bytes(32)), PermissionGrants(files, "granted"))
 
 
 @pytest.mark.req("AS-STATE-02", "AS-STATE-06", "AS-STATE-07", "AS-STATE-03", "AS-BUG-29")
@@ -37,18 +37,18 @@ async def test_what_no_file_would_hold_is_refused_and_nothing_is_changed(states:
     version = await states.save(state, expected=ABSENT)
     with pytest.raises(InvalidMessage):
         await states.save(AgentState(agent="main", session="s", ratio=float("nan")), expected=version)
-    assert await states.load("main", "s") == Stated(state=state, version=version)
+    assert await states.load("main", "s") == StoredState(state=state, version=version)
 
 
-class Forgetful(MemoryStates):
+class Forgetful(InMemoryStateStore):
     """Loses what stands."""
 
-    async def load(self, agent: str, session: str) -> Stated:
+    async def load(self, agent: str, session: str) -> StoredState:
         found = await super().load(agent, session)
-        return Stated(state=AgentState(agent=agent, session=session), version=found.version)
+        return StoredState(state=AgentState(agent=agent, session=session), version=found.version)
 
 
-class Careless(MemoryStates):
+class Careless(InMemoryStateStore):
     """Replaces any version."""
 
     async def save(self, state: AgentState, *, expected: str) -> str:
@@ -56,7 +56,7 @@ class Careless(MemoryStates):
 
 
 @pytest.mark.parametrize("broken", [Forgetful, Careless])
-async def test_a_store_that_does_not_is_found_out(broken: type[MemoryStates]) -> None:
+async def test_a_store_that_does_not_is_found_out(broken: type[InMemoryStateStore]) -> None:
     found: list[str] = []
     for check in STATE_STORE_CHECKS:
         try:

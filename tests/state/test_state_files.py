@@ -15,23 +15,23 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.guard.permissions import PermissionRule, ToolPattern
 from ricordo.messages import Message, Text, ToolCall
-from ricordo.state import AgentState, Plan, Standing, Todo
-from ricordo.state.codec import RULES_UNKNOWN, VERSION, decode, encode, salvaged
-from ricordo.state.files import FileStates
-from ricordo.state.grants import Grants
+from ricordo.state import AgentState, PlanState, WorkState, Todo
+from ricordo.state.codec import UNKNOWN_RULES, STATE_VERSION, decode_state, encode_state, salvage_state
+from ricordo.state.files import FileStateStore
+from ricordo.state.grants import PermissionGrants
 from ricordo.workspace.layout import cursor_path, state_path
 from standings import standings
 
 pytestmark = pytest.mark.anyio
 
-KNOWN = set(json.loads(encode(AgentState(agent="a", session="s"))))
-UNKNOWN = Standing(permissions=(RULES_UNKNOWN,))
+KNOWN = set(json.loads(encode_state(AgentState(agent="a", session="s"))))
+UNKNOWN = WorkState(permissions=(UNKNOWN_RULES,))
 SECRET = "sk-ant-api03-" + "Ab3dEf9hIjKlMn0pQrStUvWxYz12345678" * 2
 
 
 def states() -> st.SearchStrategy[AgentState]:
     extra = st.dictionaries(any_text(6).filter(lambda name: name not in KNOWN), json_values(), max_size=3)
-    newer = st.builds(lambda rest, version: {**rest, "v": version}, extra, st.integers(VERSION + 1, 99))
+    newer = st.builds(lambda rest, version: {**rest, "v": version}, extra, st.integers(STATE_VERSION + 1, 99))
     return st.builds(
         AgentState,
         agent=st.just("main"),
@@ -46,8 +46,8 @@ def states() -> st.SearchStrategy[AgentState]:
     )
 
 
-def made(folder: Path) -> FileStates:
-    return FileStates(LocalFiles(folder), Redactor(bytes(32)), Grants(LocalFiles(folder), "granted"))
+def made(folder: Path) -> FileStateStore:
+    return FileStateStore(LocalFiles(folder), Redactor(bytes(32)), PermissionGrants(LocalFiles(folder), "granted"))
 
 
 def said(text: str) -> Message:
@@ -57,17 +57,17 @@ def said(text: str) -> Message:
 @pytest.mark.req("AS-STATE-02", "AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
 @given(states())
 def test_any_state_is_read_as_it_was_written(state: AgentState) -> None:
-    assert decode(encode(state), agent="main", session="s1") == state
+    assert decode_state(encode_state(state), agent="main", session="s1") == state
 
 
 @pytest.mark.req("AS-BUG-29")
 @given(st.one_of(st.binary(max_size=60), json_values().map(lambda value: json.dumps(value).encode())))
 def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
     try:
-        state = decode(data, agent="main", session="s1")
+        state = decode_state(data, agent="main", session="s1")
     except InvalidMessage:
         return
-    assert decode(encode(state), agent="main", session="s1") == state
+    assert decode_state(encode_state(state), agent="main", session="s1") == state
 
 
 @pytest.mark.req("AS-BUG-29", "AS-STATE-06")
@@ -113,16 +113,16 @@ def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
     ids=json.dumps,
 )
 def test_what_is_of_the_wrong_kind_is_never_mended(fields: dict[str, object]) -> None:
-    whole = json.loads(encode(AgentState(agent="a", session="s")))
+    whole = json.loads(encode_state(AgentState(agent="a", session="s")))
     with pytest.raises(InvalidMessage):
-        decode(json.dumps(whole | fields).encode(), agent="a", session="s")
+        decode_state(json.dumps(whole | fields).encode(), agent="a", session="s")
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_nothing_stands_where_a_document_says_nothing_of_it(version: int) -> None:
     data = json.dumps({"v": version, "agent": "a", "session": "s", "turns": 3, "window": []}).encode()
-    assert decode(data, agent="a", session="s") == AgentState(agent="a", session="s", turns=3)
-    assert json.loads(encode(decode(data, agent="a", session="s")))["v"] == VERSION
+    assert decode_state(data, agent="a", session="s") == AgentState(agent="a", session="s", turns=3)
+    assert json.loads(encode_state(decode_state(data, agent="a", session="s")))["v"] == STATE_VERSION
 
 
 def test_what_stands_may_leave_out_what_is_as_ever() -> None:
@@ -131,9 +131,9 @@ def test_what_stands_may_leave_out_what_is_as_ever() -> None:
         "todos": [{"id": "1", "content": "Go"}],
         "permissions": [{"rule": "ask x"}],
     }
-    state = decode(json.dumps({"v": 2} | fields).encode(), agent="a", session="s")
-    assert state.standing == Standing(
-        plan=Plan(path="plans/a.md"),
+    state = decode_state(json.dumps({"v": 2} | fields).encode(), agent="a", session="s")
+    assert state.work_state == WorkState(
+        plan=PlanState(path="plans/a.md"),
         todos=(Todo(id="1", content="Go"),),
         permissions=(PermissionRule(decision="ask", pattern=ToolPattern(tool="x")),),
     )
@@ -143,25 +143,25 @@ def test_what_stands_may_leave_out_what_is_as_ever() -> None:
 @pytest.mark.parametrize(
     "standing",
     [
-        Standing(
+        WorkState(
             todos=(Todo(id="1", content="a", status="in_progress"), Todo(id="2", content="b", status="in_progress"))
         ),
-        Standing(todos=(Todo(id="1", content="a", status="begun"),)),  # type: ignore[arg-type]
-        Standing(plan=Plan(by="nobody")),  # type: ignore[arg-type]
-        Standing(permissions=(PermissionRule(decision="forbid", pattern=ToolPattern(tool="x")),)),  # type: ignore[arg-type]
-        Standing(permissions=(PermissionRule(decision="deny", pattern=ToolPattern(tool="")),)),
+        WorkState(todos=(Todo(id="1", content="a", status="begun"),)),  # type: ignore[arg-type]
+        WorkState(plan=PlanState(by="nobody")),  # type: ignore[arg-type]
+        WorkState(permissions=(PermissionRule(decision="forbid", pattern=ToolPattern(tool="x")),)),  # type: ignore[arg-type]
+        WorkState(permissions=(PermissionRule(decision="deny", pattern=ToolPattern(tool="")),)),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(standing: Standing) -> None:
+def test_what_could_not_be_read_back_is_not_written(standing: WorkState) -> None:
     with pytest.raises(InvalidMessage):
-        encode(AgentState(agent="a", session="s", standing=standing))
+        encode_state(AgentState(agent="a", session="s", work_state=standing))
 
 
 @pytest.mark.parametrize(
     "state",
     [
         AgentState(agent="a", session="s", extra={"turns": 3}),
-        AgentState(agent="a", session="s", extra={"v": VERSION}),
+        AgentState(agent="a", session="s", extra={"v": STATE_VERSION}),
         AgentState(agent="a", session="s", ratio=0.0),
         AgentState(agent="a", session="s", ratio=float("nan")),
         AgentState(agent="a", session="s", turns=-1),
@@ -169,7 +169,7 @@ def test_what_could_not_be_read_back_is_not_written(standing: Standing) -> None:
 )
 def test_a_state_that_has_no_form_is_refused(state: AgentState) -> None:
     with pytest.raises(InvalidMessage):
-        encode(state)
+        encode_state(state)
 
 
 @pytest.mark.req("AS-STATE-02", "AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
@@ -211,13 +211,13 @@ async def test_what_a_newer_version_wrote_survives(tmp_path: Path) -> None:
         (b"", UNKNOWN),
         (b"{", UNKNOWN),
         (b"[]", UNKNOWN),
-        (b'{"v": 1, "window": [{"v": 1}]}', Standing()),
+        (b'{"v": 1, "window": [{"v": 1}]}', WorkState()),
         (b"\xff\xfe", UNKNOWN),
         (b'{"v": 0}', UNKNOWN),
     ],
 )
 async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(
-    tmp_path: Path, broken: bytes, left: Standing
+    tmp_path: Path, broken: bytes, left: WorkState
 ) -> None:
     store = made(tmp_path)
     path = tmp_path / state_path("main", "s1")
@@ -226,7 +226,7 @@ async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(
         content = broken + b" " * number
         path.write_bytes(content)
         stated = await store.load("main", "s1")
-        assert stated.state == AgentState(agent="main", session="s1", standing=left)
+        assert stated.state == AgentState(agent="main", session="s1", work_state=left)
         assert stated.set_aside == f"{state_path('main', 's1')}.broken-{number}"
         await store.save(AgentState(agent="main", session="s1", turns=1), expected=stated.version)
         assert (tmp_path / stated.set_aside).read_bytes() == content
@@ -241,7 +241,7 @@ async def test_a_broken_state_stays_until_another_takes_its_place_and_is_kept_on
     for _ in range(2):
         # as after a kill: who opens it next is told the same
         stated = await made(tmp_path).load("main", "s1")
-        assert (stated.state.standing, stated.set_aside[-9:]) == (UNKNOWN, ".broken-1")
+        assert (stated.state.work_state, stated.set_aside[-9:]) == (UNKNOWN, ".broken-1")
     store = made(tmp_path)
     stated = await store.load("main", "s1")
     await store.save(stated.state, expected=stated.version)
@@ -268,8 +268,8 @@ FULL = AgentState(
     user="ada",
     learns=False,
     turns=3,
-    standing=Standing(
-        plan=Plan(active=True, path="plans/a.md", by="user"),
+    work_state=WorkState(
+        plan=PlanState(active=True, path="plans/a.md", by="user"),
         todos=(Todo(id="1", content="Go"),),
         permissions=RULES,
         delivered=("t",),
@@ -287,45 +287,45 @@ FULL = AgentState(
         ({"learns": "no"}, {"learns": True}),
         ({"todos": [{"id": "1"}]}, {"todos": ()}),
         ({"delivered": [1]}, {"delivered": ()}),
-        ({"plan": {"active": "yes", "path": "plans/a.md"}}, {"plan": Plan(), "permissions": (RULES_UNKNOWN, *RULES)}),
-        ({"plan": None}, {"plan": Plan(), "permissions": (RULES_UNKNOWN, *RULES)}),
-        ({"permissions": None}, {"permissions": (RULES_UNKNOWN,)}),
+        ({"plan": {"active": "yes", "path": "plans/a.md"}}, {"plan": PlanState(), "permissions": (UNKNOWN_RULES, *RULES)}),
+        ({"plan": None}, {"plan": PlanState(), "permissions": (UNKNOWN_RULES, *RULES)}),
+        ({"permissions": None}, {"permissions": (UNKNOWN_RULES,)}),
         ({"permissions": ["deny x", {"rule": "deny shell(b)", "source": "user"}]},
-         {"permissions": (RULES_UNKNOWN, RULES[1])}),
+         {"permissions": (UNKNOWN_RULES, RULES[1])}),
     ],
 )  # fmt: skip
 def test_of_a_damaged_state_what_is_whole_stands_and_unknown_rules_let_nothing_act_unasked(
     damage: dict[str, object], lost: dict[str, object]
 ) -> None:
-    fields = json.loads(encode(FULL)) | {"window": [{"v": 1}]} | damage
+    fields = json.loads(encode_state(FULL)) | {"window": [{"v": 1}]} | damage
     # from version 2 on a document says what stands, so what is missing is lost too
     for gone in (fields, {key: value for key, value in fields.items() if value is not None}):
         data = json.dumps(gone).encode()
         with pytest.raises(InvalidMessage):
-            decode(data, agent="main", session="s1")
-        found = salvaged(data, agent="main", session="s1")
+            decode_state(data, agent="main", session="s1")
+        found = salvage_state(data, agent="main", session="s1")
         stands = {"plan", "permissions", "todos", "delivered"}
-        standing = replace(FULL.standing, **{key: value for key, value in lost.items() if key in stands})  # type: ignore[arg-type]
+        standing = replace(FULL.work_state, **{key: value for key, value in lost.items() if key in stands})  # type: ignore[arg-type]
         assert found == replace(
-            FULL, window=(), turns=0, standing=standing,
+            FULL, window=(), turns=0, work_state=standing,
             **{key: value for key, value in lost.items() if key not in stands},  # type: ignore[arg-type]
         )  # fmt: skip
-        assert decode(encode(found), agent="main", session="s1") == found, "and it can be kept"
+        assert decode_state(encode_state(found), agent="main", session="s1") == found, "and it can be kept"
 
 
 @pytest.mark.req("AS-BUG-29")
 def test_what_was_damaged_twice_has_the_rule_for_it_once() -> None:
-    once = salvaged(b"{", agent="main", session="s1")
-    fields = json.loads(encode(once)) | {"plan": 1}
-    assert salvaged(json.dumps(fields).encode(), agent="main", session="s1").standing == UNKNOWN
+    once = salvage_state(b"{", agent="main", session="s1")
+    fields = json.loads(encode_state(once)) | {"plan": 1}
+    assert salvage_state(json.dumps(fields).encode(), agent="main", session="s1").work_state == UNKNOWN
 
 
 @pytest.mark.req("AS-BUG-29")
 @given(st.one_of(st.binary(max_size=60), json_values().map(lambda value: json.dumps(value).encode())))
 def test_any_bytes_that_are_no_state_leave_one_that_lets_nothing_act_unasked(data: bytes) -> None:
-    found = salvaged(data, agent="main", session="s1")
-    assert found.standing.permissions[0] == RULES_UNKNOWN
-    assert decode(encode(found), agent="main", session="s1") == found
+    found = salvage_state(data, agent="main", session="s1")
+    assert found.work_state.permissions[0] == UNKNOWN_RULES
+    assert decode_state(encode_state(found), agent="main", session="s1") == found
 
 
 @pytest.mark.req("FC-SECRET")
@@ -343,16 +343,16 @@ async def test_no_secret_of_the_window_reaches_the_disk(tmp_path: Path) -> None:
 @pytest.mark.req("FC-SECRET")
 async def test_no_secret_of_what_stands_reaches_the_disk(tmp_path: Path) -> None:
     pattern = ToolPattern(tool="shell", argument=f"curl -H *{SECRET}*")
-    standing = Standing(
-        plan=Plan(path=f"plans/{SECRET}.md"),
+    standing = WorkState(
+        plan=PlanState(path=f"plans/{SECRET}.md"),
         todos=(Todo(id=SECRET, content=f"Put {SECRET} into the vault"),),
         permissions=(PermissionRule(decision="deny", pattern=pattern, why=f"It has {SECRET}.", source=SECRET),),
         delivered=(SECRET,),
     )
     store = made(tmp_path)
-    await store.save(AgentState(agent="main", session="s1", standing=standing), expected=ABSENT)
+    await store.save(AgentState(agent="main", session="s1", work_state=standing), expected=ABSENT)
     assert SECRET.encode() not in (tmp_path / state_path("main", "s1")).read_bytes()
-    kept = (await store.load("main", "s1")).state.standing
+    kept = (await store.load("main", "s1")).state.work_state
     assert kept.todos[0].content.startswith("Put [secret:")
     assert kept.permissions[0].pattern.argument.startswith("curl -H *[secret:")
     assert all("[secret:" in text for text in (kept.plan.path, kept.permissions[0].why, *kept.delivered))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from message_strategies import any_text
 from ricordo.guard.permissions import Decision, PermissionRule, ToolPattern
 from ricordo.messages import Message
-from ricordo.state import AgentState, Standing, Todo
-from ricordo.state.merge import merged
+from ricordo.state import AgentState, WorkState, Todo
+from ricordo.state.merge import merge_states
 from standings import standings
 
 BASE = AgentState(agent="main", session="s")
@@ -38,13 +38,13 @@ def rule(decision: Decision, argument: str = "x", *, why: str = "") -> Permissio
 
 
 def of(*permissions: PermissionRule) -> AgentState:
-    return replace(BASE, standing=Standing(permissions=permissions))
+    return replace(BASE, work_state=WorkState(permissions=permissions))
 
 
 @given(states(), states())
 def test_what_only_one_process_changed_survives(base: AgentState, other: AgentState) -> None:
-    here, there = merged(base, other, base), merged(base, base, other)
-    assert here.standing == there.standing == other.standing
+    here, there = merge_states(base, other, base), merge_states(base, base, other)
+    assert here.work_state == there.work_state == other.work_state
     assert dict(here.extra) == dict(there.extra) == dict(other.extra)
     assert here.turns == max(base.turns, other.turns)
     assert there.turns == other.turns
@@ -52,19 +52,19 @@ def test_what_only_one_process_changed_survives(base: AgentState, other: AgentSt
 
 @given(states(), states(), states())
 def test_of_two_that_changed_a_state_neither_is_lost(base: AgentState, ours: AgentState, theirs: AgentState) -> None:
-    found = merged(base, ours, theirs)
-    assert replace(found, user="", learns=True, turns=0, standing=Standing(), extra={}) == replace(
-        ours, user="", learns=True, turns=0, standing=Standing(), extra={}
+    found = merge_states(base, ours, theirs)
+    assert replace(found, user="", learns=True, turns=0, work_state=WorkState(), extra={}) == replace(
+        ours, user="", learns=True, turns=0, work_state=WorkState(), extra={}
     ), "the window and what belongs to it stay ours"
     assert found.user == (ours.user or theirs.user)
     assert found.learns == (ours.learns or theirs.learns)
-    standing = found.standing
-    assert standing.todos in (ours.standing.todos, theirs.standing.todos)
+    standing = found.work_state
+    assert standing.todos in (ours.work_state.todos, theirs.work_state.todos)
     assert [todo.status for todo in standing.todos].count("in_progress") <= 1
-    assert standing.plan in (ours.standing.plan, theirs.standing.plan)
-    told = set(base.standing.delivered)
+    assert standing.plan in (ours.work_state.plan, theirs.work_state.plan)
+    told = set(base.work_state.delivered)
     for side in (ours, theirs):
-        assert set(side.standing.delivered) - told <= set(standing.delivered)
+        assert set(side.work_state.delivered) - told <= set(standing.delivered)
     assert len(set(standing.delivered)) == len(standing.delivered)
 
 
@@ -72,8 +72,8 @@ def test_of_two_that_changed_a_state_neither_is_lost(base: AgentState, ours: Age
 @given(states(), states(), states())
 def test_a_denial_is_never_lost(base: AgentState, ours: AgentState, theirs: AgentState) -> None:
     before, here, there, found = (
-        {each.pattern for each in state.standing.permissions if each.decision == "deny"}
-        for state in (base, ours, theirs, merged(base, ours, theirs))
+        {each.pattern for each in state.work_state.permissions if each.decision == "deny"}
+        for state in (base, ours, theirs, merge_states(base, ours, theirs))
     )
     assert (here - before) | (there - before) | (here & there) <= found
     assert found <= here | there
@@ -100,15 +100,17 @@ _DENY, _ASK, _ALLOW = rule("deny"), rule("ask"), rule("allow")
 def test_of_two_changes_of_one_pattern_the_stricter_counts(
     base: list[PermissionRule], ours: list[PermissionRule], theirs: list[PermissionRule], found: list[PermissionRule]
 ) -> None:
-    assert merged(of(*base), of(*ours), of(*theirs)).standing.permissions == tuple(found)
+    assert merge_states(of(*base), of(*ours), of(*theirs)).work_state.permissions == tuple(found)
 
 
 @pytest.mark.req("AS-STATE-07", "AS-STATE-05")
 def test_rules_and_told_results_of_both_are_kept_in_a_stable_order() -> None:
-    base = replace(BASE, standing=Standing(permissions=(_ALLOW,), delivered=("a",)))
-    ours = replace(BASE, standing=Standing(permissions=(_ALLOW, rule("deny", "ours")), delivered=("a", "c", "b")))
-    theirs = replace(BASE, standing=Standing(permissions=(_ALLOW, rule("deny", "theirs")), delivered=("a", "b", "d")))
-    found = merged(base, ours, theirs).standing
+    base = replace(BASE, work_state=WorkState(permissions=(_ALLOW,), delivered=("a",)))
+    ours = replace(BASE, work_state=WorkState(permissions=(_ALLOW, rule("deny", "ours")), delivered=("a", "c", "b")))
+    theirs = replace(
+        BASE, work_state=WorkState(permissions=(_ALLOW, rule("deny", "theirs")), delivered=("a", "b", "d"))
+    )
+    found = merge_states(base, ours, theirs).work_state
     assert [each.pattern.argument for each in found.permissions] == ["x", "theirs", "ours"]
     assert found.delivered == ("a", "b", "d", "c")
 
@@ -116,10 +118,10 @@ def test_rules_and_told_results_of_both_are_kept_in_a_stable_order() -> None:
 @pytest.mark.req("AS-STATE-06")
 def test_turns_of_both_processes_are_counted_and_ours_wins_where_both_wrote_todos() -> None:
     base = replace(BASE, turns=5)
-    ours = replace(base, turns=7, standing=Standing(todos=(Todo(id="1", content="ours", status="in_progress"),)))
-    theirs = replace(base, turns=6, standing=Standing(todos=(Todo(id="2", content="theirs", status="in_progress"),)))
-    found = merged(base, ours, theirs)
-    assert (found.turns, found.standing.todos) == (8, ours.standing.todos)
+    ours = replace(base, turns=7, work_state=WorkState(todos=(Todo(id="1", content="ours", status="in_progress"),)))
+    theirs = replace(base, turns=6, work_state=WorkState(todos=(Todo(id="2", content="theirs", status="in_progress"),)))
+    found = merge_states(base, ours, theirs)
+    assert (found.turns, found.work_state.todos) == (8, ours.work_state.todos)
 
 
 def test_fields_of_other_versions_are_theirs_but_for_what_changed_here() -> None:
@@ -127,4 +129,4 @@ def test_fields_of_other_versions_are_theirs_but_for_what_changed_here() -> None
         replace(BASE, extra=extra)
         for extra in ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 1, "d": 2}, {"a": 3, "b": 3, "c": 1, "e": 3})
     )
-    assert merged(base, ours, theirs).extra == {"a": 2, "b": 3, "d": 2, "e": 3}
+    assert merge_states(base, ours, theirs).extra == {"a": 2, "b": 3, "d": 2, "e": 3}

@@ -10,25 +10,25 @@ from ricordo.files import ABSENT
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.state import AgentState, Plan, Standing, StateStore, Todo
-from ricordo.state.codec import RULES_UNKNOWN
-from ricordo.state.files import FileStates
-from ricordo.state.grants import Grants
-from ricordo.state.in_memory import MemoryStates
-from ricordo.state.saved import SavedState
+from ricordo.state import AgentState, PlanState, WorkState, StateStore, Todo
+from ricordo.state.codec import UNKNOWN_RULES
+from ricordo.state.files import FileStateStore
+from ricordo.state.grants import PermissionGrants
+from ricordo.state.in_memory import InMemoryStateStore
+from ricordo.state.saved import StateSaver
 from ricordo.workspace.layout import state_path
 
 pytestmark = pytest.mark.anyio
 
 NEW = AgentState(agent="main", session="s")
 DENY = PermissionRule(decision="deny", pattern=ToolPattern(tool="shell"))
-STANDING = Standing(plan=Plan(path="plans/a.md"), todos=(Todo(id="1", content="Go"),), permissions=(DENY,))
+STANDING = WorkState(plan=PlanState(path="plans/a.md"), todos=(Todo(id="1", content="Go"),), permissions=(DENY,))
 
 
-async def opened(states: StateStore) -> tuple[SavedState, AgentState]:
+async def opened(states: StateStore) -> tuple[StateSaver, AgentState]:
     """Return the state as another process opens it."""
     stated = await states.load("main", "s")
-    return SavedState(states, stated.state, stated.version), stated.state
+    return StateSaver(states, stated.state, stated.version), stated.state
 
 
 async def stored(states: StateStore) -> AgentState:
@@ -36,25 +36,25 @@ async def stored(states: StateStore) -> AgentState:
 
 
 def told(state: AgentState, *ids: str) -> AgentState:
-    return replace(state, standing=replace(state.standing, delivered=(*state.standing.delivered, *ids)))
+    return replace(state, work_state=replace(state.work_state, delivered=(*state.work_state.delivered, *ids)))
 
 
 async def test_what_two_processes_saved_in_turn_is_in_the_document_of_both() -> None:
-    states = MemoryStates()
+    states = InMemoryStateStore()
     one, state = await opened(states)
     other, same = await opened(states)
     here = await one.save(told(state, "a"))
     there = await other.save(replace(told(same, "b"), turns=1))
-    assert there.standing.delivered == ("a", "b")
+    assert there.work_state.delivered == ("a", "b")
     here = await one.save(told(here, "c"))
-    assert here.standing.delivered == ("a", "b", "c")
+    assert here.work_state.delivered == ("a", "b", "c")
     assert here == await stored(states)
     assert one.is_up_to_date(here)
     assert not other.is_up_to_date(here)
 
 
 async def test_a_state_is_up_to_date_once_it_was_saved_here() -> None:
-    states = MemoryStates()
+    states = InMemoryStateStore()
     await states.save(NEW, expected=ABSENT)
     one, state = await opened(states)
     assert not one.is_up_to_date(state), "what was taken up may differ from what is stored"
@@ -68,8 +68,8 @@ async def test_what_stands_survives_a_document_that_broke_meanwhile(
     turns: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = InMemoryFiles()
-    states = FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
-    await states.save(replace(NEW, turns=turns, standing=STANDING), expected=ABSENT)
+    states = FileStateStore(files, Redactor(bytes(32)), PermissionGrants(files, "granted"))
+    await states.save(replace(NEW, turns=turns, work_state=STANDING), expected=ABSENT)
     one, state = await opened(states)
     path = state_path("main", "s")
     await files.replace(path, b"{", expected=(await files.read(path)).version)
@@ -79,33 +79,33 @@ async def test_what_stands_survives_a_document_that_broke_meanwhile(
         await other.save(replace(told(fresh, "b"), turns=1))
     saved = await one.save(told(state, "a"))
     # who began anew knew no rules, and only a person takes back what was held because of that
-    rules = (RULES_UNKNOWN, DENY) if turns else (DENY,)
-    assert replace(saved.standing, delivered=()) == replace(STANDING, permissions=rules)
-    assert set(saved.standing.delivered) == ({"a", "b"} if turns else {"a"})
+    rules = (UNKNOWN_RULES, DENY) if turns else (DENY,)
+    assert replace(saved.work_state, delivered=()) == replace(STANDING, permissions=rules)
+    assert set(saved.work_state.delivered) == ({"a", "b"} if turns else {"a"})
     assert saved == await stored(states)
     assert (await files.read(f"{path}.broken-1")).data == b"{"
     assert [each.getMessage().endswith("s.json.broken-1.") for each in caplog.records] == [True] * (not turns)
 
 
 async def test_what_stands_from_the_beginning_is_not_taken_away_by_who_began_first() -> None:
-    states = MemoryStates()
-    one = SavedState(states, replace(NEW, standing=STANDING), ABSENT)
+    states = InMemoryStateStore()
+    one = StateSaver(states, replace(NEW, work_state=STANDING), ABSENT)
     other, fresh = await opened(states)
     await other.save(told(fresh, "b"))
-    saved = await one.save(replace(NEW, standing=STANDING))
-    assert saved.standing == replace(STANDING, delivered=("b",))
+    saved = await one.save(replace(NEW, work_state=STANDING))
+    assert saved.work_state == replace(STANDING, delivered=("b",))
 
 
 async def test_a_document_that_was_removed_is_written_again_whole() -> None:
     files = InMemoryFiles()
-    states = FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
-    await states.save(replace(NEW, standing=STANDING), expected=ABSENT)
+    states = FileStateStore(files, Redactor(bytes(32)), PermissionGrants(files, "granted"))
+    await states.save(replace(NEW, work_state=STANDING), expected=ABSENT)
     one, state = await opened(states)
     await files.delete(state_path("main", "s"))
-    assert (await one.save(told(state, "a"))).standing == told(state, "a").standing
+    assert (await one.save(told(state, "a"))).work_state == told(state, "a").work_state
 
 
-class Busy(MemoryStates):
+class Busy(InMemoryStateStore):
     """Another process saves just before each of the next savings."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ async def test_a_saving_that_often_comes_second_is_made_all_the_same() -> None:
     one, state = await opened(states)
     states.others = 9
     saved = await one.save(told(state, "a"))
-    assert saved.standing.delivered == (*(f"theirs {number}" for number in reversed(range(9))), "a")
+    assert saved.work_state.delivered == (*(f"theirs {number}" for number in reversed(range(9))), "a")
     assert saved == await stored(states)
 
 
@@ -143,31 +143,33 @@ async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing
     states.others = 2
     saved = await one.save(told(state, "c"))
     assert saved == await stored(states)
-    assert saved.standing.delivered == ("a", "theirs 8", "theirs 7", "theirs 6", "theirs 1", "theirs 0", "c")
+    assert saved.work_state.delivered == ("a", "theirs 8", "theirs 7", "theirs 6", "theirs 1", "theirs 0", "c")
     assert saved.turns == 6
 
 
 @pytest.mark.req("AS-BUG-29")
 async def test_what_another_process_made_is_taken_from_a_document_that_broke_after_it() -> None:
     files = InMemoryFiles()
-    states = FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
-    await states.save(replace(NEW, standing=STANDING), expected=ABSENT)
+    states = FileStateStore(files, Redactor(bytes(32)), PermissionGrants(files, "granted"))
+    await states.save(replace(NEW, work_state=STANDING), expected=ABSENT)
     one, state = await opened(states)
     other, theirs = await opened(states)
     rule = PermissionRule(decision="deny", pattern=ToolPattern(tool="write_file"))
-    added = replace(theirs.standing, permissions=(DENY, rule), plan=Plan(active=True, path="plans/b.md", by="user"))
-    await other.save(replace(theirs, turns=2, standing=added))
+    added = replace(
+        theirs.work_state, permissions=(DENY, rule), plan=PlanState(active=True, path="plans/b.md", by="user")
+    )
+    await other.save(replace(theirs, turns=2, work_state=added))
     path = state_path("main", "s")
     stored_now = await files.read(path)
     broken = stored_now.data.replace(b'"window":[]', b'"window":[1]')
     assert broken != stored_now.data
     await files.replace(path, broken, expected=stored_now.version)
     saved = await one.save(told(state, "a"))
-    assert saved.standing == replace(added, delivered=("a",))
+    assert saved.work_state == replace(added, delivered=("a",))
     assert saved == await stored(states)
 
 
-class Failing(MemoryStates):
+class Failing(InMemoryStateStore):
     """Fails after it has written, as a disk may."""
 
     fails = False
@@ -185,8 +187,8 @@ async def test_what_was_refused_and_stands_all_the_same_is_not_taken_for_another
     state = await one.save(replace(told(state, "a"), turns=1))
     states.fails = True
     with pytest.raises(StorageFull):
-        await one.save(replace(state, turns=2, standing=STANDING))
-    assert (await stored(states)).standing == STANDING
+        await one.save(replace(state, turns=2, work_state=STANDING))
+    assert (await stored(states)).work_state == STANDING
     states.fails = False
     assert await one.save(state) == state == await stored(states)
 
@@ -218,7 +220,7 @@ async def test_a_refused_change_that_reached_the_store_leaves_alone_what_was_mer
     states.failing, states.saved, states.others = {2: "after"}, 0, 1
     with pytest.raises(StorageFull):
         await one.save(told(state, "refused"))
-    assert (await stored(states)).standing.delivered == ("theirs 0", "refused")
+    assert (await stored(states)).work_state.delivered == ("theirs 0", "refused")
     saved = await one.save(state)
-    assert saved.standing.delivered == ("theirs 0",)
+    assert saved.work_state.delivered == ("theirs 0",)
     assert saved == await stored(states)

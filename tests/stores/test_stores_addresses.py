@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
-from ricordo.stores.opening import SCHEMES, Address, joined, parse_address, several
+from ricordo.stores.opening import SCHEMES, Address, join_addresses, parse_address, split_addresses
 
 pytestmark = pytest.mark.req("GO-BK-plug", "GO-SWAP")
 
@@ -25,10 +25,10 @@ def test_an_address_is_read_back_from_its_text(address: Address) -> None:
 
 @given(st.lists(ADDRESSES, min_size=1, max_size=3))
 def test_addresses_in_an_address_are_read_back_in_their_order(addresses: list[Address]) -> None:
-    outer = Address(scheme="fanout", place=joined([str(address) for address in addresses]))
+    outer = Address(scheme="fanout", place=join_addresses([str(address) for address in addresses]))
     read = parse_address(str(outer))
     assert read == outer
-    assert [parse_address(inner) for inner in several(read.place)] == addresses
+    assert [parse_address(inner) for inner in split_addresses(read.place)] == addresses
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,6 @@ def test_an_option_that_is_none_is_refused(text: str) -> None:
 
 def test_addresses_in_an_address_keep_their_options_and_their_commas() -> None:
     read = parse_address("fanout:ring:%3Fcapacity=500, jsonl:a%252Cb")
-    assert several(read.place) == ("ring:?capacity=500", "jsonl:a,b")
+    assert split_addresses(read.place) == ("ring:?capacity=500", "jsonl:a,b")
     with pytest.raises(InvalidSetting, match="comma"):
-        several("jsonl:a,,kv:b")
+        split_addresses("jsonl:a,,kv:b")

@@ -51,7 +51,7 @@ class ShelfDriver:
         self.shelf.asked.append(query)
         return []
 
-    async def preface(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> str:
         del budget
         return ""
 

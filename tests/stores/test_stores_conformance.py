@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from ricordo.stores.opening import SCHEMES
-from ricordo.testing import OWN_STORES, STORE_CHECKS, StoreCheck
+from ricordo.testing import BUILT_IN_STORES, STORE_CHECKS, StoreCheck
 
 pytestmark = pytest.mark.anyio
 
@@ -16,24 +16,24 @@ _SEVERAL = frozenset({"json", "kv", "layered", "sessions"})
 """Stores that write each in a way of its own; those that are left out write as one of them does, and are soaked."""
 
 
-def for_every_store(*invariants: str, only: Collection[str] = OWN_STORES) -> Callable[[_T], _T]:
+def for_every_store(*invariants: str, only: Collection[str] = BUILT_IN_STORES) -> Callable[[_T], _T]:
     """Run a test for each store, or `only` these, and each check of these invariants that applies to it."""
     cases = [
         pytest.param(scheme, check, id=f"{scheme}-{check.name}")
-        for scheme, kind in OWN_STORES.items()
+        for scheme, kind in BUILT_IN_STORES.items()
         for check in STORE_CHECKS
-        if scheme in only and check.invariant in invariants and not kind().lacks(check.needs)
+        if scheme in only and check.invariant in invariants and not kind().skip_reason(check.needs)
     ]
     return pytest.mark.parametrize(("scheme", "check"), cases)
 
 
 async def held(scheme: str, check: StoreCheck, folder: Path) -> None:
-    await check(OWN_STORES[scheme](), folder)
+    await check(BUILT_IN_STORES[scheme](), folder)
 
 
 @pytest.mark.req("GO-I1", "GO-I2", "GO-I5", "GO-I6", "GO-I7", "GO-I9", "GO-I11", "GO-I12", "GO-SWAP")
 def test_no_store_and_no_check_is_left_out() -> None:
-    assert set(OWN_STORES) == set(SCHEMES)
+    assert set(BUILT_IN_STORES) == set(SCHEMES)
     claimed = {"G1", "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12"}
     assert {check.invariant for check in STORE_CHECKS} == claimed | {"capacity", "fence", "privacy", "scope"}
     assert len({check.name for check in STORE_CHECKS}) == len(STORE_CHECKS)
@@ -138,6 +138,6 @@ async def test_the_order_is_that_of_saving(scheme: str, check: StoreCheck, tmp_p
 async def test_many_saves_of_two_processes_and_a_kill_at_every_step_lose_nothing(
     scheme: str, check: StoreCheck, tmp_path: Path
 ) -> None:
-    subject = OWN_STORES[scheme]()
+    subject = BUILT_IN_STORES[scheme]()
     subject.saves, subject.kills, subject.sessions, subject.turns = 200, 10_000, 30, 50
     await check(subject, tmp_path)

@@ -9,10 +9,10 @@ import pytest
 
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.consolidation.consolidate import Consolidated, Consolidator
+from ricordo.consolidation.consolidate import ConsolidationResult, Consolidator
 from ricordo.messages import Text
 from ricordo.runtime import Settings, open_workspace
-from ricordo.runtime.assembly import Parts
+from ricordo.runtime.assembly import Dependencies
 
 pytestmark = pytest.mark.anyio
 
@@ -47,10 +47,10 @@ class Root:
         async with Memory.open(self.folder, scope=SHOP, settings=self._settings, clock=self._clock) as memory:
             yield memory
 
-    async def consolidate(self) -> Consolidated:
-        parts = Parts.standard(settings=self._settings, clock=self._clock)
+    async def consolidate(self) -> ConsolidationResult:
+        parts = Dependencies.create(settings=self._settings, clock=self._clock)
         async with open_workspace(self.folder, SHOP, parts) as workspace:
-            place = workspace.place
+            place = workspace.memory_root
             made = Consolidator(
                 files=place.files, changes=place.changes, redactor=place.redactor, clock=place.clock, key=place.key
             )

@@ -16,7 +16,7 @@ from ricordo.stores import Undoes
 from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, SessionNotes
 from ricordo.stores.contract import Backend, Driver, Store
 from ricordo.stores.fanout import FanoutStore
-from ricordo.stores.fanout_parts import Part
+from ricordo.stores.fanout_parts import FanoutMember
 from ricordo.stores.mock import MockStore
 from ricordo.stores.nothing import NoMemory
 from ricordo.tokens import Tokens
@@ -51,7 +51,7 @@ class ShakyDriver:
         self._do("find")
         return []
 
-    async def preface(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> str:
         del budget
         self._do("preface")
         return "from the shaky one"
@@ -81,13 +81,13 @@ def fanned(*backends: Backend) -> Store:
     return FanoutStore(store_parts(), [part(f"store {at}", one) for at, one in enumerate(backends)]).bind(SHOP)
 
 
-def part(name: str, backend: Backend) -> Part:
+def part(name: str, backend: Backend) -> FanoutMember:
     """Return a part that is open."""
 
     async def enter() -> Backend:
         return backend
 
-    made = Part(name, enter)
+    made = FanoutMember(name, enter)
     made.backend = backend
     return made
 
@@ -96,7 +96,7 @@ async def test_all_keep_the_entry_as_the_first_does() -> None:
     first, second = mock(), mock()
     saved = await fanned(first, second).save(Entry(content="One."))
     assert saved.id
-    assert first.saved == second.saved == [saved]
+    assert first.saved_entries == second.saved_entries == [saved]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -109,9 +109,9 @@ async def test_when_one_fails_the_others_have_the_entry_and_the_error_names_both
     names = [f"store {at}" for at in range(3) if at != place]
     assert str(raised.value) == f"Done by {names[0]}, {names[1]}, but not by all. store {place}: No room."
     assert isinstance(raised.value.__cause__, StorageFull)
-    assert len(healthy[0].saved) == 1
-    assert healthy[0].saved == healthy[1].saved
-    assert shaky.done == [f"write {healthy[0].saved[0].id}"]
+    assert len(healthy[0].saved_entries) == 1
+    assert healthy[0].saved_entries == healthy[1].saved_entries
+    assert shaky.done == [f"write {healthy[0].saved_entries[0].id}"]
 
 
 async def test_when_all_fail_the_first_error_is_raised() -> None:
@@ -143,8 +143,8 @@ async def test_forgetting_and_closing_reach_all_that_offer_them() -> None:
     assert closes is not None
     assert keeps is not None
     assert await forgets.forget(saved.id[:20], who="me") == saved
-    assert (first.saved, [entry.content for entry in second.saved]) == ([], ["Two."])
-    assert (await forgets.forget(second.saved[0].id, who="me")).content == "Two."
+    assert (first.saved_entries, [entry.content for entry in second.saved_entries]) == ([], ["Two."])
+    assert (await forgets.forget(second.saved_entries[0].id, who="me")).content == "Two."
     with pytest.raises(EntryNotFound):
         await forgets.forget(saved.id, who="me")
     await closes.close()
@@ -194,10 +194,10 @@ async def test_what_can_not_be_opened_is_told_once_and_gets_what_it_missed_when_
             saved = [await store.save(Entry(content=content)) for content in ("One.", "Two.")]
             assert [hit.entry for hit in await store.recall("")] == saved[::-1]
             assert isinstance(backend, FanoutStore)
-            assert "project.json" in backend.closed[f"jsonl:{tmp_path}/away"]
+            assert "project.json" in backend.unavailable[f"jsonl:{tmp_path}/away"]
             marker.unlink()
             saved.append(await store.save(Entry(content="Three.")))
-            assert backend.closed == {}
+            assert backend.unavailable == {}
             assert [hit.entry for hit in await store.recall("")] == saved[::-1]
     (record,) = caplog.records
     assert f"The store jsonl:{tmp_path}/away can't be opened" in record.getMessage()

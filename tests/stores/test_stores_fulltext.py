@@ -12,7 +12,7 @@ from places import place_of
 from plain_stores import SHOP
 from ricordo import Memory
 from ricordo.errors import InvalidSetting
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.index.contract import Query
 from ricordo.runtime.stores import open_store
 from ricordo.stores.capabilities import Forgets, Lists
@@ -56,7 +56,7 @@ async def test_each_entry_is_found_in_the_order_of_bm25_and_the_newest_are_shown
         assert await texts(store, "OPS") == [both.content]
         assert await texts(store, "nowhere") == []
         assert await texts(store, "", 2) == [long, "Step 8 of the queue."]
-        shown = unfence(await store.preamble())
+        shown = parse_fence(await store.preamble())
         assert shown == (long, "Step 8 of the queue.", "Step 7 of the queue.")
         assert "9 memories did not fit here" in await store.preamble()
 
@@ -113,7 +113,7 @@ async def test_a_clock_that_runs_backwards_changes_no_order(tmp_path: Path) -> N
             clock.turn(days=days)
             await store.save(Entry(content=f"Moved by {days}."))
         assert await texts(store, "") == ["Moved by 1.", "Moved by -9.", "Moved by 3.", "Moved by 0."]
-        assert (unfence(await store.preamble()) or ())[0] == "Moved by 1."
+        assert (parse_fence(await store.preamble()) or ())[0] == "Moved by 1."
     assert len(list((tmp_path / "notes" / "memory").iterdir())) == 2
 
 

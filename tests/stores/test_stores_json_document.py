@@ -65,7 +65,7 @@ async def test_what_is_not_understood_survives_saving_and_forgetting(tmp_path: P
         assert await contents(store) == ["Ours.", "Theirs."]
         assert (await store.recall("theirs"))[0].entry.kind == "their own"
         assert isinstance(backend, JsonStore)
-        assert backend.damaged == 3
+        assert backend.damaged_count == 3
     document = json.loads(file.read_bytes())
     assert [*document] == ["$schema", "version", "entries", "owner"]
     assert (document["$schema"], document["owner"]) == ("x", {"a": 1})

@@ -12,7 +12,7 @@ from disks import FailingDisk
 from plain_stores import SHOP, Shelves
 from ricordo.errors import StorageFull, StorageReadOnly
 from ricordo.files.disk import Disk
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.stores.capabilities import Forgets, Lists
 from ricordo.stores.contract import Store
 from ricordo.stores.jsonl import JsonlStore
@@ -49,7 +49,7 @@ async def test_lines_are_found_by_content_and_tags_and_shown_as_markdown_beside_
         file.write_bytes(file.read_bytes()[:-1] + b'\n{"id":"x","content":"Tor')
         found = {query: [hit.entry.content[:3] for hit in await store.recall(query)] for query in ("RELEASE", "ci", "")}
         assert found == {"RELEASE": ["The", "We "], "ci": ["The"], "": ["The", "We "]}
-        shown = unfence(await store.preamble())
+        shown = parse_fence(await store.preamble())
         assert shown == ("- The release is weekly. #ops #ci", "- We deploy\n  only from main. #release")
 
 
@@ -66,7 +66,7 @@ async def test_a_torn_last_line_hides_no_entry_and_is_closed_by_the_next(torn: b
         await store.save(Entry(content="Two."))
         assert await contents(store) == ["Two.", "One."]
         assert isinstance(backend, JsonlStore)
-        assert backend.damaged == 1
+        assert backend.damaged_count == 1
     assert torn + b"\n" in file.read_bytes()
 
 

@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from hand_clock import HandClock
 from plain_stores import SHOP, Shelves
 from ricordo.errors import ExtraMissing, PathRefused, StorageFailed, StorageFull, StorageReadOnly
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.runtime.stores import open_backend
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets
@@ -54,12 +54,12 @@ async def test_keys_are_ordered_by_time_and_unique_and_only_the_kind_preamble_is
         for seconds, kind in ((0, "preamble"), (0, "fact"), (60, "preamble"), (-3600, "decision")):
             clock.turn(seconds)
             await store.save(Entry(content=f"Of the kind {kind}, {seconds}.", kind=kind, pinned=kind == "fact"))
-        assert unfence(await store.preamble()) == ("Of the kind preamble, 60.", "Of the kind preamble, 0.")
+        assert parse_fence(await store.preamble()) == ("Of the kind preamble, 60.", "Of the kind preamble, 0.")
         assert [hit.entry.kind for hit in await store.recall("KIND")] == ["decision", "preamble", "fact", "preamble"]
         assert [hit.entry.kind for hit in await store.recall("decision")] == ["decision"]
         for number in range(30):
             await store.save(Entry(content=f"Pin {number}. " + "word " * 40, kind="preamble"))
-        shown = unfence(await store.preamble(Tokens(500)))
+        shown = parse_fence(await store.preamble(Tokens(500)))
         assert shown is not None
         assert shown[0].startswith("Pin 29. ")
         assert 1 < len(shown) < 30
@@ -92,7 +92,7 @@ async def test_foreign_values_and_keys_are_left_and_overwrite_nothing(
             "memory.mdb has 2 values that are no entries; they are left in it."
         ]
         assert isinstance(backend, KvStore)
-        assert backend.damaged == 2
+        assert backend.damaged_count == 2
         forgets = store.offers(Forgets)
         assert forgets is not None
         await forgets.forget((await store.recall("one"))[0].entry.id, who="me")

@@ -14,8 +14,8 @@ from kept_session_files import keeps, notes
 from places import place_of
 from ricordo import HarnessAgent
 from ricordo.runtime import open_workspace
-from ricordo.runtime.assembly import Parts
-from ricordo.stores.capabilities import Layers
+from ricordo.runtime.assembly import Dependencies
+from ricordo.stores.capabilities import LayeredMemory
 from ricordo.stores.contract import Store
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import Tokens, estimate_text
@@ -29,13 +29,13 @@ GOLDEN = "Fixtures live in testdata/golden."
 @asynccontextmanager
 async def opened(folder: Path, clock: HandClock) -> AsyncIterator[Store]:
     async with open_workspace(
-        folder / "r", SCOPE, Parts.standard(settings=settings(folder / "r"), clock=clock)
+        folder / "r", SCOPE, Dependencies.create(settings=settings(folder / "r"), clock=clock)
     ) as workspace:
         yield workspace.store
 
 
-def layers(store: Store) -> Layers:
-    found = store.offers(Layers)
+def layers(store: Store) -> LayeredMemory:
+    found = store.offers(LayeredMemory)
     assert found is not None
     return found
 
@@ -84,7 +84,7 @@ async def test_sessions_take_their_share_of_the_budget_and_nothing_from_what_is_
         for number in range(5):
             await keeps(store).close_session(notes(f"s{number}", f"Harbour {number}. " + "They talked on. " * 60))
         pinned = await store.save(Entry(content="Mind the tide. " * 40))
-        await layers(store).mark(pinned.id, "pin", who="me")
+        await layers(store).render_mark(pinned.id, "pin", who="me")
         for budget in (*range(120, 400, 20), 4_000):
             shown = await store.preamble(Tokens(budget))
             assert estimate_text(shown) <= budget
@@ -147,7 +147,7 @@ async def test_a_summary_that_failed_is_made_by_the_next_agent_without_what_was_
         return closing[0]
 
     def agent(session: str) -> HarnessAgent:
-        return HarnessAgent.recommended(
+        return HarnessAgent.with_recommended_settings(
             ScriptedModel(answer), workspace=tmp_path / "r", scope=SCOPE, session=session,
             settings=settings(tmp_path / "r"), memory_hooks=False, closing_summary="sync",
         )  # fmt: skip

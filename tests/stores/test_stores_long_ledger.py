@@ -22,7 +22,7 @@ async def test_of_a_ledger_with_many_thousand_lines_a_prompt_parses_the_last_one
     with ledger.open("a", encoding="utf-8") as file:
         file.writelines(f"- Walnut {number} is here.\n" for number in range(12_000))
     parsed = 0
-    parse = entry_codec._parsed
+    parse = entry_codec._parse_bullet
 
     def counted(block: str) -> object:
         nonlocal parsed
@@ -31,7 +31,7 @@ async def test_of_a_ledger_with_many_thousand_lines_a_prompt_parses_the_last_one
 
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         await memory.remember("We deploy only from main.")
-        monkeypatch.setattr(entry_codec, "_parsed", counted)
+        monkeypatch.setattr(entry_codec, "_parse_bullet", counted)
         shown = await memory.preamble()
         assert "We deploy only from main." in shown
         assert "Walnut 11" in shown

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hand_made_roots import begun
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.runtime.stores import open_store
 from ricordo.scopes import Scope
 from ricordo.stores.bullets import BulletFile
@@ -47,11 +47,11 @@ async def test_entries_are_appended_found_by_their_text_and_shown_whole_up_to_th
         assert [hit.entry for hit in await store.recall("main deploy")] == [first]
         assert [hit.entry for hit in await store.recall("lesson", 2)] == [saved[40], saved[39]]
         assert [hit.entry for hit in await store.recall("", 99)] == saved[::-1]
-        (whole,) = unfence(await store.preamble()) or ()
+        (whole,) = parse_fence(await store.preamble()) or ()
         assert whole.split("\n")[:4] == ["# Memory", "- We deploy", "  # only", "  - from main."]
         assert whole.split("\n")[4:] == [f"- Lesson {number}." for number in range(40)]
         short = await store.preamble(Tokens(150))
-        (end,) = unfence(short) or ()
+        (end,) = parse_fence(short) or ()
         kept = len(end.split("\n"))
         assert 5 < kept < 40
         assert end.split("\n") == [f"- Lesson {number}." for number in range(40 - kept, 40)]
@@ -83,7 +83,7 @@ async def test_what_a_person_writes_is_honoured_and_left_as_it_is(tmp_path: Path
         text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
         assert text.startswith(f"{prose}- Kept. [stars:: 5] ^kept\nThe end, no line feed\n- Added. ".replace("\r", ""))
         assert [hit.entry.extra for hit in await store.recall("kept")] == [(("stars", "5"),)]
-        shown = unfence(await store.preamble())
+        shown = parse_fence(await store.preamble())
         assert shown is not None
         assert "Some prose." in shown[0]
         assert shown[0].endswith("The end, no line feed\n- Added.")
@@ -111,7 +111,7 @@ async def test_the_budget_keeps_what_is_pinned_and_passes_over_what_is_too_long(
         await store.save(Entry(content="far too long " * 5_000))
         await store.save(Entry(content="The newest."))
         text = await store.preamble(Tokens(200))
-        (shown,) = unfence(text) or ()
+        (shown,) = parse_fence(text) or ()
         assert shown.startswith("- Never push on Fridays.\n- Lesson ")
         assert shown.endswith("- Lesson 59.\n- The newest.")
         assert estimate_text(text) <= 200
@@ -125,7 +125,7 @@ async def test_nothing_is_shown_of_what_no_longer_holds(tmp_path: Path) -> None:
         old = await store.save(Entry(content="Port 80."))
         await store.save(Entry(content="Retired.", state="retired"))
         new = await store.save(Entry(content="Port 81.", supersedes=old.id))
-        assert unfence(await store.preamble()) == ("# Memory\n- Port 81.",)
+        assert parse_fence(await store.preamble()) == ("# Memory\n- Port 81.",)
         lists = store.offers(Lists)
         assert lists is not None
         for entry in await lists.entries():
@@ -157,11 +157,11 @@ async def _read_back(before: bytes, contents: list[str]) -> None:
         await files.create("memory.md", before)
     document = BulletFile(files, "memory.md", header=b"# Memory\n\n")
     entries = [Entry(content=content, id=f"given-{number}") for number, content in enumerate(contents)]
-    earlier = [one.entry for one in (await document.bullets()).located]
+    earlier = [one.entry for one in (await document.read_document()).located]
     for entry in entries:
         await document.append(entry)
         # what is taken in as the tail is what the whole says
-        assert await document.bullets() == await BulletFile(files, "memory.md").bullets()
-    read = [one.entry for one in (await document.bullets()).located]
+        assert await document.read_document() == await BulletFile(files, "memory.md").read_document()
+    read = [one.entry for one in (await document.read_document()).located]
     assert read == [*earlier, *entries]
     assert (await files.read("memory.md")).data.startswith(before or b"# Memory\n\n")

@@ -14,7 +14,7 @@ from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import EntryNotFound, InvalidInput, ScopeMismatch
 from ricordo.runtime.stores import open_backend, open_store
 from ricordo.stores import Forgets, Lists, Store
-from ricordo.stores.folder_documents import links_to, located_in, new_document, with_link
+from ricordo.stores.folder_documents import has_link, parse_document, create_topic, add_link
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tokens import Tokens, estimate_text
 
@@ -119,7 +119,7 @@ async def test_each_kind_is_saved_into_the_topic_of_its_type_and_topics_in_folde
             await store.save(Entry(content=f"Saved for {name}.", kind=kind, by="agent"))
         for name in kinds.values():
             assert await found(store, f"for {name}") == [name]
-            assert links_to(contents(folder)["MEMORY.md"], name)
+            assert has_link(contents(folder)["MEMORY.md"], name)
             assert f"\ntype: {name.removesuffix('.md')}\n" in contents(folder)[name].decode()
 
 
@@ -133,10 +133,10 @@ async def test_a_second_memory_for_a_topic_adds_no_second_line_to_the_index(fold
 
 @pytest.mark.req("HE-C1b")
 async def test_a_topic_that_a_killed_process_left_out_of_the_index_is_listed_by_the_next_save(folder: Path) -> None:
-    (folder / "project.md").write_bytes(new_document("project") + b"- Saved before the kill.\n")
+    (folder / "project.md").write_bytes(create_topic("project") + b"- Saved before the kill.\n")
     async with opened(folder) as store:
         await store.save(Entry(content="Saved after it.", by="user"))
-    assert links_to(contents(folder)["MEMORY.md"], "project.md")
+    assert has_link(contents(folder)["MEMORY.md"], "project.md")
 
 
 @pytest.mark.req("HE-O-audit-forget")
@@ -244,8 +244,8 @@ LINES = st.lists(
 @given(lines=LINES, ending=st.sampled_from(["\n", "\r\n"]), last=st.booleans(), name=NAMES)
 def test_a_line_for_a_topic_takes_nothing_from_the_index(lines: list[str], ending: str, name: str, last: bool) -> None:
     before = (ending.join(lines) + (ending if last else "")).encode()
-    after = with_link(before, name.replace(" ", "-"), new_document("project"))
-    assert links_to(after, name.replace(" ", "-"))
+    after = add_link(before, name.replace(" ", "-"), create_topic("project"))
+    assert has_link(after, name.replace(" ", "-"))
     rest = after.splitlines()
     at = next(number for number, line in enumerate(rest) if line.startswith(b"- [Project]("))
     assert [*rest[:at], *rest[at + 1 :]][-len(before.splitlines()) or len(rest) :] == before.splitlines()
@@ -254,7 +254,7 @@ def test_a_line_for_a_topic_takes_nothing_from_the_index(lines: list[str], endin
 @given(lines=LINES)
 def test_any_document_is_read_and_no_two_of_its_memories_have_one_id(lines: list[str]) -> None:
     for path in ("MEMORY.md", "topic.md"):
-        located = located_in(path, "\n".join(lines).encode())
+        located = parse_document(path, "\n".join(lines).encode())
         assert len({one.entry.id for one in located}) == len(located)
 
 

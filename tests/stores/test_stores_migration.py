@@ -13,7 +13,7 @@ from ricordo.errors import InvalidEntry, InvalidInput, StorageFull
 from ricordo.runtime import Settings
 from ricordo.runtime.stores import open_store
 from ricordo.stores import Lists, Store
-from ricordo.stores.migration import Migration, listed_entries, migrated, planned, verified
+from ricordo.stores.migration import Migration, list_entries, migrate, plan_migration, verify_migration
 from ricordo.workspace.entry import Source
 
 pytestmark = pytest.mark.anyio
@@ -50,19 +50,19 @@ async def filled(address: str, folder: Path) -> list[Entry]:
     async with opened(address, folder) as store:
         for entry in ENTRIES:
             await store.save(entry)
-        return await listed_entries(store, address)
+        return await list_entries(store, address)
 
 
 async def moved(source: str, target: str, folder: Path) -> Migration:
     async with opened(source, folder) as store:
-        entries = await listed_entries(store, source)
+        entries = await list_entries(store, source)
     told: list[int] = []
     async with opened(target, folder) as store:
-        plan = planned(entries, await listed_entries(store, target))
-        done = await migrated(plan, store, told.append)
-    assert sum(told) == len(plan.waiting)
+        plan = plan_migration(entries, await list_entries(store, target))
+        done = await migrate(plan, store, told.append)
+    assert sum(told) == len(plan.pending)
     async with opened(target, folder) as store:
-        return verified(done, entries, await listed_entries(store, target))
+        return verify_migration(done, entries, await list_entries(store, target))
 
 
 def bare(entry: Entry) -> Entry:
@@ -78,11 +78,11 @@ async def test_every_entry_arrives_as_it_was_in_its_order_and_once(tmp_path: Pat
     entries = await filled(first, tmp_path)
     before = {path: path.read_bytes() for path in (tmp_path / "first").rglob("*.[jm]*") if "lock" not in path.name}
     done = await moved(first, second, tmp_path)
-    assert (done.total, len(done.moved), done.there, done.failed) == (len(ENTRIES), len(ENTRIES), 0, ())
+    assert (done.total, len(done.moved), done.present, done.failed) == (len(ENTRIES), len(ENTRIES), 0, ())
     again = await moved(first, second, tmp_path)
-    assert (len(again.moved), again.there, again.failed) == (0, len(ENTRIES), ())
+    assert (len(again.moved), again.present, again.failed) == (0, len(ENTRIES), ())
     async with opened(second, tmp_path) as store:
-        arrived = await listed_entries(store, second)
+        arrived = await list_entries(store, second)
     assert sorted(map(repr, map(bare, arrived))) == sorted(map(repr, map(bare, entries)))
     if "layered" not in {source, target}:
         assert [entry.id for entry in arrived] == [entry.id for entry in entries]
@@ -97,7 +97,7 @@ async def test_a_secret_in_a_source_that_was_edited_by_hand_arrives_as_its_mark(
     file.write_text(file.read_text().replace("HERE", SECRET))
     for there in (0, 1):
         done = await moved(first, second, tmp_path)
-        assert (done.redacted, done.there, done.failed) == (1 - there, there, ())
+        assert (done.redacted, done.present, done.failed) == (1 - there, there, ())
     assert SECRET not in "".join(path.read_text() for path in (tmp_path / "second").glob("*.json"))
 
 
@@ -114,7 +114,7 @@ async def test_what_a_store_refuses_is_named_and_the_rest_arrives() -> None:
             return entry
 
     waiting = tuple(Entry(content=f"Number {number}.", id=str(number)) for number in range(1, 6))
-    done = await migrated(Migration(total=5, waiting=waiting), Choosy(), lambda more: None)  # type: ignore[arg-type]
+    done = await migrate(Migration(total=5, pending=waiting), Choosy(), lambda more: None)  # type: ignore[arg-type]
     assert [entry.id for entry in kept] == ["1", "3"]
     assert [(each.id, each.why) for each in done.failed] == [
         ("2", "Not this one."),
@@ -126,7 +126,7 @@ async def test_what_a_store_refuses_is_named_and_the_rest_arrives() -> None:
 async def test_what_can_not_be_read_back_as_it_was_is_not_called_moved() -> None:
     source = [Entry(content=f"Number {number}.", id=str(number)) for number in range(1, 5)]
     there = [source[0], replace(source[1], tags=("other",)), source[2], source[2]]
-    done = verified(Migration(total=4, moved=tuple(source)), source, there)
+    done = verify_migration(Migration(total=4, moved=tuple(source)), source, there)
     assert [entry.id for entry in done.moved] == ["1"]
     whys = {each.id: each.why for each in done.failed}
     assert "tags" in whys["2"]
@@ -136,8 +136,8 @@ async def test_what_can_not_be_read_back_as_it_was_is_not_called_moved() -> None
 
 def test_another_memory_with_the_same_id_is_not_written_over() -> None:
     mine, other = Entry(content="Mine.", id="1"), Entry(content="Other.", id="1")
-    plan = planned([mine], [other])
-    assert plan.waiting == ()
+    plan = plan_migration([mine], [other])
+    assert plan.pending == ()
     assert [each.id for each in plan.failed] == ["1"]
 
 
@@ -145,17 +145,17 @@ def test_a_memory_that_stands_twice_in_a_source_counts_once_and_the_newer_of_two
     newer, older = Entry(content="Newer.", id="1"), Entry(content="Older.", id="1")
     twice = Entry(content="Twice.", id="2")
     source = [newer, twice, older, twice]
-    plan = planned(source, [])
-    assert (plan.total, plan.waiting) == (3, (twice, newer))
+    plan = plan_migration(source, [])
+    assert (plan.total, plan.pending) == (3, (twice, newer))
     assert [each.id for each in plan.failed] == ["1"]
-    done = verified(replace(plan, moved=plan.waiting), source, [newer, twice])
-    assert done.moved == plan.waiting
-    again = planned(source, [newer, twice])
-    assert (again.total, again.there, again.waiting, len(again.failed)) == (3, 2, (), 1)
+    done = verify_migration(replace(plan, moved=plan.pending), source, [newer, twice])
+    assert done.moved == plan.pending
+    again = plan_migration(source, [newer, twice])
+    assert (again.total, again.present, again.pending, len(again.failed)) == (3, 2, (), 1)
 
 
 async def test_a_store_that_lists_nothing_is_neither_source_nor_target() -> None:
     async with open_store("none:", scope=SCOPE) as store:
         assert store.offers(Lists) is None
         with pytest.raises(InvalidInput, match="can't list"):
-            await listed_entries(store, "none:")
+            await list_entries(store, "none:")

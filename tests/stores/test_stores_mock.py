@@ -6,11 +6,11 @@ import pytest
 
 from plain_stores import SHOP, Shelves
 from ricordo.errors import InvalidSetting
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets, Lists
 from ricordo.stores.mock import MockStore
-from ricordo.testing import OWN_STORES, STORE_CHECKS
+from ricordo.testing import BUILT_IN_STORES, STORE_CHECKS
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
@@ -25,20 +25,20 @@ async def test_saved_holds_what_everybody_saved_in_its_order(tmp_path: Path) -> 
         one = await store.save(Entry(content="One.", kind="decision"))
         two = await other.save(Entry(content="Two."))
         wide = await store.save(Entry(content="Wide.", scope=Scope(user="me"), reason="all my projects"))
-        assert backend.saved == [one, two, wide]
+        assert backend.saved_entries == [one, two, wide]
         assert [hit.entry for hit in await store.recall("")] == [wide, one]
         assert [hit.entry for hit in await store.recall("ONE")] == [one]
-        assert unfence(await store.preamble()) == ("Wide.", "One.")
+        assert parse_fence(await store.preamble()) == ("Wide.", "One.")
         forgets = store.offers(Forgets)
         assert forgets is not None
         await forgets.forget(one.id, who="me")
-        assert backend.saved == [two, wide]
+        assert backend.saved_entries == [two, wide]
 
 
 @pytest.mark.req("GO-BK-mock")
 async def test_a_list_passes_the_suite_of_every_store(tmp_path: Path) -> None:
-    subject = OWN_STORES["mock"]()
-    applying = [check for check in STORE_CHECKS if not subject.lacks(check.needs)]
+    subject = BUILT_IN_STORES["mock"]()
+    applying = [check for check in STORE_CHECKS if not subject.skip_reason(check.needs)]
     assert {check.invariant for check in applying} >= {"G1", "I1", "I2", "I3", "I4", "I5", "I10", "I11", "I12"}
     for check in applying:
         (tmp_path / check.name).mkdir()
@@ -52,7 +52,7 @@ async def test_a_preamble_is_all_of_the_list(tmp_path: Path) -> None:
         for number in range(140):
             await store.save(Entry(content=f"Pear {number}.", kind=("fact", "note", "preamble")[number % 3]))
         whole = await store.preamble(Tokens(20_000))
-        assert unfence(whole) == tuple(f"Pear {number}." for number in range(139, -1, -1))
+        assert parse_fence(whole) == tuple(f"Pear {number}." for number in range(139, -1, -1))
         assert [hit.entry.content for hit in await store.recall("PEAR 139", 20)] == ["Pear 139."]
         assert len(await store.recall("pear", 199)) == 140
 

@@ -10,11 +10,11 @@ from entry_strategies import ENTRIES
 from ricordo.errors import InvalidSetting
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.paths import safe_path
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.scopes import Scope
 from ricordo.stores.opening import parse_address
-from ricordo.stores.plain import Home, found, kept_text, named, options
+from ricordo.stores.plain import StoreFolder, match_entries, render_entries, assign_ids, read_options
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry, Source
 
@@ -31,11 +31,11 @@ SCOPES = st.builds(
 
 
 def folder(scope: Scope, home: Scope = SHOP) -> str:
-    return Home(files=InMemoryFiles(), scope=home).folder(scope)
+    return StoreFolder(files=InMemoryFiles(), scope=home).folder_for(scope)
 
 
 def texts(query: str, *contents: str) -> list[str]:
-    hits = found([Entry(content=content) for content in contents], Query(text=query), 50)
+    hits = match_entries([Entry(content=content) for content in contents], Query(text=query), 50)
     return [hit.entry.content for hit in hits]
 
 
@@ -71,9 +71,9 @@ def test_two_tenants_two_projects_and_two_users_never_meet(home: Scope, one: Sco
 def test_words_are_found_in_any_order_in_content_and_tags_whatever_their_case() -> None:
     deploy = Entry(content="We DEPLOY only from main.", tags=("Release", "ops"))
     for query in ("deploy", "main release", "only from", "OPS", "deploy?", "“main”"):
-        assert [hit.entry for hit in found([deploy], Query(text=query), 5)] == [deploy]
+        assert [hit.entry for hit in match_entries([deploy], Query(text=query), 5)] == [deploy]
     for query in ("deploys", "main staging", "c++"):
-        assert found([deploy], Query(text=query), 5) == []
+        assert match_entries([deploy], Query(text=query), 5) == []
 
 
 @pytest.mark.req("GO-I2")
@@ -103,7 +103,10 @@ def test_case_is_folded_as_unicode_says(content: str, query: str) -> None:
 @pytest.mark.req("GO-I2")
 def test_a_query_without_words_finds_all_in_their_order_up_to_the_limit() -> None:
     assert texts(" \n", "c", "b", "a") == ["c", "b", "a"]
-    assert [hit.entry.content for hit in found([Entry(content=x) for x in "cba"], Query(text=""), 2)] == ["c", "b"]
+    assert [hit.entry.content for hit in match_entries([Entry(content=x) for x in "cba"], Query(text=""), 2)] == [
+        "c",
+        "b",
+    ]
 
 
 @pytest.mark.req("HE-MEM-01")
@@ -118,7 +121,7 @@ def test_the_filters_of_a_query_count() -> None:
         Query(text="", path="memory"),
         Query(text="", sorts=MEMORY_SORTS),
     ):
-        assert found([entry], passing, 5, path="memory.jsonl")
+        assert match_entries([entry], passing, 5, path="memory.jsonl")
     for stopping in (
         Query(text="", kinds=("fact",)),
         Query(text="", tags=("b",)),
@@ -128,21 +131,21 @@ def test_the_filters_of_a_query_count() -> None:
         Query(text="", path="sessions"),
         Query(text="", sorts=("transcript",)),
     ):
-        assert found([entry], stopping, 5, path="memory.jsonl") == []
+        assert match_entries([entry], stopping, 5, path="memory.jsonl") == []
 
 
 @pytest.mark.req("HE-O-conflict")
 def test_what_was_superseded_is_left_out_or_names_what_took_its_place() -> None:
     new, old = Entry(content="Port 8443.", id="b", supersedes="a"), Entry(content="Port 8080.", id="a")
     gone = Entry(content="Port 80.", id="c", state="superseded")
-    hits = found([new, old, gone], Query(text="port"), 5)
+    hits = match_entries([new, old, gone], Query(text="port"), 5)
     assert [(hit.entry.id, hit.superseded_by) for hit in hits] == [("b", ""), ("a", "b")]
-    assert unfence(kept_text([new, old, gone], None)) == ("Port 8443.",)
+    assert parse_fence(render_entries([new, old, gone], None)) == ("Port 8443.",)
 
 
 def test_hits_say_where_they_stand() -> None:
     entries = [Entry(content="One.", id="b"), Entry(content="Two.", id="a")]
-    hits = found(entries, Query(text=""), 5, path="memory.jsonl", lines={"b": 7})
+    hits = match_entries(entries, Query(text=""), 5, path="memory.jsonl", lines={"b": 7})
     assert [(hit.path, hit.line_number, hit.end_line) for hit in hits] == [
         ("memory.jsonl", 7, 7),
         ("memory.jsonl", 1, 1),
@@ -151,26 +154,28 @@ def test_hits_say_where_they_stand() -> None:
 
 @pytest.mark.req("GO-G1")
 def test_entries_without_an_id_get_different_ones_that_stay() -> None:
-    one, two, three = named([Entry(content="x"), Entry(content="x"), Entry(content="y", id="mine")], "memory.jsonl")
+    one, two, three = assign_ids(
+        [Entry(content="x"), Entry(content="x"), Entry(content="y", id="mine")], "memory.jsonl"
+    )
     assert len({one.id, two.id}) == 2
     assert three.id == "mine"
-    assert named([Entry(content="before"), Entry(content="x")], "memory.jsonl")[1].id == one.id
+    assert assign_ids([Entry(content="before"), Entry(content="x")], "memory.jsonl")[1].id == one.id
 
 
 @pytest.mark.req("GO-G4-scale")
 @given(st.lists(ENTRIES, max_size=6), st.integers(0, 400))
 def test_the_preamble_never_exceeds_its_budget_and_is_the_same_again(entries: list[Entry], tokens: int) -> None:
-    text = kept_text(entries, Tokens(tokens))
+    text = render_entries(entries, Tokens(tokens))
     assert estimate_text(text) <= tokens
-    assert text == kept_text(entries, Tokens(tokens))
-    assert text == "" or unfence(text) is not None or "`recall` finds them" in text
+    assert text == render_entries(entries, Tokens(tokens))
+    assert text == "" or parse_fence(text) is not None or "`recall` finds them" in text
 
 
 @pytest.mark.req("GO-G4-scale")
 def test_what_does_not_fit_is_counted_and_the_next_is_tried() -> None:
     entries = [Entry(content="Short."), Entry(content="long " * 5_000), Entry(content="Also short.")]
-    text = kept_text(entries, Tokens(200), note="The file is long.", source="memory.jsonl", unread=7)
-    assert unfence(text) == ("Short.", "Also short.")
+    text = render_entries(entries, Tokens(200), note="The file is long.", source="memory.jsonl", unread=7)
+    assert parse_fence(text) == ("Short.", "Also short.")
     assert "The file is long. 8 memories did not fit here: `recall` finds them." in text
     assert 'source="memory.jsonl" trust="user" kind="fact"' in text
 
@@ -178,27 +183,27 @@ def test_what_does_not_fit_is_counted_and_the_next_is_tried() -> None:
 def test_a_budget_below_one_entry_gives_the_notice_or_nothing() -> None:
     entry = Entry(content="We deploy only from main. " * 20)
     notice = "1 memory did not fit here: `recall` finds them."
-    assert kept_text([entry], Tokens(estimate_text(notice))) == notice
-    assert kept_text([entry], Tokens(3)) == ""
-    assert kept_text([], None) == ""
+    assert render_entries([entry], Tokens(estimate_text(notice))) == notice
+    assert render_entries([entry], Tokens(3)) == ""
+    assert render_entries([], None) == ""
 
 
 def test_what_is_pinned_comes_before_what_is_newer() -> None:
     entries = [Entry(content=f"Note {number}.") for number in range(300)]
     pinned = Entry(content="Always.", pinned=True, by="agent")
-    text = kept_text([*entries, pinned], Tokens(60_000))
-    assert unfence(text) == ("Always.", *(f"Note {number}." for number in range(300)))
+    text = render_entries([*entries, pinned], Tokens(60_000))
+    assert parse_fence(text) == ("Always.", *(f"Note {number}." for number in range(300)))
     assert 'trust="agent"' in text
-    assert unfence(kept_text([*entries, pinned], Tokens(90))) == ("Always.",)
+    assert parse_fence(render_entries([*entries, pinned], Tokens(90))) == ("Always.",)
 
 
 def test_entries_are_shown_as_bullets_where_a_backend_wants_it() -> None:
     entry = Entry(content="We deploy\nonly from main.", tags=("ops", "ci"))
-    assert unfence(kept_text([entry], None, bullets=True)) == ("- We deploy\n  only from main. #ops #ci",)
+    assert parse_fence(render_entries([entry], None, bullets=True)) == ("- We deploy\n  only from main. #ops #ci",)
 
 
 def test_an_option_that_a_backend_does_not_know_is_refused() -> None:
     address = parse_address("ring:?capacity=5")
-    assert options(address, "capacity") == {"capacity": "5"}
+    assert read_options(address, "capacity") == {"capacity": "5"}
     with pytest.raises(InvalidSetting, match="has no option capacity: it has size"):
-        options(address, "size")
+        read_options(address, "size")

@@ -10,7 +10,7 @@ import pytest
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Entry, Memory, Scope
-from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +42,7 @@ async def test_a_preamble_parses_what_it_shows_and_then_what_changed(
 ) -> None:
     parsed: list[str] = []
 
-    def parsing(document: bytes, path: str, *, only: Callable[[bytes], bool] | None = None) -> list[Located]:
+    def parsing(document: bytes, path: str, *, only: Callable[[bytes], bool] | None = None) -> list[LocatedEntry]:
         parsed.append(path.removeprefix("workspace/memory/"))
         return parse_entries(document, path, only=only)
 

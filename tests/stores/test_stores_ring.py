@@ -6,7 +6,7 @@ import pytest
 
 from plain_stores import SHOP, Shelves
 from ricordo.errors import EntryNotFound, InvalidSetting
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets, Lists
 from ricordo.workspace.entry import Entry
@@ -20,7 +20,7 @@ async def test_the_oldest_gives_way_to_the_next_of_the_same_owner(tmp_path: Path
         await other.save(Entry(content="Another's."))
         saved = [await store.save(Entry(content=f"{number}")) for number in range(5)]
         assert [hit.entry for hit in await store.recall("", limit=9)] == saved[:1:-1]
-        assert unfence(await store.preamble()) == ("4", "3", "2")
+        assert parse_fence(await store.preamble()) == ("4", "3", "2")
         lists, forgets = store.offers(Lists), store.offers(Forgets)
         assert lists is not None
         assert forgets is not None

@@ -15,9 +15,9 @@ from ricordo.consolidation.consolidate import Consolidator
 from ricordo.errors import FileMissing, StorageError, StorageFailed, UndoRefused
 from ricordo.messages import Text
 from ricordo.runtime import Settings, Workspace, open_workspace
-from ricordo.runtime.assembly import Parts
-from ricordo.stores.capabilities import Layers
-from ricordo.stores.place import Place
+from ricordo.runtime.assembly import Dependencies
+from ricordo.stores.capabilities import LayeredMemory
+from ricordo.stores.place import MemoryRoot
 from ricordo.stores.rules import MemoryRules
 from ricordo.workspace.entry import Entry
 from watched_files import WatchedFiles
@@ -33,12 +33,12 @@ class Root:
     """An open root, its rules, and its files as people and programs see them."""
 
     def __init__(self, workspace: Workspace) -> None:
-        layers = workspace.store.offers(Layers)
+        layers = workspace.store.offers(LayeredMemory)
         assert layers is not None
-        self.place = workspace.place
+        self.place = workspace.memory_root
         self.layers = layers
         self.store = workspace.store
-        self.folder = Path(workspace.place.folder) / "workspace"
+        self.folder = Path(workspace.memory_root.folder) / "workspace"
         self.rules = MemoryRules(layers)
 
     async def told(self) -> list[str]:
@@ -64,7 +64,7 @@ class Root:
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Root]:
     settings = Settings(root=None, user="me", data=folder.parent / "data", cache=folder.parent / "cache")
-    parts = Parts.standard(settings=settings, clock=HandClock())
+    parts = Dependencies.create(settings=settings, clock=HandClock())
     async with open_workspace(folder, SHOP, parts) as workspace:
         yield Root(workspace)
 
@@ -199,8 +199,8 @@ async def test_pinning_and_confirming_leave_a_rule_as_it_is(root: Root) -> None:
     saved = await root.save()
     await root.consolidate()
     before = await root.rules()
-    await root.layers.mark(saved.id, "pin", who="user")
-    await root.layers.mark(saved.id, "confirm", who="user")
+    await root.layers.render_mark(saved.id, "pin", who="user")
+    await root.layers.render_mark(saved.id, "confirm", who="user")
     assert await root.rules() == before
 
 
@@ -215,10 +215,10 @@ async def test_rules_for_all_projects_of_a_user_hold_after_those_of_the_project(
 class Only:
     """Layers of one place."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: MemoryRoot) -> None:
         self._place = place
 
-    async def places(self) -> list[Place]:
+    async def places(self) -> list[MemoryRoot]:
         return [self._place]
 
 

@@ -8,7 +8,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from ricordo import Entry, Memory
-from ricordo.stores.saving_clock import SavingClock
+from ricordo.stores.saving_clock import MonotonicClock
 from ricordo.workspace.entry_codec import render_entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-I12")]
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-I12")]
 
 def test_a_clock_that_is_set_back_goes_on_by_milliseconds_until_it_has_caught_up() -> None:
     hand = HandClock()
-    start, clock = hand.time, SavingClock(hand)
+    start, clock = hand.time, MonotonicClock(hand)
     told = [clock.now(), clock.now()]
     hand.turn(minutes=-7)
     told += [clock.now(), clock.now()]
@@ -32,13 +32,13 @@ def test_a_clock_that_is_set_back_goes_on_by_milliseconds_until_it_has_caught_up
 
 def test_what_is_saved_after_a_document_was_read_is_later_than_all_of_it() -> None:
     hand = HandClock()
-    start, clock = hand.time, SavingClock(hand)
-    clock.follow(render_entry(Entry(content="Walnut.", id="01", time=start)).encode())
+    start, clock = hand.time, MonotonicClock(hand)
+    clock.advance_past(render_entry(Entry(content="Walnut.", id="01", time=start)).encode())
     assert [(clock.now() - start) / timedelta(milliseconds=1) for _ in range(2)] == [1, 2]
-    clock.follow(b"# Nothing is saved here\n")
+    clock.advance_past(b"# Nothing is saved here\n")
     hand.turn(seconds=1)
     assert clock.now() == hand.time
-    clock.follow(render_entry(Entry(content="Pear.", id="02", time=start + timedelta(days=9))).encode())
+    clock.advance_past(render_entry(Entry(content="Pear.", id="02", time=start + timedelta(days=9))).encode())
     assert clock.now() == hand.time, "it was wrong before"
 
 

@@ -11,11 +11,11 @@ from hand_clock import HandClock
 from ricordo import Entry
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.runtime.stores import open_store
 from ricordo.stores.capabilities import KeepsSessions, SessionNotes
-from ricordo.stores.held_file import HeldFile
-from ricordo.stores.ledgers import Ledgers
+from ricordo.stores.held_file import ParsedFile
+from ricordo.stores.ledgers import DailyLedgers
 from ricordo.stores.opening import SCHEMES
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry_codec import render_entry
@@ -84,7 +84,7 @@ async def test_after_thirty_sessions_a_preamble_is_within_its_budget_and_the_sam
     if scheme == "markdown":
         (text,) = texts[1_000]
         assert "did not fit here" in text
-        assert "session 29" in "".join(unfence(text) or ()).lower()
+        assert "session 29" in "".join(parse_fence(text) or ()).lower()
 
 
 class CountingDisk(QuickDisk):
@@ -124,7 +124,7 @@ async def test_what_did_not_change_is_not_read_again(tmp_path: Path, scheme: str
 
 async def test_a_long_memory_of_a_ledger_is_read_once_until_its_file_changes(tmp_path: Path) -> None:
     files = WatchedFiles(LocalFiles(tmp_path))
-    ledgers, entry = Ledgers(files, ""), Entry(id="01abc", content="The harbour.\nAll of its ships.", by="user")
+    ledgers, entry = DailyLedgers(files, ""), Entry(id="01abc", content="The harbour.\nAll of its ships.", by="user")
     long = tmp_path / "memory" / "long" / "01abc.md"
     long.parent.mkdir(parents=True)
     long.write_text(entry.content)
@@ -160,7 +160,7 @@ async def test_what_was_read_again_and_says_the_same_is_not_parsed_again(tmp_pat
         parsed.append(data)
         return data.decode()
 
-    held = HeldFile(LocalFiles(tmp_path), "notes.txt", parse)
+    held = ParsedFile(LocalFiles(tmp_path), "notes.txt", parse)
     for text in ("one", "one", "two", "two", "one\n", "one\ntwo"):
         path.write_text(text)
         assert await held.value() == text

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hand_clock import HandClock
 from kept_session_files import SHOP, keeps, notes, opened
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.runtime.stores import open_store
-from ricordo.stores.session_preamble import BUDGET, session_preamble, shortened
+from ricordo.stores.session_preamble import SESSION_BUDGET, compose_session_preamble, shorten
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.session_index import SessionRow
@@ -61,12 +61,12 @@ async def test_it_lists_the_last_sessions_newest_first(tmp_path: Path) -> None:
             clock.turn(seconds=1) if number == 6 else clock.turn(days=1)
             told = notes(f"s{number}", f"Talk {number}.", f"tag{number}", "misc", started=clock.now())
             await keeps(store).close_session(told)
-        shown = unfence(await store.preamble())
+        shown = parse_fence(await store.preamble())
     days = [(START + timedelta(days=min(number + 1, 6))).astimezone() for number in range(7)]
     lines = [f"- {days[number]:%Y-%m-%d %H:%M} (tag{number}, misc): Talk {number}." for number in range(6, -1, -1)]
     assert shown == ("\n".join(["Recent sessions, newest first:", *lines[:5]]),)
     async with opened(tmp_path, clock, last=2) as store:
-        assert unfence(await store.preamble()) == ("\n".join(["Recent sessions, newest first:", *lines[:2]]),)
+        assert parse_fence(await store.preamble()) == ("\n".join(["Recent sessions, newest first:", *lines[:2]]),)
 
 
 @pytest.mark.anyio
@@ -84,20 +84,22 @@ async def test_five_sessions_are_listed_unless_the_address_says_how_many(tmp_pat
 
 @pytest.mark.req("GO-G17-size")
 def test_five_typical_paragraphs_stay_whole_below_a_kilobyte() -> None:
-    shown = session_preamble([], [row(number, PARAGRAPH, tags=("fixtures", "tests")) for number in range(5)], last=5)
+    shown = compose_session_preamble(
+        [], [row(number, PARAGRAPH, tags=("fixtures", "tests")) for number in range(5)], last=5
+    )
     assert shown.count(PARAGRAPH) == 5
     assert len(shown.encode()) < 1_024
-    longer = session_preamble([], [row(number, "word " * 80) for number in range(5)], last=5)
+    longer = compose_session_preamble([], [row(number, "word " * 80) for number in range(5)], last=5)
     assert 900 < len(longer.encode()) < 1_024
     kept = [Entry(content=f"Fact {number}. {PARAGRAPH}", by="user") for number in range(40)]
-    many = session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5)
+    many = compose_session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5)
     assert 700 < estimate_text(many) <= 1_000, "unless another budget is named"
 
 
 @pytest.mark.req("GO-G17-size", "GO-D11", "GO-G17")
 def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
-    shown = session_preamble([], [row(number, LONG if number % 2 else "Short.") for number in range(5)], last=5)
-    lines = (unfence(shown) or ("",))[0].splitlines()[1:]
+    shown = compose_session_preamble([], [row(number, LONG if number % 2 else "Short.") for number in range(5)], last=5)
+    lines = (parse_fence(shown) or ("",))[0].splitlines()[1:]
     assert [line.endswith(" … (cut)") for line in lines] == [False, True, False, True, False]
     assert [line.endswith(": Short.") for line in lines] == [True, False, True, False, True]
     assert all("exporter. … (cut)" in line for line in lines if "cut" in line)
@@ -114,7 +116,7 @@ async def test_a_small_budget_shows_the_newest_sessions_each_of_them_cut(
         for number in range(5):
             await keeps(store).close_session(notes(f"s{number}", f"Talk {number}. {LONG}"))
         shown = await store.preamble(Tokens(budget))
-    lines = (unfence(shown) or ("",))[0].splitlines()[1:]
+    lines = (parse_fence(shown) or ("",))[0].splitlines()[1:]
     assert 0 < estimate_text(shown) <= budget
     assert [f"Talk {number}." in line for number, line in zip(range(4, -1, -1), lines, strict=False)] == [True] * count
     assert all(line.endswith(" … (cut)") for line in lines)
@@ -124,10 +126,10 @@ async def test_a_small_budget_shows_the_newest_sessions_each_of_them_cut(
 @given(entries, rows, st.integers(1, 1_500) | st.none())
 def test_it_never_takes_more_than_its_budget(kept: list[Entry], listed: list[SessionRow], budget: int | None) -> None:
     tokens = None if budget is None else Tokens(budget)
-    shown = session_preamble(kept, listed, last=5, budget=tokens)
-    assert estimate_text(shown) <= (tokens or BUDGET).count
-    assert session_preamble(kept, listed, last=5, budget=tokens) == shown
-    assert shown == "" or unfence(shown)
+    shown = compose_session_preamble(kept, listed, last=5, budget=tokens)
+    assert estimate_text(shown) <= (tokens or SESSION_BUDGET).count
+    assert compose_session_preamble(kept, listed, last=5, budget=tokens) == shown
+    assert shown == "" or parse_fence(shown)
 
 
 @pytest.mark.req("GO-AT2", "GO-D5", "GO-FRIC", "GO-G17", "GO-AT1")
@@ -139,8 +141,8 @@ def test_what_is_remembered_comes_first_then_open_threads_then_sessions() -> Non
         Entry(content="Pinned.", id="1", kind="preference", pinned=True),
         Entry(content="Old.", id="0", state="superseded"),
     ]
-    shown = unfence(
-        session_preamble(kept, [row(2, "Two.", threads=("Fix it",)), row(1, "One.", threads=("Old",))], last=5)
+    shown = parse_fence(
+        compose_session_preamble(kept, [row(2, "Two.", threads=("Fix it",)), row(1, "One.", threads=("Old",))], last=5)
     )
     assert shown is not None
     assert shown[:3] == ("Pinned.", "Newest fact.", "Left open in the last session:\n- Fix it")
@@ -151,8 +153,8 @@ def test_what_is_remembered_comes_first_then_open_threads_then_sessions() -> Non
 @pytest.mark.req("GO-D5", "GO-G17-size", "GO-G17")
 def test_many_memories_leave_room_for_sessions_and_say_how_many_are_missing() -> None:
     kept = [Entry(content=f"Fact {number}: {PARAGRAPH}", id=f"{number}") for number in range(500)]
-    shown = session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5)
-    inside = unfence(shown) or ()
+    shown = compose_session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5)
+    inside = parse_fence(shown) or ()
     assert inside[-1].count(PARAGRAPH) == 5
     assert 5 < len(inside) < 30
     assert f"{500 - len(inside) + 1} memories did not fit here." in shown
@@ -174,7 +176,7 @@ async def test_a_pending_session_shows_its_digest(tmp_path: Path) -> None:
 
 @pytest.mark.req("GO-G17-size")
 def test_a_text_is_cut_after_a_sentence_or_a_word() -> None:
-    assert shortened("Two  words.", 20) == "Two words."
-    assert shortened("One is here. Two is long and goes on and on.", 30) == "One is here. … (cut)"
-    assert shortened("A sentence that has no end before the limit at all", 30) == "A sentence that has no … (cut)"
-    assert shortened("x" * 50, 20) == "x" * 12 + " … (cut)"
+    assert shorten("Two  words.", 20) == "Two words."
+    assert shorten("One is here. Two is long and goes on and on.", 30) == "One is here. … (cut)"
+    assert shorten("A sentence that has no end before the limit at all", 30) == "A sentence that has no … (cut)"
+    assert shorten("x" * 50, 20) == "x" * 12 + " … (cut)"

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.guard import unfence
-from ricordo.stores.preamble import preamble
-from ricordo.stores.shown_index import IndexCut, index_lines, shown_index
+from ricordo.guard import parse_fence
+from ricordo.stores.preamble import compose_preamble
+from ricordo.stores.shown_index import MemoryCut, memory_lines, excerpt_memory
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import prompt_lines, render_entry
+from ricordo.workspace.entry_codec import render_prompt_lines, render_entry
 from ricordo.workspace.index_bounds import IndexBounds
 
 pytestmark = pytest.mark.req("HE-C1-index", "CC-INDEXCAP")
@@ -28,8 +28,8 @@ def bullet(content: str, number: int, *, kind: str = "fact", by: Author = "flush
     return render_entry(Entry(content=content, id=f"{number:026}", time=at, kind=kind, by=by, pinned=pinned))
 
 
-def shown(document: str, bounds: IndexBounds = BOUNDS, room: int = AMPLE) -> tuple[list[str], IndexCut | None]:
-    found = shown_index([document.encode()], bounds, room)
+def shown(document: str, bounds: IndexBounds = BOUNDS, room: int = AMPLE) -> tuple[list[str], MemoryCut | None]:
+    found = excerpt_memory([document.encode()], bounds, room)
     return list(found.lines), found.cut
 
 
@@ -55,14 +55,14 @@ def test_no_prompt_shows_more_than_each_bound_allows_whatever_grew_the_file(
     parts: list[str], times: int, room: int
 ) -> None:
     document = "".join(parts * times).encode("utf-8", "replace")
-    found = shown_index([document], BOUNDS, room)
+    found = excerpt_memory([document], BOUNDS, room)
     text = "\n".join(found.lines)
     assert len(found.lines) <= 200
     assert len(text.encode("utf-8", "replace")) <= 25_000
     assert estimate_text(text) <= room
     assert all("\n" not in line for line in found.lines)
-    assert found.cut is not None or list(found.lines) == prompt_lines(document) == index_lines([document])
-    assert (found.cut is None) == (list(found.lines) == index_lines([document]))
+    assert found.cut is not None or list(found.lines) == render_prompt_lines(document) == memory_lines([document])
+    assert (found.cut is None) == (list(found.lines) == memory_lines([document]))
 
 
 @given(parts=st.lists(PARTS, max_size=25), times=st.integers(1, 30), budget=st.integers(1, 9_000))
@@ -70,9 +70,9 @@ def test_the_item_of_a_preamble_that_holds_the_index_is_within_its_bounds(
     parts: list[str], times: int, budget: int
 ) -> None:
     document = "".join(parts * times).encode("utf-8", "replace")
-    made = preamble(document, [], Tokens(budget))
+    made = compose_preamble(document, [], Tokens(budget))
     assert estimate_text(made.text) <= budget
-    items = unfence(made.text) or ("",)
+    items = parse_fence(made.text) or ("",)
     assert len(items[0].split("\n")) <= 200
     assert len(items[0].encode()) <= 25_000
 
@@ -84,7 +84,7 @@ def test_what_takes_more_tokens_in_the_prompt_than_in_the_file_is_within_its_roo
     def escaped(text: str) -> int:
         return 3 * estimate_text(text)
 
-    found = shown_index([document], BOUNDS, 900, escaped)
+    found = excerpt_memory([document], BOUNDS, 900, escaped)
     assert 300 < escaped("\n".join(found.lines)) <= 900
     assert found.cut is not None
     assert (found.cut.cap, found.cut.most, found.cut.lines) == ("tokens", 900, 150 - len(found.lines))
@@ -152,7 +152,7 @@ def test_the_newest_is_begun_where_it_is_too_long_for_the_index() -> None:
     lines, cut = shown(document)
     assert lines[0] == "- An older fact."
     assert re.fullmatch(r"- The newest fact goes on [a-z ]{60,100}…", lines[1])
-    assert cut == IndexCut(cap="bytes", most=25_000, lines=1)
+    assert cut == MemoryCut(cap="bytes", most=25_000, lines=1)
 
 
 @pytest.mark.req("CC-INDEXCAP")
@@ -198,7 +198,7 @@ def test_pinned_lines_leave_room_for_topics_and_topics_for_the_newest() -> None:
 def test_the_lines_of_a_person_keep_their_order_among_themselves_and_stand_as_in_the_file() -> None:
     document = "".join(f"Mine {number}.\n{bullet(f'Ours {number}.', number)}" for number in range(300))
     lines, _ = shown(document)
-    whole = prompt_lines(document.encode())
+    whole = render_prompt_lines(document.encode())
     assert lines == [line for line in whole if line in lines]
     mine = [int(line[5:-1]) for line in lines if line.startswith("Mine")]
     assert mine == [*range(len(mine) - 1), 299]
@@ -213,7 +213,7 @@ def test_a_heading_stands_over_what_is_shown_of_it_and_over_nothing_else() -> No
 
 def test_two_places_share_the_bounds_and_each_shows_what_was_added_last() -> None:
     one, other = ("".join(f"- {name} {number}.\n" for number in range(150)).encode() for name in ("Shop", "Home"))
-    found = shown_index([one, other], BOUNDS, AMPLE)
+    found = excerpt_memory([one, other], BOUNDS, AMPLE)
     homes = [f"- Home {number}." for number in (*range(49), 149)]
     assert found.lines == (*(f"- Shop {number}." for number in range(150)), *homes)
 
@@ -222,7 +222,7 @@ def test_two_places_share_the_bounds_and_each_shows_what_was_added_last() -> Non
     ("document", "words"), [("- Thing {}.\n", "200 lines"), ("- {} " + "a b " * 200 + "\n", "25,000 bytes")]
 )
 def test_the_preamble_says_in_a_line_what_is_not_shown_why_and_how_to_open_it(document: str, words: str) -> None:
-    text = preamble("".join(document.format(n) for n in range(300)).encode(), [], Tokens(20_000)).text
+    text = compose_preamble("".join(document.format(n) for n in range(300)).encode(), [], Tokens(20_000)).text
     told = text.split("\n", 1)[0]
     assert re.search(
         r"(\d+) more did not fit here: MEMORY.md and memory/ hold them\. \1 of them are lines of MEM", told
@@ -234,7 +234,7 @@ def test_the_preamble_says_in_a_line_what_is_not_shown_why_and_how_to_open_it(do
 
 
 def test_a_budget_that_acts_is_named_with_its_tokens() -> None:
-    made = preamble("".join(f"- Thing {n}.\n" for n in range(150)).encode(), [], Tokens(600))
+    made = compose_preamble("".join(f"- Thing {n}.\n" for n in range(150)).encode(), [], Tokens(600))
     assert made.cut is not None
     assert (made.cut.cap, made.cut.most) == ("tokens", 600)
     assert "no more than 600 tokens are shown" in made.text

@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from hand_clock import HandClock
 from plain_stores import SHOP, Shelves
 from ricordo.errors import EntryNotFound, InvalidQuery, InvalidSetting
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.index.contract import Query
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets, Lists
@@ -135,7 +135,7 @@ async def test_tenants_projects_and_users_see_nothing_of_each_other(address: str
             text = f"The secret of {number}."
             assert [hit.entry.content for hit in await store.recall("secret", limit=50)] == [text]
             assert [entry.content for entry in await listed(store)] == [text]
-            shown = unfence(await store.preamble())
+            shown = parse_fence(await store.preamble())
             assert shown is not None
             assert len(shown) == 1
             assert shown[0].removeprefix("- ") == text

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ricordo.errors import ExtraMissing, InvalidSetting, ModelOverflow, ModelUnavailable
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.index.contract import Query
 from ricordo.models.hashing import HashingEmbedder
 from ricordo.runtime.stores import open_store
@@ -24,7 +24,7 @@ from ricordo.scopes import Scope
 from ricordo.stores import vector
 from ricordo.stores.capabilities import Forgets
 from ricordo.stores.contract import Store
-from ricordo.stores.embedding import Embeds
+from ricordo.stores.embedding import ListsUnembedded
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-vector", "GO-BK-vector-model")]
@@ -72,9 +72,9 @@ async def save(store: Store, *contents: str) -> list[Entry]:
 
 
 async def not_embedded(store: Store) -> list[str]:
-    embeds = store.offers(Embeds)
+    embeds = store.offers(ListsUnembedded)
     assert embeds is not None
-    return [*await embeds.not_embedded()]
+    return [*await embeds.missing_vectors()]
 
 
 def rows(tmp_path: Path) -> list[tuple[str, str, int]]:
@@ -97,17 +97,17 @@ async def test_entries_are_embedded_on_save_found_by_cosine_and_the_newest_by_ti
         assert [hit.signals for hit in hits] == [{"cosine": hit.score} for hit in hits]
         assert await texts(store, "green blue", 1) == ["green blue"]
         assert await texts(store, "", 2) == reds[:1:-1]
-        assert unfence(await store.preamble()) == (reds[3], reds[0])
+        assert parse_fence(await store.preamble()) == (reds[3], reds[0])
         assert "2 memories did not fit here" in await store.preamble()
     count = len(colours.embedded)
     async with opened(tmp_path, colours) as store:
         assert await texts(store, "red", 2) == ["red", "red red green"]
-        assert unfence(await store.preamble()) == (reds[3], reds[0], reds[1], reds[2])
+        assert parse_fence(await store.preamble()) == (reds[3], reds[0], reds[1], reds[2])
     assert len(colours.embedded) == count + 1
     async with opened(tmp_path, colours, "?newest=2") as store:
         [old] = [hit.entry for hit in await store.recall("green", 9) if hit.entry.content == reds[3]]
         await store.save(Entry(content="blue", time=NOON + timedelta(hours=1), supersedes=old.id))
-        assert unfence(await store.preamble()) == ("blue", reds[0]), "what was replaced takes no place"
+        assert parse_fence(await store.preamble()) == ("blue", reds[0]), "what was replaced takes no place"
 
 
 @pytest.mark.req("GO-BK-vector-model")

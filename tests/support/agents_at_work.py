@@ -9,11 +9,11 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.files.local import LocalFiles
 from ricordo.flush.config import FlushConfig
 from ricordo.harness.offline import OFFLINE
-from ricordo.messages import Message, Text, pair
+from ricordo.messages import Message, Text, pair_calls
 from ricordo.runtime import Settings
 from ricordo.testing import RecordedRequest
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
-from ricordo.workspace.transcript import read_log
+from ricordo.workspace.transcript import read_transcript
 
 __all__ = ["SCOPE", "is_valid", "ledgers", "said", "settings", "spoken", "system", "transcript"]
 
@@ -47,7 +47,7 @@ def spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 def is_valid(window: Sequence[Message]) -> bool:
     """Tell whether no result lacks its call, no call is abandoned, and no message stands twice."""
-    pairing = pair(window)
+    pairing = pair_calls(window)
     ids = [message.id for message in window]
     return not pairing.orphans and not pairing.abandoned and len(set(ids)) == len(ids)
 
@@ -59,7 +59,7 @@ def system(request: RecordedRequest) -> str:
 
 async def transcript(root: Path, session: str = "s") -> tuple[Message, ...]:
     """Return what the transcript of a session holds."""
-    return (await read_log(LocalFiles(place_of(root)), transcript_path(DEFAULT_AGENT, session))).messages
+    return (await read_transcript(LocalFiles(place_of(root)), transcript_path(DEFAULT_AGENT, session))).messages
 
 
 def ledgers(root: Path) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, marked, pair, with_ids
+from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, with_mark, pair_calls, with_ids
 
 __all__ = ["call", "conversations", "open_calls", "orphan_results", "result", "said"]
 
@@ -32,13 +32,13 @@ def conversations(max_turns: int = 12) -> st.SearchStrategy[tuple[Message, ...]]
 
 def open_calls(messages: tuple[Message, ...]) -> set[tuple[str, int]]:
     """The calls without a result, by the id of their message and their place in it."""
-    found = pair(messages)
+    found = pair_calls(messages)
     return {(messages[place.message].id, place.part) for place in (*found.abandoned, *found.pending)}
 
 
 def orphan_results(messages: tuple[Message, ...]) -> set[tuple[str, int]]:
     """The results without a call, by the id of their message and their place in it."""
-    return {(messages[place.message].id, place.part) for place in pair(messages).orphans}
+    return {(messages[place.message].id, place.part) for place in pair_calls(messages).orphans}
 
 
 _texts = st.one_of(
@@ -60,7 +60,7 @@ _ids = st.sampled_from(["a", "b", "c", "call_0"])
 def _talk() -> st.SearchStrategy[list[Message]]:
     def build(role: str, text: str, mark: str | None, name: str | None) -> list[Message]:
         message = said(text, role=role, name=name)
-        return [marked(message, mark) if mark else message]  # type: ignore[arg-type]
+        return [with_mark(message, mark) if mark else message]  # type: ignore[arg-type]
 
     return st.builds(
         build,

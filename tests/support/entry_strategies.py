@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from ricordo.clock import milliseconds
+from ricordo.clock import truncate_to_milliseconds
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 
@@ -45,7 +45,7 @@ LOOKALIKES = st.sampled_from(
 )
 TEXTS = st.lists(st.one_of(LOOKALIKES, st.text(max_size=12)), min_size=1, max_size=8).map("".join)
 CONTENTS = TEXTS.filter(lambda text: bool(text.strip()))
-TIMES = st.datetimes(min_value=datetime(1, 1, 2), timezones=st.just(UTC)).map(milliseconds)
+TIMES = st.datetimes(min_value=datetime(1, 1, 2), timezones=st.just(UTC)).map(truncate_to_milliseconds)
 NAMES = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=20)
 SOURCES = st.builds(
     Source,

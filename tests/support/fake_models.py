@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, Usage
-from ricordo.models import Delta, Finished, Reply, ReplyEvent, Stop, TextDelta
+from ricordo.models import Delta, ReplyFinished, Reply, ReplyEvent, StopReason, TextDelta
 from ricordo.tools import ToolContext, ToolOutput
 
 __all__ = ["FakeModel", "FunctionTool", "Hanging", "call", "calling", "reply", "say"]
@@ -45,7 +45,7 @@ class FakeModel:
     ) -> Reply:
         """Return the reply of the next item."""
         events = [event async for event in self.stream(messages, tools=tools, schema=schema)]
-        assert isinstance(events[-1], Finished)
+        assert isinstance(events[-1], ReplyFinished)
         return events[-1].reply
 
     async def stream(
@@ -73,7 +73,7 @@ class FakeModel:
         assert isinstance(end, Reply)
         if not pieces and end.message.text:
             yield TextDelta(text=end.message.text)
-        yield Finished(reply=end)
+        yield ReplyFinished(reply=end)
 
 
 class FunctionTool:
@@ -95,12 +95,12 @@ def call(name: str, arguments: str = "{}", *, id: str = "") -> ToolCall:  # noqa
     return ToolCall(id=id or f"id-{name}", name=name, arguments=arguments)
 
 
-def calling(*calls: ToolCall, text: str = "", stop: Stop = "tools", usage: Usage | None = None) -> Reply:
+def calling(*calls: ToolCall, text: str = "", stop: StopReason = "tools", usage: Usage | None = None) -> Reply:
     parts = (*((Text(text=text),) if text else ()), *calls)
     return Reply(message=Message(role="assistant", parts=parts), stop=stop, usage=usage or Usage(), cost=Decimal(1))
 
 
-def reply(text: str, *, stop: Stop = "end", usage: Usage | None = None, cost: Decimal | None = None) -> Reply:
+def reply(text: str, *, stop: StopReason = "end", usage: Usage | None = None, cost: Decimal | None = None) -> Reply:
     message = Message(role="assistant", parts=(Text(text=text),))
     return Reply(message=message, stop=stop, usage=usage or Usage(), cost=cost)
 

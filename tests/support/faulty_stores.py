@@ -20,16 +20,16 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.index.contract import Query
-from ricordo.messages.jsontext import dumps, loads, record
+from ricordo.messages.jsontext import dumps, loads, require_object
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.plain import Home, PlainDriver
+from ricordo.stores.plain import StoreFolder, PlainDriver
 from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.testing import StoreConformance
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_json import from_json, to_json
+from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 from ricordo.workspace.tombstones import Tombstone
 
 __all__ = ["HELD_FAULTS", "LINES_FAULTS", "Held", "Lines"]
@@ -135,18 +135,18 @@ class SeesOthers(HeldDriver):
 
 
 class NoBudget(HeldDriver):
-    async def preface(self, budget: Tokens | None) -> str:
-        return await super().preface(Tokens(1_000_000))
+    async def preamble(self, budget: Tokens | None) -> str:
+        return await super().preamble(Tokens(1_000_000))
 
 
 class NoFence(HeldDriver):
-    async def preface(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> str:
         return "\n".join(entry.content for entry in await self.entries())[: (budget or Tokens(100)).count // 2]
 
 
 class ChangingPreamble(HeldDriver):
-    async def preface(self, budget: Tokens | None) -> str:
-        text = await super().preface(budget)
+    async def preamble(self, budget: Tokens | None) -> str:
+        text = await super().preamble(budget)
         return text and text + " " * (next(_COUNTER) % 7)
 
 
@@ -196,7 +196,7 @@ class _HeldBackend(Backend):
 
     def _driver(self, scope: Scope) -> Driver:
         owner = (scope.tenant, scope.project, None if scope.project else scope.user)
-        tombstones = FileTombstones(Home(files=self._records, scope=scope), f"{hash(owner)}/", self._parts)
+        tombstones = FileTombstones(StoreFolder(files=self._records, scope=scope), f"{hash(owner)}/", self._parts)
         return self._kind(self._rows[owner], self._rows[None], tombstones)
 
 
@@ -209,7 +209,7 @@ class Held(StoreConformance):
     folders: ClassVar[dict[Path, _Folder]] = {}
 
     @asynccontextmanager
-    async def opened(
+    async def open_backend(
         self, folder: Path, scope: Scope, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Backend]:
         yield _HeldBackend(_parts(clock), self.folders.setdefault(folder, _Folder()), self.driver)
@@ -217,7 +217,7 @@ class Held(StoreConformance):
 
 class LosesAll(Held):
     @asynccontextmanager
-    async def opened(
+    async def open_backend(
         self, folder: Path, scope: Scope, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Backend]:
         yield _HeldBackend(_parts(clock), _Folder(), HeldDriver)
@@ -243,7 +243,7 @@ class SoundLines(PlainDriver):
         found = []
         for line in data.splitlines():
             try:
-                found.append(from_json(record(loads(line), "A line")))
+                found.append(entry_from_json(require_object(loads(line), "A line")))
             except (ValueError, StorageError):
                 self.tell("A line is broken.")
         return found[::-1]
@@ -287,7 +287,7 @@ class BreaksOnRubbish(SoundLines):
             data = (await self.files.read(self.path)).data
         except FileMissing:
             return []
-        return [from_json(record(loads(line), "A line")) for line in data.splitlines()][::-1]
+        return [entry_from_json(require_object(loads(line), "A line")) for line in data.splitlines()][::-1]
 
 
 class SaysNothing(SoundLines):
@@ -329,7 +329,7 @@ class Lines(StoreConformance):
     driver: ClassVar[type[SoundLines]] = SoundLines
 
     @asynccontextmanager
-    async def opened(
+    async def open_backend(
         self, folder: Path, scope: Scope, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Backend]:
         yield _LinesBackend(_parts(clock), self.driver(LocalFiles(folder, disk=disk), folder))
@@ -405,7 +405,7 @@ def _parts(clock: Clock | None) -> StoreParts:
 
 
 def _line(entry: Entry) -> bytes:
-    return dumps(to_json(entry)).encode() + b"\n"
+    return dumps(entry_to_json(entry)).encode() + b"\n"
 
 
 def _lower(text: str) -> str:

@@ -5,8 +5,8 @@ import secrets
 from pathlib import Path
 
 from ricordo.runtime import Settings
-from ricordo.runtime.guard_key import identity_of
-from ricordo.runtime.trust import LIST, list_path
+from ricordo.runtime.guard_key import identity_from_key
+from ricordo.runtime.trust import TRUST_LIST, trust_record_path
 
 __all__ = ["begun"]
 
@@ -25,7 +25,7 @@ def begun(root: Path, data: Path | None = None) -> Path:
     key = file.read_bytes()
     for each in (Settings.from_environment().data, data):
         if each is not None:
-            note = each / LIST / list_path(identity_of(key))
+            note = each / TRUST_LIST / trust_record_path(identity_from_key(key))
             note.parent.mkdir(parents=True, exist_ok=True)
             note.write_text(json.dumps({"version": 1, "path": str(root)}), encoding="utf-8")
     return root

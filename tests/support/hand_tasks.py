@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.errors import TaskNotFound
-from ricordo.tasks.contract import Progress, Task, TaskState, TaskType, Work
+from ricordo.tasks.contract import TaskProgress, Task, TaskState, TaskType, TaskWork
 
 __all__ = ["HandTasks", "hand_tasks"]
 
@@ -31,7 +31,7 @@ class HandTasks:
         self,
         type: TaskType,  # noqa: A002  (as in the house)
         title: str,
-        work: Work,
+        work: TaskWork,
         *,
         worker: str = "",
         seconds: float | None = None,
@@ -48,8 +48,8 @@ class HandTasks:
         self._group.start_soon(self._run, task.id, work)
         return task
 
-    async def _run(self, key: str, work: Work) -> None:
-        def report(progress: Progress) -> None:
+    async def _run(self, key: str, work: TaskWork) -> None:
+        def report(progress: TaskProgress) -> None:
             self.records[key] = replace(self.records[key], progress=progress)
 
         state: TaskState = "cancelled"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ricordo.errors import StorageFull
-from ricordo.state import Standing
+from ricordo.state import WorkState
 
 __all__ = ["HeldStanding"]
 
@@ -11,15 +11,15 @@ __all__ = ["HeldStanding"]
 class HeldStanding:
     """Keeps what stands; while `is_full` it keeps nothing new, and says so as a disk does."""
 
-    def __init__(self, standing: Standing | None = None) -> None:
-        self.standing = standing or Standing()
+    def __init__(self, standing: WorkState | None = None) -> None:
+        self.work_state = standing or WorkState()
         self.is_full = False
         self.kept = 0
 
-    async def stand(self, change: Callable[[Standing], Standing]) -> Standing:
-        changed = change(self.standing)
+    async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
+        changed = change(self.work_state)
         if self.is_full:
             raise StorageFull
         self.kept += 1
-        self.standing = changed
+        self.work_state = changed
         return changed

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ricordo.importers import Imported, Problem, read_history
+from ricordo.importers import ImportedMessage, ImportProblem, read_history
 from ricordo.messages.types import JsonValue
 
 __all__ = ["Taken", "json_lines", "take"]
@@ -15,8 +15,8 @@ __all__ = ["Taken", "json_lines", "take"]
 class Taken:
     """What came out of a file."""
 
-    imported: list[Imported] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    imported: list[ImportedMessage] = field(default_factory=list)
+    problems: list[ImportProblem] = field(default_factory=list)
 
     @property
     def texts(self) -> list[str]:

@@ -14,7 +14,7 @@ from ricordo.guard import Redactor
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, SessionNotes
 from ricordo.stores.contract import Store, StoreParts
-from ricordo.stores.plain import Home
+from ricordo.stores.plain import StoreFolder
 from ricordo.stores.session_files import SessionFilesStore
 
 __all__ = ["SHOP", "backend", "closes", "forgets", "keeps", "lists", "notes", "opened"]
@@ -27,7 +27,7 @@ def backend(
 ) -> SessionFilesStore:
     clock = clock or HandClock()
     parts = StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))
-    return SessionFilesStore(parts, Home(files=LocalFiles(root, disk=disk), scope=home), last=last)
+    return SessionFilesStore(parts, StoreFolder(files=LocalFiles(root, disk=disk), scope=home), last=last)
 
 
 @asynccontextmanager

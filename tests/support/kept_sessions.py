@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ricordo.compaction import Act, Reduction, Report, Window
-from ricordo.compaction.handles import handle_of
+from ricordo.compaction import Act, Reduction, StrategyReport, Window
+from ricordo.compaction.handles import make_handle
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.harness.compactions import Compactions
-from ricordo.harness.conversation import Keeper
-from ricordo.messages import Message, Text, marked
-from ricordo.state.files import FileStates
-from ricordo.state.grants import Grants
+from ricordo.harness.conversation import SessionState
+from ricordo.messages import Message, Text, with_mark
+from ricordo.state.files import FileStateStore
+from ricordo.state.grants import PermissionGrants
 from ricordo.workspace.layout import compactions_path, transcript_path
-from ricordo.workspace.transcript import Transcript, read_log
+from ricordo.workspace.transcript import Transcript, read_transcript
 
 __all__ = ["JOURNAL", "REDACTOR", "TRANSCRIPT", "Kept", "said"]
 
@@ -36,18 +36,20 @@ class Kept:
 
     async def open(self, *, writable: bool = True) -> "Kept":
         """Begin, or go on in another process; one that is not `writable` only reads."""
-        states = FileStates(self.files, REDACTOR, Grants(self.granted, "granted"))
+        states = FileStateStore(self.files, REDACTOR, PermissionGrants(self.granted, "granted"))
         transcript = Transcript(self.files, TRANSCRIPT, session="s", redactor=REDACTOR)
 
         async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
             return (await transcript.append(messages)).messages
 
         stated = await states.load("main", "s")
-        logged = (await read_log(self.files, TRANSCRIPT)).messages
+        logged = (await read_transcript(self.files, TRANSCRIPT)).messages
         if self.durable and writable:
-            self.keeper = Keeper(stated.state, states=states, version=stated.version, record=record, logged=logged)
+            self.keeper = SessionState(
+                stated.state, states=states, version=stated.version, record=record, logged=logged
+            )
         else:
-            self.keeper = Keeper(stated.state)
+            self.keeper = SessionState(stated.state)
         files = self.files if self.durable else None
         self.compactions = Compactions(self.keeper, files=files, writable=writable, redactor=REDACTOR)
         return self
@@ -66,7 +68,7 @@ class Kept:
     async def compact(self, count: int, *, summary: str = "What was said.") -> str:
         """Put a summary in the place of the first messages and return the handle."""
         dropped = self.window[:count]
-        stands = marked(replace(said(summary), id=f"sum-{handle_of(dropped)}"), "summary")
+        stands = with_mark(replace(said(summary), id=f"sum-{make_handle(dropped)}"), "summary")
         return await self._reduced("compact", dropped, (stands, *self.window[count:]))
 
     async def slide(self, going: Callable[[Message], bool]) -> str:
@@ -75,12 +77,12 @@ class Kept:
         return await self._reduced("slide", dropped, [message for message in self.window if not going(message)])
 
     async def _reduced(self, act: Act, dropped: Sequence[Message], messages: Sequence[Message]) -> str:
-        handle = handle_of(dropped)
-        report = Report(act=act, status="done", reason="asked", handle=handle, tokens_before=90, tokens_after=9)
+        handle = make_handle(dropped)
+        report = StrategyReport(act=act, status="done", reason="asked", handle=handle, tokens_before=90, tokens_after=9)
         window = Window(messages=self.window, agent="main", session="s")
         reduction = Reduction(messages=tuple(messages), report=report, dropped=tuple(dropped))
-        await self.compactions.note(window, reduction)
-        self.keeper.go_on(messages)
+        await self.compactions.record(window, reduction)
+        self.keeper.replace_window(messages)
         await self.keeper.save()
         return handle
 

@@ -7,19 +7,19 @@ from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.flush.asking import ModelExtraction
+from ricordo.flush.asking import ModelExtractor
 from ricordo.flush.config import FlushConfig
 from ricordo.flush.extract import extract
-from ricordo.flush.extraction import RulesExtraction
-from ricordo.flush.flush import Flushed, Flusher
-from ricordo.flush.section import SectionMaker
+from ricordo.flush.extraction import RuleExtractor
+from ricordo.flush.flush import FlushResult, Flusher
+from ricordo.flush.section import SectionFactory
 from ricordo.guard import Redactor
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.messages.jsontext import dumps
 from ricordo.models import ChatModel
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.transcript import Transcript
 
 __all__ = ["KEY", "REDACTOR", "NotingDesk", "lessons", "note", "said"]
@@ -51,12 +51,12 @@ class NotingDesk:
     config: FlushConfig = field(default_factory=FlushConfig)
     files: FileStore = field(default_factory=InMemoryFiles)
     clock: HandClock = field(default_factory=HandClock)
-    sections: Sequence[SectionMaker] = ()
+    sections: Sequence[SectionFactory] = ()
 
     @property
     def flusher(self) -> Flusher:
-        rules = RulesExtraction(rules=extract, sections=self.sections)
-        model = self.model and ModelExtraction(
+        rules = RuleExtractor(rules=extract, sections=self.sections)
+        model = self.model and ModelExtractor(
             model=self.model, config=self.config, rules=rules, files=self.files, clock=self.clock
         )
         return Flusher(
@@ -70,16 +70,16 @@ class NotingDesk:
         spoken = [said(each) if isinstance(each, str) else each for each in messages]
         return [message.id for message in (await transcript.append(spoken)).messages]
 
-    async def flush(self, session: str = "s", *, by_rules: bool = False) -> Flushed:
+    async def flush(self, session: str = "s", *, by_rules: bool = False) -> FlushResult:
         """Flush until nothing is left."""
         done = part = await self.flusher.flush("main", session, by_rules=by_rules)
-        while part.more:
+        while part.has_more:
             part = await self.flusher.flush("main", session, by_rules=by_rules)
-            done = done.then(part)
+            done = done.combine(part)
         return done
 
     async def entries(self) -> list[Entry]:
-        return [located.entry for located in await read_memory(self.files)]
+        return [located.entry for located in await read_all_entries(self.files)]
 
     async def contents(self) -> list[str]:
         return [entry.content for entry in await self.entries()]

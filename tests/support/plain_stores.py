@@ -20,8 +20,8 @@ from ricordo.stores.json_document import open_json
 from ricordo.stores.jsonl import open_jsonl
 from ricordo.stores.kv import open_kv
 from ricordo.stores.mock import open_mock
-from ricordo.stores.nothing import open_nothing
-from ricordo.stores.opening import Opening, StoreFactory, parse_address
+from ricordo.stores.nothing import open_none
+from ricordo.stores.opening import OpenRequest, StoreFactory, parse_address
 from ricordo.stores.ring import open_ring
 
 __all__ = ["SHOP", "Shelves", "store_parts"]
@@ -34,7 +34,7 @@ _FACTORIES: dict[str, StoreFactory] = {
     "jsonl": open_jsonl,
     "kv": open_kv,
     "mock": open_mock,
-    "none": open_nothing,
+    "none": open_none,
     "ring": open_ring,
 }
 _PLACELESS = {"fanout", "mock", "none", "ring"}
@@ -58,13 +58,13 @@ class Shelves:
 
     def open(self, text: str) -> AbstractAsyncContextManager[Backend]:
         address = parse_address(text)
-        opening = Opening(
+        opening = OpenRequest(
             address=address,
             scope=self.scope,
             parts=self.parts or store_parts(self.clock),
-            files=self._files,
-            another=self.open,
-            index=_no_index,
+            open_files=self._files,
+            open_another=self.open,
+            open_index=_no_index,
             folder=None if address.scheme in _PLACELESS else self.folder / address.place,
         )
         return _FACTORIES[address.scheme](opening)

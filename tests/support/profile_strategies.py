@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from ricordo.messages.types import JsonValue
-from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, Summary
+from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, FactSource, Profile, ProfileSummary
 
 __all__ = ["facts", "profiles", "summaries"]
 
@@ -20,9 +20,9 @@ def _extra() -> st.SearchStrategy[dict[str, JsonValue]]:
     return st.dictionaries(_TEXT.map("x-{}".format), _VALUES, max_size=2)
 
 
-def summaries() -> st.SearchStrategy[Summary]:
+def summaries() -> st.SearchStrategy[ProfileSummary]:
     """Return summaries of any text."""
-    return st.builds(Summary, summary=_TEXT, updated_at=_TEXT, extra=_extra())
+    return st.builds(ProfileSummary, summary=_TEXT, updated_at=_TEXT, extra=_extra())
 
 
 def facts(name: str = "fact_1") -> st.SearchStrategy[Fact]:
@@ -41,7 +41,7 @@ def profiles(*, most: int = 3) -> st.SearchStrategy[Profile]:
     listed = st.lists(st.text(min_size=1, max_size=6), max_size=most, unique=True).flatmap(
         lambda names: st.tuples(*(facts(name) for name in names))
     )
-    sections = st.fixed_dictionaries({name: summaries() for name in (*USER_LEVEL, *HISTORY_LEVEL)})
+    sections = st.fixed_dictionaries({name: summaries() for name in (*USER_SUMMARIES, *HISTORY_SUMMARIES)})
     rest = st.builds(lambda extra, user: {**extra, **({"user": user} if user else {})}, _extra(), _extra())
     return st.builds(
         Profile, version=_TEXT, revision=st.integers(0), last_updated=_TEXT, summaries=sections, facts=listed,

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
-from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, RetryConfig
+from ricordo.models import ChatModel, ReplyFinished, Reply, ReplyEvent, RetryConfig
 from ricordo.models.provider import load_model
 from ricordo.testing import LoopbackServer, ScriptLike
 
@@ -59,5 +59,5 @@ async def ask(
     if not stream:
         return await model.complete(messages, tools=tools, schema=schema)
     last = (await drain(model.stream(messages, tools=tools, schema=schema)))[-1]
-    assert isinstance(last, Finished)
+    assert isinstance(last, ReplyFinished)
     return last.reply

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from conversation_strategies import said
-from ricordo.compaction.prompts import SECTIONS
-from ricordo.compaction.summary_message import summary_message
+from ricordo.compaction.prompts import SECTION_NAMES
+from ricordo.compaction.summary_message import build_summary_message
 from ricordo.messages import JsonValue, Message, ToolSpec, with_ids
 from ricordo.messages.jsontext import dumps
 from ricordo.models import Reply, ReplyEvent
-from ricordo.models.contract import Stop
+from ricordo.models.contract import StopReason
 
 __all__ = ["SUMMARY", "Scripted", "both", "earlier", "ids", "noted", "sections", "talk"]
 
@@ -20,7 +20,7 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, *answers: str | Exception, window: int | None = 100_000, stop: Stop = "end") -> None:
+    def __init__(self, *answers: str | Exception, window: int | None = 100_000, stop: StopReason = "end") -> None:
         self._answers = answers or (SUMMARY,)
         self._stop = stop
         self.window = window
@@ -60,7 +60,7 @@ def talk(count: int, *, words: str = "says something of its own, in a sentence")
 
 
 def sections(intent: str = "None", summary: str = "None", artifacts: str = "None", steps: str = "None") -> str:
-    blocks = zip(SECTIONS, (intent, summary, artifacts, steps), strict=True)
+    blocks = zip(SECTION_NAMES, (intent, summary, artifacts, steps), strict=True)
     return "\n".join(f"## {name}\n{lines}" for name, lines in blocks)
 
 
@@ -74,7 +74,7 @@ def noted(quote: str, content: str = "Something that lasts.") -> dict[str, JsonV
 
 def earlier(text: str) -> Message:
     """A summary of before, as it stands in a window."""
-    return summary_message(text, talk(2), session="s1", requests=(), kept=0, lead=True)
+    return build_summary_message(text, talk(2), session="s1", requests=(), kept=0, lead=True)
 
 
 def ids(messages: Sequence[Message]) -> set[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from agents_at_work import SCOPE, settings
 from places import place_of
 from ricordo import HarnessAgent
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.messages import Message, mark_of
+from ricordo.messages import Message, get_mark
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
 
@@ -48,7 +48,7 @@ class Spawning:
             "settings": settings(self.root),
             "scope": SCOPE,
         } | options
-        make = HarnessAgent.recommended if recommended else HarnessAgent
+        make = HarnessAgent.with_recommended_settings if recommended else HarnessAgent
         return make(self.model, workspace=self.root, **given)  # type: ignore[arg-type]
 
     @property
@@ -92,13 +92,13 @@ def spawn(*prompts: str, agent: str = "researcher", **arguments: bool) -> Calls:
 
 def said_in(request: RecordedRequest) -> list[Message]:
     """Return the messages of a request that somebody said."""
-    return [each for each in request.messages if each.role != "system" and mark_of(each) is None]
+    return [each for each in request.messages if each.role != "system" and get_mark(each) is None]
 
 
 def reminded(request: RecordedRequest) -> tuple[str, ...]:
     """Return what a request was reminded of, item by item."""
     last = request.messages[-1]
-    return (unfence(last.text) or ()) if mark_of(last) == "reminder" else ()
+    return (parse_fence(last.text) or ()) if get_mark(last) == "reminder" else ()
 
 
 def result_texts(request: RecordedRequest) -> list[str]:

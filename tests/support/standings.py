@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text
 from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.state import Plan, Standing, Todo
+from ricordo.state import PlanState, WorkState, Todo
 
 __all__ = ["rules", "standings", "todo_lists"]
 
@@ -34,10 +34,10 @@ def todo_lists() -> st.SearchStrategy[tuple[Todo, ...]]:
     return st.builds(_with_one_begun, todos, st.integers(0, 5))
 
 
-def standings() -> st.SearchStrategy[Standing]:
+def standings() -> st.SearchStrategy[WorkState]:
     return st.builds(
-        Standing,
-        plan=st.builds(Plan, active=st.booleans(), path=_texts(), by=st.sampled_from(["user", "agent"])),
+        WorkState,
+        plan=st.builds(PlanState, active=st.booleans(), path=_texts(), by=st.sampled_from(["user", "agent"])),
         todos=todo_lists(),
         permissions=st.lists(rules(), max_size=4).map(tuple),
         delivered=st.lists(_texts(4), max_size=4, unique=True).map(tuple),

@@ -6,8 +6,8 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
-from ricordo.clock import milliseconds
-from ricordo.tasks import Progress, Task, TaskState, TaskType
+from ricordo.clock import truncate_to_milliseconds
+from ricordo.tasks import TaskProgress, Task, TaskState, TaskType
 
 __all__ = ["plain_tasks", "tasks"]
 
@@ -16,7 +16,9 @@ _FIELDS = frozenset(Task.__dataclass_fields__)
 
 def moments() -> st.SearchStrategy[datetime]:
     """Times in whole milliseconds, which is what a record keeps."""
-    return st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)).map(milliseconds)
+    return st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)).map(
+        truncate_to_milliseconds
+    )
 
 
 def plain_tasks() -> st.SearchStrategy[Task]:
@@ -51,7 +53,7 @@ def tasks() -> st.SearchStrategy[Task]:
         created=moments(),
         seen=moments(),
         ended=st.none() | moments(),
-        progress=st.builds(Progress, done=counts, total=st.none() | counts, text=any_text(8)),
+        progress=st.builds(TaskProgress, done=counts, total=st.none() | counts, text=any_text(8)),
         result=any_text(),
         error=any_text(),
         cancelling=st.booleans(),

@@ -6,7 +6,7 @@ from unittest import mock
 
 import anyio.to_thread
 
-from ricordo.threads import Work
+from ricordo.threads import ThreadJob
 
 __all__ = ["counted_trips"]
 
@@ -15,15 +15,15 @@ __all__ = ["counted_trips"]
 def counted_trips() -> Iterator[list[object]]:
     """Collect what is run in threads into the list it yields, until the block ends."""
     trips: list[object] = []
-    to_thread, start = anyio.to_thread.run_sync, Work.start
+    to_thread, start = anyio.to_thread.run_sync, ThreadJob.start
 
     async def going(act: Callable[..., object], *given: object, **named: object) -> object:
         trips.append(act)
         return await to_thread(act, *given, **named)  # type: ignore[arg-type]
 
-    def started(work: Work[object], tell: Callable[[], object]) -> None:
+    def started(work: ThreadJob[object], tell: Callable[[], object]) -> None:
         trips.append(work)
         start(work, tell)
 
-    with mock.patch("anyio.to_thread.run_sync", going), mock.patch.object(Work, "start", started):
+    with mock.patch("anyio.to_thread.run_sync", going), mock.patch.object(ThreadJob, "start", started):
         yield trips

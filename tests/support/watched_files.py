@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-from ricordo.files import Appended, FileInfo, FileStore, Stored
+from ricordo.files import AppendedRange, FileInfo, FileStore, StoredFile
 
 __all__ = ["WatchedFiles"]
 
@@ -22,7 +22,7 @@ class WatchedFiles:
         if self._before is not None:
             await self._before(verb, path)
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         await self._enter("read", path)
         stored = await self._inner.read(path)
         self.bytes_read += len(stored.data)
@@ -38,7 +38,7 @@ class WatchedFiles:
         await self._enter("info", path)
         return await self._inner.info(path)
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         await self._enter("append", path)
         self.bytes_written += len(data)
         return await self._inner.append(path, data, header=header)
@@ -57,8 +57,8 @@ class WatchedFiles:
         await self._enter("delete", path)
         await self._inner.delete(path, expected=expected)
 
-    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
-        return await self._inner.unreadable(prefix)
+    async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        return await self._inner.list_unreadable(prefix)
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
         return await self._inner.list(prefix)

@@ -22,8 +22,8 @@ from ricordo.errors import InvalidSetting, MemoryClosed, ModelUnavailable, Scope
 from ricordo.messages import Message, Text
 from ricordo.models import TextDelta
 from ricordo.scopes import Scope
-from ricordo.sync import HarnessAgent, Memory
-from ricordo.tasks import Progress, Report
+from ricordo.sync import SyncHarnessAgent, SyncMemory
+from ricordo.tasks import TaskProgress, ReportProgress
 from ricordo.testing import Call, Fail, Say, ScriptedModel
 from ricordo.tools import tool
 
@@ -46,22 +46,22 @@ def _public(kind: type) -> set[str]:
 
 
 def test_the_blocking_agent_has_what_the_other_has() -> None:
-    assert _public(HarnessAgent) == _public(ricordo.HarnessAgent) | {"open"}
+    assert _public(SyncHarnessAgent) == _public(ricordo.HarnessAgent) | {"open"}
     for name in _public(ricordo.HarnessAgent):
-        own, other = getattr(HarnessAgent, name), getattr(ricordo.HarnessAgent, name)
+        own, other = getattr(SyncHarnessAgent, name), getattr(ricordo.HarnessAgent, name)
         assert inspect.getdoc(own)
         if inspect.iscoroutinefunction(other):
             assert inspect.signature(own) == inspect.signature(other)
             assert not inspect.iscoroutinefunction(inspect.unwrap(own, stop=lambda _: True))
     constructed = inspect.signature(ricordo.HarnessAgent)
-    assert inspect.signature(HarnessAgent.open).parameters == constructed.parameters
-    assert inspect.signature(ricordo.HarnessAgent.recommended).parameters == constructed.parameters
+    assert inspect.signature(SyncHarnessAgent.open).parameters == constructed.parameters
+    assert inspect.signature(ricordo.HarnessAgent.with_recommended_settings).parameters == constructed.parameters
 
 
 def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Call("look_up", {"topic": "main"}), *[Say("Done. " + "words " * 40)] * 30])
-    with HarnessAgent.open(
+    with SyncHarnessAgent.open(
         model, workspace=root, scope=SCOPE, session="s", tools=[look_up], settings=settings(root, consolidates=True)
     ) as agent:
         assert agent.session == "s"
@@ -76,7 +76,7 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
         before = agent.get_context_usage().tokens
         assert [report.act for report in agent.compact() if report.status == "done"] == ["compact"]
         assert agent.get_context_usage().tokens < before
-        assert agent.settle() == 0
+        assert agent.drain() == 0
         assert agent.consolidate().kept >= 2
         agent.system_prompt(anew=True)
         agent.clear()
@@ -87,27 +87,27 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
         assert FACT in {hit.entry.content for hit in memory.recall("deploy")}
     with pytest.raises(MemoryClosed):
         _ = agent.window
-    with Memory.open(root, scope=SCOPE, settings=settings(root)) as again:
+    with SyncMemory.open(root, scope=SCOPE, settings=settings(root)) as again:
         assert FACT in again.preamble()
 
 
-@pytest.mark.parametrize("construct", [lambda: HarnessAgent("offline", scope=SCOPE), lambda: Memory("root")])  # type: ignore[arg-type, call-arg]
+@pytest.mark.parametrize("construct", [lambda: SyncHarnessAgent("offline", scope=SCOPE), lambda: SyncMemory("root")])  # type: ignore[arg-type, call-arg]
 def test_what_is_constructed_instead_of_opened_says_how(construct: Callable[[], object]) -> None:
     with pytest.raises(InvalidSetting, match=r"`with (HarnessAgent|Memory)\.open\("):
         construct()
 
 
 def test_a_plain_function_is_a_task_in_a_thread_of_its_own(tmp_path: Path) -> None:
-    def work(report: Report) -> str:
-        report(Progress(done=1))
+    def work(report: ReportProgress) -> str:
+        report(TaskProgress(done=1))
         return threading.current_thread().name
 
-    async def other(report: Report) -> str:
+    async def other(report: ReportProgress) -> str:
         del report
         return threading.current_thread().name
 
     root = tmp_path / ".ricordo"
-    with HarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+    with SyncHarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)) as agent:
         tasks = [agent.tasks.start("dream", "Sort", each) for each in (work, other)]
         agent.tasks.wait()
         plain, on_loop = (agent.tasks.get(task.id) for task in tasks)
@@ -118,7 +118,7 @@ def test_a_plain_function_is_a_task_in_a_thread_of_its_own(tmp_path: Path) -> No
 def test_a_recommended_agent_blocks_too(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")
-    with HarnessAgent.recommended(
+    with SyncHarnessAgent.with_recommended_settings(
         talking(), workspace=root, scope=SCOPE, compaction=config, settings=settings(root)
     ) as agent:
         for number in range(8):
@@ -128,10 +128,10 @@ def test_a_recommended_agent_blocks_too(tmp_path: Path) -> None:
 
 def test_errors_come_out_as_they_are(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    with pytest.raises(ScopeRequired), HarnessAgent.open("offline", workspace=root, scope=None):
+    with pytest.raises(ScopeRequired), SyncHarnessAgent.open("offline", workspace=root, scope=None):
         pass
     model = ScriptedModel([Fail(500), Fail(500), Say("Here.")])
-    with HarnessAgent.open(model, workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(model, workspace=root, scope=SCOPE, settings=settings(root)) as agent:
         with pytest.raises(ModelUnavailable):
             agent.send("Hello?")
         with agent.stream("Hello?") as events, pytest.raises(ModelUnavailable):
@@ -139,19 +139,19 @@ def test_errors_come_out_as_they_are(tmp_path: Path) -> None:
         assert str(agent.send("Hello?")) == "Here."
     with (
         pytest.raises(ScopeMismatch),
-        HarnessAgent.open("offline", workspace=root, scope=Scope(project="other"), settings=settings(root)),
+        SyncHarnessAgent.open("offline", workspace=root, scope=Scope(project="other"), settings=settings(root)),
     ):
         pass
     with (
         pytest.raises(ZeroDivisionError),
-        HarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)),
+        SyncHarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)),
     ):
         _ = 1 / 0
 
 
 def test_several_threads_talk_to_one_agent(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    with HarnessAgent.open(talking(), workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(talking(), workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
         with ThreadPoolExecutor(8) as pool:
             replies = list(pool.map(lambda number: str(agent.send(f"Number {number}.")), range(16)))
         assert len(set(replies)) == 16
@@ -162,7 +162,7 @@ def test_an_agent_blocks_beside_a_running_loop(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
 
     def chat() -> str:
-        with HarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+        with SyncHarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
             return str(agent.send("Hello."))
 
     async def main() -> str:
@@ -173,7 +173,7 @@ def test_an_agent_blocks_beside_a_running_loop(tmp_path: Path) -> None:
 
 def test_a_stream_that_is_left_stops(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    with HarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
         with agent.stream("Count.") as events:
             assert isinstance(next(iter(events)), TextDelta)
         assert str(agent.send("And now?")).startswith("Reply 2.")
@@ -184,13 +184,13 @@ _WAITING = """
 import sys
 from agents_at_work import SCOPE, settings
 from pathlib import Path
-from ricordo.sync import HarnessAgent
+from ricordo.sync import SyncHarnessAgent
 from ricordo.testing import Hang, ScriptedModel
 
 root = Path(sys.argv[1])
 try:
     model = ScriptedModel([Hang()])
-    with HarnessAgent.open(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
         print("asking", flush=True)
         agent.send("We deploy only from main.")
 except KeyboardInterrupt:
@@ -214,6 +214,6 @@ def test_ctrl_c_ends_a_turn_and_keeps_what_was_said(tmp_path: Path) -> None:
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=30)[0] == "interrupted\n"
-    with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+    with SyncMemory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         assert [message.text for message in memory.session("s").messages] == [FACT]
         assert [entry.content for entry in memory.entries()] == [FACT], "it was learned from before the end"

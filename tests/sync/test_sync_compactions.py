@@ -7,7 +7,7 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from ricordo import CompactionConfig
 from ricordo.messages import is_pinned
-from ricordo.sync import HarnessAgent
+from ricordo.sync import SyncHarnessAgent
 from ricordo.testing import Say, ScriptedModel
 
 
@@ -16,7 +16,7 @@ def test_plain_code_opens_undoes_and_pins(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")
     model = ScriptedModel(lambda request: Say("Done."))
-    with HarnessAgent.open(
+    with SyncHarnessAgent.open(
         model, workspace=root, scope=SCOPE, session="s", compaction=config, settings=settings(root)
     ) as agent:
         agent.record([said(f"Number {number} is a long one, {'with many words ' * 30}") for number in range(8)])

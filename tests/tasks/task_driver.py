@@ -23,15 +23,15 @@ from ricordo.events import Emitter
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTasks, Report, Task, TaskRunner, list_tasks
+from ricordo.tasks import FileTaskStore, ReportProgress, Task, TaskRunner, list_tasks
 from ricordo.workspace.layout import tasks_path
 
 PATH = tasks_path("main", "s1")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def store(root: Path, disk: Disk | None = None) -> FileTasks:
-    return FileTasks(LocalFiles(root, disk=disk), PATH, Redactor(bytes(32)))
+def store(root: Path, disk: Disk | None = None) -> FileTaskStore:
+    return FileTaskStore(LocalFiles(root, disk=disk), PATH, Redactor(bytes(32)))
 
 
 async def add(root: Path, process: int, each: int) -> None:
@@ -71,7 +71,7 @@ def runner(root: Path, clock: HandClock, disk: Disk | None = None) -> TaskRunner
 
 
 async def live(root: Path, disk: Disk | None, emit: Emit, *, kills: bool) -> None:
-    async def work(report: Report) -> str:
+    async def work(report: ReportProgress) -> str:
         del report
         emit("begun")
         if kills:
@@ -79,7 +79,7 @@ async def live(root: Path, disk: Disk | None, emit: Emit, *, kills: bool) -> Non
         return "Done."
 
     one = runner(root, HandClock(NOON), disk)
-    async with one.at_work():
+    async with one.lifespan():
         task = await one.start("local_bash", "Build", work)
         emit(f"started {task.id}")
         await one.wait()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
 from ricordo.errors import DocumentInvalid
-from ricordo.tasks import Progress, Task
-from ricordo.tasks.codec import TaskDocument, decode, encode
+from ricordo.tasks import TaskProgress, Task
+from ricordo.tasks.codec import TaskDocument, decode_tasks, encode_tasks
 from task_strategies import tasks
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC)
@@ -35,22 +35,22 @@ def fields(**changed: object) -> dict[str, Any]:
 @settings(max_examples=25)
 @given(documents())
 def test_any_tasks_are_read_as_they_were_written(document: TaskDocument) -> None:
-    assert decode(encode(document)) == document
+    assert decode_tasks(encode_tasks(document)) == document
 
 
 @pytest.mark.req("AS-TASK-01")
 @given(st.one_of(st.binary(max_size=40), json_values().map(lambda value: json.dumps(value).encode())))
 def test_any_bytes_are_tasks_or_named_as_none(data: bytes) -> None:
     try:
-        document = decode(data)
+        document = decode_tasks(data)
     except DocumentInvalid:
         return
-    assert decode(encode(document)) == document
+    assert decode_tasks(encode_tasks(document)) == document
 
 
 @pytest.mark.req("AS-STATE-04")
 def test_each_task_has_a_line_with_its_times_as_elsewhere() -> None:
-    lines = encode(TaskDocument(tasks=(TASK, replace(TASK, id="t2", ended=NOON)))).decode().splitlines()
+    lines = encode_tasks(TaskDocument(tasks=(TASK, replace(TASK, id="t2", ended=NOON)))).decode().splitlines()
     assert lines[0] == '{"v":1,"tasks":['
     assert json.loads(lines[1].rstrip(","))["created"] == "2026-11-21T12:00:00.123Z"
     assert json.loads(lines[2])["ended"] == "2026-11-21T12:00:00.123Z"
@@ -61,10 +61,10 @@ def test_each_task_has_a_line_with_its_times_as_elsewhere() -> None:
 def test_a_document_of_a_newer_version_keeps_all_that_it_holds() -> None:
     odd = fields(id="t2", type="moon_shot", power=9)
     newer = {"v": 2, "mood": {"calm": True}, "tasks": [fields(colour="red"), odd]}
-    document = decode(json.dumps(newer).encode())
+    document = decode_tasks(json.dumps(newer).encode())
     assert [task.id for task in document.tasks] == ["t1"]
     changed = replace(document, tasks=(replace(document.tasks[0], title="y"),))
-    assert json.loads(encode(changed)) == {**newer, "tasks": [fields(colour="red", title="y"), odd]}
+    assert json.loads(encode_tasks(changed)) == {**newer, "tasks": [fields(colour="red", title="y"), odd]}
 
 
 @pytest.mark.req("AS-TASK-01")
@@ -93,14 +93,14 @@ def test_a_document_of_a_newer_version_keeps_all_that_it_holds() -> None:
 )
 def test_a_document_with_a_task_that_is_none_is_refused(tasks: object) -> None:
     with pytest.raises(DocumentInvalid):
-        decode(json.dumps({"v": 1, "tasks": tasks}).encode())
+        decode_tasks(json.dumps({"v": 1, "tasks": tasks}).encode())
 
 
 @pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize("version", [None, 0, True, "1", -1])
 def test_a_document_of_no_version_is_refused(version: object) -> None:
     with pytest.raises(DocumentInvalid):
-        decode(json.dumps({"v": version, "tasks": []}).encode())
+        decode_tasks(json.dumps({"v": version, "tasks": []}).encode())
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,11 @@ def test_a_document_of_no_version_is_refused(version: object) -> None:
         lambda: TaskDocument(tasks=(replace(TASK, extra={"x": float("nan")}),)),
         lambda: TaskDocument(tasks=(replace(TASK, type="moon"),)),  # type: ignore[arg-type]
         lambda: TaskDocument(tasks=(replace(TASK, result=object()),)),  # type: ignore[arg-type]
-        lambda: TaskDocument(tasks=(replace(TASK, progress=Progress(done=1.5)),)),  # type: ignore[arg-type]
+        lambda: TaskDocument(tasks=(replace(TASK, progress=TaskProgress(done=1.5)),)),  # type: ignore[arg-type]
         lambda: TaskDocument(extra={"v": 3}),
         lambda: TaskDocument(version=0),
     ],
 )
 def test_what_could_not_be_read_again_is_not_written(broken: Callable[[], TaskDocument]) -> None:
     with pytest.raises(DocumentInvalid):
-        encode(broken())
+        encode_tasks(broken())

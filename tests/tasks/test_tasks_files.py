@@ -18,9 +18,9 @@ from ricordo.files.disk import Disk
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTasks, Progress, Task
-from ricordo.tasks.codec import TaskDocument, encode
-from ricordo.tasks.plan import completed
+from ricordo.tasks import FileTaskStore, TaskProgress, Task
+from ricordo.tasks.codec import TaskDocument, encode_tasks
+from ricordo.tasks.plan import complete_task
 from ricordo.workspace.layout import tasks_path
 
 pytestmark = pytest.mark.anyio
@@ -36,8 +36,8 @@ def task(task_id: str) -> Task:
     return Task(id=task_id, type="local_bash", title=f"Task {task_id}", state="running", created=NOON, seen=NOON)
 
 
-def made(root: Path, disk: Disk | None = None) -> FileTasks:
-    return FileTasks(LocalFiles(root, disk=disk), PATH, Redactor(bytes(32)))
+def made(root: Path, disk: Disk | None = None) -> FileTaskStore:
+    return FileTaskStore(LocalFiles(root, disk=disk), PATH, Redactor(bytes(32)))
 
 
 def beat(found: Task) -> Task:
@@ -58,10 +58,12 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
     store = made(tmp_path)
     told = f"export KEY={SECRET}"
     await store.add(replace(task("t1"), title=told, worker=told, extra={"note": [told]}))
-    await store.update("t1", lambda found: replace(found, progress=Progress(text=told)))
+    await store.update("t1", lambda found: replace(found, progress=TaskProgress(text=told)))
     await store.add(task("t2"))
     await store.update("t2", lambda found: replace(found, state="failed", error=told))
-    done = await store.update("t1", lambda found: completed(found, told + "\n" + "word " * 19_970 + "\n" + told, NOON))
+    done = await store.update(
+        "t1", lambda found: complete_task(found, told + "\n" + "word " * 19_970 + "\n" + told, NOON)
+    )
     assert SECRET[:20] not in repr(done)
     assert SECRET[:20].encode() not in (tmp_path / PATH).read_bytes()
 
@@ -72,7 +74,7 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
 @given(st.integers(-60, 60), st.sampled_from(["", " ", "\n", "é"]))
 async def test_no_piece_of_a_secret_at_a_cut_reaches_the_disk(name: str, most: int, around: int, after: str) -> None:
     files = InMemoryFiles()
-    store = FileTasks(files, PATH, Redactor(bytes(32)))
+    store = FileTaskStore(files, PATH, Redactor(bytes(32)))
     told = "word " * ((most + around) // 5) + SECRET + after * 40
     await store.add(replace(task("t1"), **{name: told}))  # type: ignore[arg-type]
     await store.update("t1", lambda found: replace(found, seen=LATER, **{name: told}))  # type: ignore[arg-type]
@@ -100,7 +102,7 @@ async def test_a_folder_in_the_place_of_the_document_is_no_record_without_tasks(
 
 async def test_a_look_reads_the_document_only_when_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = LocalFiles(tmp_path)
-    store, other = FileTasks(files, PATH, Redactor(bytes(32))), made(tmp_path)
+    store, other = FileTaskStore(files, PATH, Redactor(bytes(32))), made(tmp_path)
     await store.add(task("t1"))
     await store.get("t1")
     with monkeypatch.context() as patched:
@@ -127,13 +129,13 @@ async def test_a_document_that_cannot_be_read_is_kept_and_followed_by_what_is_kn
     assert (tmp_path / PATH).read_bytes() == content
     with caplog.at_level(logging.WARNING, logger="ricordo.tasks"):
         await store.add(task("t3"))
-    assert store.set_aside == f"{PATH}.broken-1"
-    assert store.set_aside in caplog.text
-    assert (tmp_path / store.set_aside).read_bytes() == content
+    assert store.quarantined_as == f"{PATH}.broken-1"
+    assert store.quarantined_as in caplog.text
+    assert (tmp_path / store.quarantined_as).read_bytes() == content
     assert written(tmp_path) == ["t1", "t2", "t3"]
     broken(tmp_path, content + b" ")
     await store.update("t1", beat)
-    assert store.set_aside == f"{PATH}.broken-2"
+    assert store.quarantined_as == f"{PATH}.broken-2"
     assert (tmp_path / f"{PATH}.broken-1").read_bytes() == content
     assert written(tmp_path) == ["t1", "t2", "t3"]
 
@@ -163,7 +165,7 @@ async def test_every_process_brings_its_own_tasks_back(tmp_path: Path) -> None:
     assert written(tmp_path) == ["t1", "t2", "t3"]
     (tmp_path / PATH).unlink()
     await store.update("t1", beat)
-    await other.update("t2", lambda found: completed(found, "Done.", NOON))
+    await other.update("t2", lambda found: complete_task(found, "Done.", NOON))
     assert written(tmp_path) == ["t1", "t2", "t3"]
 
 
@@ -171,7 +173,7 @@ async def test_every_process_brings_its_own_tasks_back(tmp_path: Path) -> None:
 async def test_a_task_that_ended_is_not_brought_back(tmp_path: Path) -> None:
     store = made(tmp_path)
     await store.add(task("t1"))
-    await store.update("t1", lambda found: completed(found, "Done.", NOON))
+    await store.update("t1", lambda found: complete_task(found, "Done.", NOON))
     (tmp_path / PATH).unlink()
     with pytest.raises(TaskNotFound):
         await store.get("t1")
@@ -194,14 +196,14 @@ async def test_a_root_that_can_only_be_read_says_so_and_loses_nothing(tmp_path: 
     with pytest.raises(StorageReadOnly):
         await store.add(task("t2"))
     assert (tmp_path / PATH).read_bytes() == b"torn"
-    assert store.set_aside == ""
+    assert store.quarantined_as == ""
 
 
 @pytest.mark.req("AS-TASK-01")
 async def test_a_full_disk_at_any_step_loses_no_record(tmp_path: Path) -> None:
-    async def work(store: FileTasks) -> None:
+    async def work(store: FileTaskStore) -> None:
         await store.add(task("t2"))
-        await store.update("t2", lambda found: completed(found, "Done.", NOON))
+        await store.update("t2", lambda found: complete_task(found, "Done.", NOON))
 
     counting = StepDisk(lambda _: None)
     await made(tmp_path / "whole").add(task("t1"))
@@ -243,16 +245,16 @@ async def test_a_document_that_others_change_without_end_is_given_up_in_words(
         async def replace(self, path: str, data: bytes, *, expected: str) -> str:
             raise VersionConflict
 
-    monkeypatch.setattr("ricordo.tasks.files._TRIES", 3)
+    monkeypatch.setattr("ricordo.tasks.files._MAX_TRIES", 3)
     await made(tmp_path).add(task("t1"))
     with pytest.raises(StorageBusy):
-        await FileTasks(Busy(tmp_path), PATH, Redactor(bytes(32))).update("t1", beat)
+        await FileTaskStore(Busy(tmp_path), PATH, Redactor(bytes(32))).update("t1", beat)
     assert await made(tmp_path).all() == (task("t1"),)
 
 
 async def test_the_oldest_ended_make_room_and_the_others_stay(tmp_path: Path) -> None:
-    ended = [completed(task(f"t{number:03}"), "Done.", NOON + timedelta(seconds=number)) for number in range(205)]
-    broken(tmp_path, encode(TaskDocument(tasks=(task("at work"), *ended))))
+    ended = [complete_task(task(f"t{number:03}"), "Done.", NOON + timedelta(seconds=number)) for number in range(205)]
+    broken(tmp_path, encode_tasks(TaskDocument(tasks=(task("at work"), *ended))))
     await made(tmp_path).add(task("t999"))
     ids = written(tmp_path)
     assert len(ids) == 200

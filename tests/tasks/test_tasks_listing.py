@@ -9,7 +9,7 @@ import pytest
 from ricordo.errors import InvalidQuery, TaskNotFound
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTasks, Task, TaskState, ask_to_stop, find_task, list_tasks
+from ricordo.tasks import FileTaskStore, Task, TaskState, request_stop, find_task, list_tasks
 from ricordo.workspace.layout import ROOT_TASKS, state_path, tasks_path, transcript_path
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ def task(task_id: str, *, minutes: int = 0, user: str = "", state: TaskState = "
 
 
 async def add(files: LocalFiles, path: str, *tasks: Task) -> None:
-    store = FileTasks(files, path, REDACTOR)
+    store = FileTaskStore(files, path, REDACTOR)
     for each in tasks:
         await store.add(each)
 
@@ -126,27 +126,27 @@ async def test_a_task_is_found_by_a_part_of_its_id(files: LocalFiles) -> None:
 
 async def test_a_task_is_asked_to_stop_as_far_as_somebody_runs_it(files: LocalFiles) -> None:
     await filled(files)
-    asked = await ask_to_stop(files, REDACTOR, "main-s1-b", now=NOON)
+    asked = await request_stop(files, REDACTOR, "main-s1-b", now=NOON)
     assert (asked.state, asked.cancelling) == ("running", True)
-    assert await FileTasks(files, tasks_path("main", "s1"), REDACTOR).get("main-s1-b") == asked
-    ended = await ask_to_stop(files, REDACTOR, "root-a", now=LATER)
+    assert await FileTaskStore(files, tasks_path("main", "s1"), REDACTOR).get("main-s1-b") == asked
+    ended = await request_stop(files, REDACTOR, "root-a", now=LATER)
     assert ended == task("root-a", minutes=5, state="completed")
-    lost = await ask_to_stop(files, REDACTOR, "main-s2-a", now=NOON + timedelta(minutes=12))
+    lost = await request_stop(files, REDACTOR, "main-s2-a", now=NOON + timedelta(minutes=12))
     assert (lost.state, lost.ended) == ("cancelled", NOON + timedelta(minutes=12))
     with pytest.raises(TaskNotFound):
-        await ask_to_stop(files, REDACTOR, "nothing-like-it", now=NOON)
+        await request_stop(files, REDACTOR, "nothing-like-it", now=NOON)
 
 
 async def test_an_older_orphan_can_be_cancelled_through_the_list(files: LocalFiles) -> None:
     await add(files, ROOT_TASKS, replace(task("root-b"), state="orphaned", error="Lost."))
-    assert (await ask_to_stop(files, REDACTOR, "root-b", now=NOON)).state == "cancelled"
+    assert (await request_stop(files, REDACTOR, "root-b", now=NOON)).state == "cancelled"
 
 
 async def test_a_closed_folder_is_named_where_it_may_hide_tasks(tmp_path: Path) -> None:
     agents = "workspace/agents"
 
     class Closed(LocalFiles):
-        async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
             assert prefix == agents
             return (f"{agents}/a/sessions", f"{agents}/a/tasks", f"{agents}/b")
 

@@ -9,22 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, TaskNotFound
-from ricordo.tasks import Progress, Task, TaskState
+from ricordo.tasks import TaskProgress, Task, TaskState
 from ricordo.tasks.plan import (
-    LONGEST_ERROR,
-    LONGEST_RESULT,
-    LONGEST_TITLE,
-    advanced,
-    bounded,
-    cancelled,
-    completed,
-    failed,
-    kept,
-    live,
-    named,
-    orphaned,
-    stopped,
-    swept,
+    MAX_ERROR,
+    MAX_RESULT,
+    MAX_TITLE,
+    apply_change,
+    truncate_task,
+    cancel_task,
+    complete_task,
+    fail_task,
+    drop_oldest_ended,
+    record_heartbeat,
+    find_by_id,
+    find_orphans,
+    request_cancel,
+    orphan_if_silent,
 )
 from task_strategies import plain_tasks
 
@@ -42,16 +42,16 @@ MAY_BECOME: dict[TaskState, set[TaskState]] = {
 
 def ends() -> list[Callable[[Task], Task]]:
     return [
-        lambda task: completed(task, "Built.", NOON),
-        lambda task: failed(task, "No compiler.", NOON),
-        lambda task: cancelled(task, "It was cancelled.", NOON),
+        lambda task: complete_task(task, "Built.", NOON),
+        lambda task: fail_task(task, "No compiler.", NOON),
+        lambda task: cancel_task(task, "It was cancelled.", NOON),
     ]
 
 
 @pytest.mark.req("AS-TASK-01")
 @given(plain_tasks(), plain_tasks())
 def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task, wanted: Task) -> None:
-    new = advanced(task, lambda _: wanted)
+    new = apply_change(task, lambda _: wanted)
     assert new.state in MAY_BECOME[task.state]
     assert (new.id, new.type, new.created) == (task.id, task.type, task.created)
     assert new.seen >= task.seen
@@ -63,7 +63,7 @@ def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task
 @given(plain_tasks(), plain_tasks())
 def test_a_task_that_ended_stays_as_it_is(task: Task, wanted: Task) -> None:
     if task.has_ended:
-        assert advanced(task, lambda _: wanted) is task
+        assert apply_change(task, lambda _: wanted) is task
 
 
 @pytest.mark.req("AS-TASK-01")
@@ -71,7 +71,7 @@ def test_a_task_that_ended_stays_as_it_is(task: Task, wanted: Task) -> None:
 def test_no_row_of_changes_leads_out_of_an_end_or_back_from_an_orphan_to_work(task: Task, row: list[Task]) -> None:
     states = [task.state]
     for wanted in row:
-        task = advanced(task, lambda _, wanted=wanted: wanted)  # type: ignore[misc]
+        task = apply_change(task, lambda _, wanted=wanted: wanted)  # type: ignore[misc]
         states.append(task.state)
     ended = next((state for state in states if state in {"completed", "failed", "cancelled"}), None)
     assert ended is None or states[-1] == ended
@@ -80,19 +80,22 @@ def test_no_row_of_changes_leads_out_of_an_end_or_back_from_an_orphan_to_work(ta
 
 @pytest.mark.req("AS-TASK-01")
 def test_a_change_that_changes_nothing_gives_the_same_task() -> None:
-    assert advanced(TASK, replace) is TASK
+    assert apply_change(TASK, replace) is TASK
 
 
 @pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize("end", ends())
 def test_an_orphan_that_comes_back_ends_as_its_work_did(end: Callable[[Task], Task]) -> None:
-    lost = advanced(TASK, lambda task: swept(task, NOON + timedelta(minutes=10)))
+    lost = apply_change(TASK, lambda task: orphan_if_silent(task, NOON + timedelta(minutes=10)))
     assert lost.state == "orphaned"
     assert lost.error
-    alive = advanced(lost, lambda task: live(task, NOON + timedelta(minutes=11), progress=Progress(done=1), works=True))
+    alive = apply_change(
+        lost,
+        lambda task: record_heartbeat(task, NOON + timedelta(minutes=11), progress=TaskProgress(done=1), works=True),
+    )
     assert (alive.state, alive.error, alive.progress.done) == ("orphaned", lost.error, 1)
-    assert advanced(alive, end) == replace(end(alive), seen=alive.seen)
-    assert advanced(alive, ends()[0]).error == ""
+    assert apply_change(alive, end) == replace(end(alive), seen=alive.seen)
+    assert apply_change(alive, ends()[0]).error == ""
 
 
 @pytest.mark.req("AS-TASK-01")
@@ -100,16 +103,16 @@ def test_an_orphan_that_comes_back_ends_as_its_work_did(end: Callable[[Task], Ta
 def test_a_task_is_orphaned_after_exactly_ten_minutes_without_a_sign(state: TaskState) -> None:
     task = replace(TASK, state=state)
     just_before = NOON + timedelta(minutes=10) - timedelta(milliseconds=1)
-    assert orphaned([task], just_before) == ()
-    assert [each.state for each in orphaned([task], NOON + timedelta(minutes=10))] == ["orphaned"]
-    assert swept(task, NOON + timedelta(seconds=5), after=timedelta(seconds=5)).state == "orphaned"
+    assert find_orphans([task], just_before) == ()
+    assert [each.state for each in find_orphans([task], NOON + timedelta(minutes=10))] == ["orphaned"]
+    assert orphan_if_silent(task, NOON + timedelta(seconds=5), after=timedelta(seconds=5)).state == "orphaned"
 
 
 @pytest.mark.req("AS-TASK-01")
 @given(st.lists(plain_tasks(), max_size=5), plain_tasks().map(lambda task: task.seen))
 def test_only_those_at_work_are_ever_orphaned(listed: list[Task], now: datetime) -> None:
     before = {id(task): task for task in listed}
-    for task in orphaned(listed, now):
+    for task in find_orphans(listed, now):
         assert any(
             replace(task, state=each.state, error=each.error) == each and each.state in {"pending", "running"}
             for each in before.values()
@@ -118,16 +121,16 @@ def test_only_those_at_work_are_ever_orphaned(listed: list[Task], now: datetime)
 
 def test_who_is_asked_to_stop_depends_on_whether_anybody_runs_it() -> None:
     later = NOON + timedelta(minutes=10)
-    assert stopped(TASK, NOON) == replace(TASK, cancelling=True)
-    assert stopped(TASK, later).state == "cancelled"
-    assert stopped(replace(TASK, state="orphaned"), NOON).state == "cancelled"
-    done = completed(TASK, "Built.", NOON)
-    assert stopped(done, later) is done
+    assert request_cancel(TASK, NOON) == replace(TASK, cancelling=True)
+    assert request_cancel(TASK, later).state == "cancelled"
+    assert request_cancel(replace(TASK, state="orphaned"), NOON).state == "cancelled"
+    done = complete_task(TASK, "Built.", NOON)
+    assert request_cancel(done, later) is done
 
 
 @given(st.lists(plain_tasks(), max_size=12, unique_by=lambda task: task.id), st.integers(0, 12))
 def test_the_first_to_have_ended_leave_first_and_those_at_work_stay(listed: list[Task], most: int) -> None:
-    left = kept(listed, most)
+    left = drop_oldest_ended(listed, most)
     assert [task for task in listed if task in left] == list(left)
     assert {task.id for task in listed if not task.has_ended} <= {task.id for task in left}
     assert len(left) <= max(most, sum(not task.has_ended for task in listed))
@@ -138,47 +141,47 @@ def test_the_first_to_have_ended_leave_first_and_those_at_work_stay(listed: list
 
 
 def test_a_result_is_cut_with_a_notice_once() -> None:
-    cut = bounded(replace(TASK, result="x" * (LONGEST_RESULT + 1)))
-    assert len(cut.result) <= LONGEST_RESULT
+    cut = truncate_task(replace(TASK, result="x" * (MAX_RESULT + 1)))
+    assert len(cut.result) <= MAX_RESULT
     assert cut.result.endswith("\n[cut: the result had 100,001 characters]")
-    assert bounded(cut) is cut
-    whole = replace(TASK, result="x" * LONGEST_RESULT)
-    assert bounded(whole) is whole
+    assert truncate_task(cut) is cut
+    whole = replace(TASK, result="x" * MAX_RESULT)
+    assert truncate_task(whole) is whole
 
 
 def test_an_error_and_a_title_are_cut_where_they_are_kept_and_not_before() -> None:
-    task = failed(replace(TASK, title="t" * 81), "x" * 5000, NOON)
+    task = fail_task(replace(TASK, title="t" * 81), "x" * 5000, NOON)
     assert (len(task.title), len(task.error)) == (81, 5000)
-    cut = bounded(task)
-    assert (cut.title, cut.error) == ("t" * 79 + "…", "x" * LONGEST_ERROR)
-    assert bounded(cut) is cut
-    assert bounded(replace(TASK, title="t" * LONGEST_TITLE)).title == "t" * LONGEST_TITLE
+    cut = truncate_task(task)
+    assert (cut.title, cut.error) == ("t" * 79 + "…", "x" * MAX_ERROR)
+    assert truncate_task(cut) is cut
+    assert truncate_task(replace(TASK, title="t" * MAX_TITLE)).title == "t" * MAX_TITLE
 
 
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        (replace(TASK, progress=Progress(text="3 lines of output, process 123")),
+        (replace(TASK, progress=TaskProgress(text="3 lines of output, process 123")),
          " Its command may still run as process 123."),
         (TASK, " Its command may still run."),
         (replace(TASK, state="pending"), ""),
-        (replace(TASK, type="dream", progress=Progress(text="process 123")), ""),
+        (replace(TASK, type="dream", progress=TaskProgress(text="process 123")), ""),
     ],
 )  # fmt: skip
 def test_an_orphaned_command_is_told_to_go_on_perhaps_and_as_which_process(task: Task, said: str) -> None:
     later = NOON + timedelta(minutes=10)
-    assert swept(task, later).error.endswith(f" gone.{said}")
-    assert stopped(task, later).error.endswith(f" gone.{said}")
+    assert orphan_if_silent(task, later).error.endswith(f" gone.{said}")
+    assert request_cancel(task, later).error.endswith(f" gone.{said}")
 
 
 def test_a_task_is_found_by_the_begin_or_the_end_of_its_id() -> None:
     first, second = replace(TASK, id="aaaaaabbbbbb1"), replace(TASK, id="aaaaaabbbbbb2")
     listed = [first, second]
-    assert named(listed, "aaaaaabbbbbb1") is first
-    assert named(listed, "bbbbb2") is second
-    assert named([first, replace(TASK, id="aaaaaabbbbbb12")], "aaaaaabbbbbb1") is first
+    assert find_by_id(listed, "aaaaaabbbbbb1") is first
+    assert find_by_id(listed, "bbbbb2") is second
+    assert find_by_id([first, replace(TASK, id="aaaaaabbbbbb12")], "aaaaaabbbbbb1") is first
     with pytest.raises(InvalidQuery, match="2 tasks"):
-        named(listed, "aaaaaa")
+        find_by_id(listed, "aaaaaa")
     for unknown in ("bbbb2", "cccccc", ""):
         with pytest.raises(TaskNotFound):
-            named(listed, unknown)
+            find_by_id(listed, unknown)

@@ -7,8 +7,8 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.errors import AlreadyExists, StorageReadOnly, TaskNotFound
-from ricordo.tasks import MemoryTasks, ReadOnlyTasks, Task
-from ricordo.tasks.plan import completed, stopped
+from ricordo.tasks import MemoryTaskStore, ReadOnlyTaskStore, Task
+from ricordo.tasks.plan import complete_task, request_cancel
 
 pytestmark = pytest.mark.anyio
 
@@ -19,11 +19,11 @@ DONE = replace(OLD, id="done", state="completed", result="Dreamed.", ended=NOW)
 NEW = replace(OLD, id="new", seen=NOW, created=NOW + timedelta(seconds=1))
 
 
-async def opened() -> tuple[ReadOnlyTasks, MemoryTasks]:
-    recorded = MemoryTasks()
+async def opened() -> tuple[ReadOnlyTaskStore, MemoryTaskStore]:
+    recorded = MemoryTaskStore()
     for task in (OLD, DONE):
         await recorded.add(task)
-    return ReadOnlyTasks(recorded, clock=CLOCK), recorded
+    return ReadOnlyTaskStore(recorded, clock=CLOCK), recorded
 
 
 async def test_what_is_recorded_is_shown_and_what_is_new_beside_it() -> None:
@@ -33,7 +33,7 @@ async def test_what_is_recorded_is_shown_and_what_is_new_beside_it() -> None:
         ("done", "completed"), ("old", "orphaned"), ("new", "running")
     ]  # fmt: skip
     assert (await tasks.get("done"), (await tasks.get("old")).state) == (DONE, "orphaned")
-    assert (await tasks.update("new", lambda task: completed(task, "Done.", NOW))).result == "Done."
+    assert (await tasks.update("new", lambda task: complete_task(task, "Done.", NOW))).result == "Done."
     assert (await tasks.get("new")).state == "completed"
     assert await recorded.all() == (DONE, OLD)
     with pytest.raises(TaskNotFound):
@@ -47,6 +47,6 @@ async def test_what_is_recorded_is_shown_and_what_is_new_beside_it() -> None:
 async def test_a_recorded_task_is_not_said_to_be_changed() -> None:
     tasks, recorded = await opened()
     with pytest.raises(StorageReadOnly, match="stays as it is"):
-        await tasks.update("old", lambda task: stopped(task, NOW))
-    assert await tasks.update("done", lambda task: stopped(task, NOW)) == DONE
+        await tasks.update("old", lambda task: request_cancel(task, NOW))
+    assert await tasks.update("done", lambda task: request_cancel(task, NOW)) == DONE
     assert await recorded.all() == (DONE, OLD)

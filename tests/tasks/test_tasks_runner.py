@@ -15,7 +15,7 @@ from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidQuery, MemoryClosed, StorageFull, TaskNotFound, ToolFailed
 from ricordo.events import Emitter, Event
 from ricordo.scopes import Scope
-from ricordo.tasks import MemoryTasks, Progress, Report, Task, TaskPace, TaskRunner, TaskState, Work
+from ricordo.tasks import MemoryTaskStore, TaskProgress, ReportProgress, Task, TaskPace, TaskRunner, TaskState, TaskWork
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ QUICK = TaskPace(heartbeat=30.0, look=0.002, orphan=600.0)
 SCOPE = Scope(user="me", project="shop")
 
 
-class Troubled(MemoryTasks):
+class Troubled(MemoryTaskStore):
     """A store in memory that fails while `full`, and counts what is looked at, and what of it is written."""
 
     def __init__(self) -> None:
@@ -59,9 +59,9 @@ class Troubled(MemoryTasks):
 class Desk:
     """A runner with what it works with."""
 
-    def __init__(self, store: MemoryTasks | None = None, *, most: int = 8) -> None:
+    def __init__(self, store: MemoryTaskStore | None = None, *, most: int = 8) -> None:
         self.clock = HandClock()
-        self.store = store or MemoryTasks()
+        self.store = store or MemoryTaskStore()
         self.events: list[Event] = []
         self.runner = self.another(most=most)
 
@@ -97,17 +97,17 @@ async def until(holds: Callable[[], bool]) -> None:
             await anyio.sleep(0.001)
 
 
-async def built(_: Report) -> str:
+async def built(_: ReportProgress) -> str:
     return "Built."
 
 
-async def forever(_: Report) -> str:
+async def forever(_: ReportProgress) -> str:
     await anyio.sleep_forever()
     return "Never."
 
 
-def raising(error: Exception) -> Work:
-    async def work(_: Report) -> NoReturn:
+def raising(error: Exception) -> TaskWork:
+    async def work(_: ReportProgress) -> NoReturn:
         raise error
 
     return work
@@ -118,19 +118,19 @@ async def test_a_work_is_recorded_before_it_begins_and_its_result_after() -> Non
     desk = Desk()
     states: list[str] = []
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         states.extend(task.state for task in await desk.store.all())
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build it", work, worker="shell")
-        assert (task.state, desk.runner.running) == ("running", 1)
+        assert (task.state, desk.runner.running_count) == ("running", 1)
         await desk.runner.wait()
         done = await desk.runner.get(task.id)
     assert states == ["running"]
     assert (task.title, task.worker, task.agent, task.session, task.user) == ("Build it", "shell", "main", "s1", "me")
     assert done == replace(task, state="completed", result="Built.", ended=desk.clock.now())
-    assert desk.runner.running == 0
+    assert desk.runner.running_count == 0
     assert desk.told() == [("started", None, None), ("finished", "local_bash", None)]
     assert {event.scope for event in desk.events} == {SCOPE}
 
@@ -148,7 +148,7 @@ async def test_a_work_is_recorded_before_it_begins_and_its_result_after() -> Non
 )
 async def test_what_a_work_raises_is_its_failure_and_nobody_elses(error: Exception, words: str) -> None:
     desk = Desk()
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         other = await desk.runner.start("local_agent", "Other", forever)
         task = await desk.runner.start("local_bash", "Build", raising(error))
         await desk.runner.wait(task.id)
@@ -160,7 +160,7 @@ async def test_what_a_work_raises_is_its_failure_and_nobody_elses(error: Excepti
 
 async def test_a_work_that_takes_too_long_fails() -> None:
     desk = Desk()
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", forever, seconds=0.01)
         await desk.runner.wait(task.id)
         found = await desk.runner.get(task.id)
@@ -170,13 +170,13 @@ async def test_a_work_that_takes_too_long_fails() -> None:
 async def test_a_work_that_fails_because_its_time_is_over_took_too_long() -> None:
     desk = Desk()
 
-    async def work(report: Report) -> str:
+    async def work(report: ReportProgress) -> str:
         try:
             return await forever(report)
         except BaseException as error:
             raise ToolFailed("It was ended.") from error
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work, seconds=0.01)
         await desk.runner.wait(task.id)
         found = await desk.runner.get(task.id)
@@ -187,24 +187,24 @@ async def test_a_work_that_fails_because_its_time_is_over_took_too_long() -> Non
 async def test_the_last_progress_is_in_the_record_of_the_end() -> None:
     desk = Desk()
 
-    async def work(report: Report) -> str:
-        report(Progress(done=3, total=3, text="all built"))
+    async def work(report: ReportProgress) -> str:
+        report(TaskProgress(done=3, total=3, text="all built"))
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         await desk.runner.wait()
-        assert (await desk.runner.get(task.id)).progress == Progress(done=3, total=3, text="all built")
+        assert (await desk.runner.get(task.id)).progress == TaskProgress(done=3, total=3, text="all built")
 
 
 async def test_a_progress_that_is_none_fails_the_work_and_not_its_record() -> None:
     desk = Desk()
 
-    async def work(report: Report) -> str:
-        report(Progress(done="some"))  # type: ignore[arg-type]
+    async def work(report: ReportProgress) -> str:
+        report(TaskProgress(done="some"))  # type: ignore[arg-type]
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         await desk.runner.wait()
         found = await desk.runner.get(task.id)
@@ -212,7 +212,7 @@ async def test_a_progress_that_is_none_fails_the_work_and_not_its_record() -> No
 
 
 async def test_a_store_that_hangs_does_not_hold_up_the_end_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Hanging(MemoryTasks):
+    class Hanging(MemoryTaskStore):
         async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
             await anyio.sleep_forever()
             return await super().update(task_id, change)
@@ -220,7 +220,7 @@ async def test_a_store_that_hangs_does_not_hold_up_the_end_of_a_session(monkeypa
     monkeypatch.setattr("ricordo.tasks.keeping._END_SECONDS", 0.005)
     desk = Desk(Hanging())
     with anyio.fail_after(10):
-        async with desk.runner.at_work():
+        async with desk.runner.lifespan():
             await desk.runner.start("local_bash", "Build", forever)
     assert ("failed", "record", "StorageBusy") in desk.told()
 
@@ -229,7 +229,7 @@ def test_a_runner_can_be_made_before_there_is_a_loop() -> None:
     desk = Desk(most=1)
 
     async def lived() -> list[str]:
-        async with desk.runner.at_work():
+        async with desk.runner.lifespan():
             for _ in range(2):
                 await desk.runner.start("local_bash", "Build", built)
             await desk.runner.wait()
@@ -241,13 +241,13 @@ def test_a_runner_can_be_made_before_there_is_a_loop() -> None:
 @pytest.mark.req("AS-TASK-01")
 async def test_what_the_end_of_the_session_cuts_is_recorded_as_cancelled() -> None:
     desk = Desk(most=1)
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         running = await desk.runner.start("local_bash", "Build", forever)
         pending = await desk.runner.start("local_bash", "Build again", forever)
         assert (running.state, pending.state) == ("running", "pending")
     found = await desk.store.all()
     assert [(task.state, task.error) for task in found] == [("cancelled", "the session ended before it did")] * 2
-    assert desk.runner.running == 0
+    assert desk.runner.running_count == 0
     assert desk.told()[-1][:2] == ("failed", "cancelled")
     with pytest.raises(MemoryClosed):
         await desk.runner.start("local_bash", "Build", built)
@@ -258,7 +258,7 @@ async def test_an_error_of_the_block_comes_out_as_it_was_raised() -> None:
     desk = Desk()
 
     async def fails() -> None:
-        async with desk.runner.at_work():
+        async with desk.runner.lifespan():
             await desk.runner.start("local_bash", "Build", forever)
             raise KeyError("mine")
 
@@ -270,7 +270,7 @@ async def test_an_error_of_the_block_comes_out_as_it_was_raised() -> None:
 async def test_a_cancelled_session_records_what_it_cuts() -> None:
     desk = Desk()
     with anyio.move_on_after(0.02):
-        async with desk.runner.at_work():
+        async with desk.runner.lifespan():
             await desk.runner.start("local_bash", "Build", forever)
             await anyio.sleep_forever()
     assert [task.state for task in await desk.store.all()] == ["cancelled"]
@@ -283,15 +283,15 @@ async def test_more_than_may_run_at_once_wait_and_begin_in_their_order() -> None
     begun: list[int] = []
     gates = [anyio.Event() for _ in range(4)]
 
-    def numbered(number: int) -> Work:
-        async def work(_: Report) -> str:
+    def numbered(number: int) -> TaskWork:
+        async def work(_: ReportProgress) -> str:
             begun.append(number)
             await gates[number].wait()
             return str(number)
 
         return work
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         tasks = [await desk.runner.start("local_bash", "Build", numbered(number)) for number in range(4)]
         assert [task.state for task in tasks] == ["running", "running", "pending", "pending"]
         await until(lambda: len(begun) == 2)
@@ -311,11 +311,11 @@ async def test_one_that_waits_can_be_cancelled_and_never_begins() -> None:
     desk = Desk(most=1)
     begun: list[str] = []
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         begun.append("begun")
         return ""
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         first = await desk.runner.start("local_bash", "Build", forever)
         second = await desk.runner.start("local_bash", "Build", work)
         assert (await desk.runner.cancel(second.id)).state == "cancelled"
@@ -328,7 +328,7 @@ async def test_one_that_waits_can_be_cancelled_and_never_begins() -> None:
 @pytest.mark.req("AS-TASK-01", "HE-C3-task")
 async def test_cancelling_ends_the_work_and_an_ended_task_stays() -> None:
     desk = Desk()
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", forever)
         cancelled = await desk.runner.cancel(task.id[-8:])
         assert (cancelled.state, cancelled.error) == ("cancelled", "It was cancelled.")
@@ -343,14 +343,14 @@ async def test_a_work_that_fails_on_its_way_out_is_cancelled_all_the_same() -> N
     desk = Desk()
     began = anyio.Event()
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         began.set()
         try:
             await anyio.sleep_forever()
         finally:
             raise ToolFailed("The process could not be ended.")
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         await began.wait()
         found = await desk.runner.cancel(task.id)
@@ -364,10 +364,10 @@ async def test_a_work_that_fails_on_its_way_out_is_cancelled_all_the_same() -> N
 async def test_a_work_that_cancels_itself_takes_no_other_with_it() -> None:
     desk = Desk()
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         raise anyio.get_cancelled_exc_class()
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         other = await desk.runner.start("local_bash", "Build", forever)
         task = await desk.runner.start("local_bash", "Build", work)
         await desk.runner.wait(task.id)
@@ -378,7 +378,7 @@ async def test_a_work_that_cancels_itself_takes_no_other_with_it() -> None:
 
 async def test_another_process_stops_a_task_through_its_record() -> None:
     desk = Desk()
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", forever)
         asked = await desk.another().cancel(task.id)
         assert (asked.state, asked.cancelling) == ("running", True)
@@ -417,7 +417,7 @@ async def test_a_task_that_runs_here_is_never_orphaned_here() -> None:
         emitter=Emitter(desk.clock),
         pace=slow,
     )
-    async with runner.at_work():
+    async with runner.lifespan():
         task = await runner.start("local_bash", "Build", forever)
         desk.clock.turn(hours=2)
         assert [each.state for each in await runner.tasks()] == ["running"]
@@ -431,11 +431,11 @@ async def test_a_task_that_was_taken_for_an_orphan_still_ends_as_it_does() -> No
     desk = Desk(store)
     gate = anyio.Event()
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         await gate.wait()
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         await desk.store.update(task.id, lambda found: replace(found, state="orphaned", error="Lost."))
         desk.clock.turn(31)
@@ -454,17 +454,17 @@ async def test_signs_of_life_are_written_by_the_heartbeat_and_progress_with_the_
     desk = Desk(store)
     gate, reported = anyio.Event(), anyio.Event()
 
-    async def work(report: Report) -> str:
-        report(Progress(done=1, total=3, text="compiling"))
+    async def work(report: ReportProgress) -> str:
+        report(TaskProgress(done=1, total=3, text="compiling"))
         reported.set()
         await gate.wait()
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         await reported.wait()
         await store.looked()
-        assert (await store.get(task.id)).progress == Progress(done=1, total=3, text="compiling")
+        assert (await store.get(task.id)).progress == TaskProgress(done=1, total=3, text="compiling")
         writes = store.writes
         desk.clock.turn(29)
         await store.looked()
@@ -482,12 +482,12 @@ async def test_trouble_with_the_record_does_not_end_the_work_and_the_end_is_writ
     desk = Desk(store)
     gate = anyio.Event()
 
-    async def work(report: Report) -> str:
-        report(Progress(done=1))
+    async def work(report: ReportProgress) -> str:
+        report(TaskProgress(done=1))
         await gate.wait()
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         store.full = True
         await store.looked()
@@ -496,7 +496,7 @@ async def test_trouble_with_the_record_does_not_end_the_work_and_the_end_is_writ
         await store.looked()
         assert (await store.get(task.id)).state == "running"
         shown = await desk.runner.get(task.id)
-        assert (shown.state, shown.result, desk.runner.running) == ("completed", "Built.", 0)
+        assert (shown.state, shown.result, desk.runner.running_count) == ("completed", "Built.", 0)
         store.full = False
         assert (await desk.became(task.id, "completed")).result == "Built."
     assert desk.told().count(("failed", "record", "StorageFull")) == 1
@@ -513,7 +513,7 @@ async def test_an_end_that_is_written_later_is_not_cut_before() -> None:
 
     store = Seen()
     desk = Desk(store)
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "t" * 100, raising(ToolFailed("x" * 5000)))
         store.full = True
         await desk.runner.wait(task.id)
@@ -529,7 +529,7 @@ async def test_an_end_that_is_written_later_is_not_cut_before() -> None:
 async def test_an_end_that_could_not_be_written_is_tried_once_more_at_the_close() -> None:
     store = Troubled()
     desk = Desk(store)
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", forever)
         store.full = True
         assert (await desk.runner.cancel(task.id)).state == "cancelled"
@@ -541,11 +541,11 @@ async def test_an_end_that_could_not_be_written_is_tried_once_more_at_the_close(
 async def test_what_could_not_be_recorded_does_not_begin() -> None:
     store = Troubled()
     desk = Desk(store, most=1)
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         store.full = True
         with pytest.raises(StorageFull):
             await desk.runner.start("local_bash", "Build", forever)
-        assert desk.runner.running == 0
+        assert desk.runner.running_count == 0
         store.full = False
         assert (await desk.runner.start("local_bash", "Build", built)).state == "running"
         await desk.runner.wait()
@@ -553,7 +553,7 @@ async def test_what_could_not_be_recorded_does_not_begin() -> None:
 
 
 async def test_a_start_that_is_cancelled_leaves_no_task_that_seems_to_run() -> None:
-    class Slow(MemoryTasks):
+    class Slow(MemoryTaskStore):
         async def add(self, task: Task) -> None:
             await super().add(task)
             calling.cancel()
@@ -561,11 +561,11 @@ async def test_a_start_that_is_cancelled_leaves_no_task_that_seems_to_run() -> N
 
     desk = Desk(Slow(), most=1)
     calling = anyio.CancelScope()
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         with calling:
             await desk.runner.start("local_bash", "Build", forever)
         states = [task.state for task in await desk.runner.tasks()]
-        assert states.count("running") == desk.runner.running
+        assert states.count("running") == desk.runner.running_count
         for task in await desk.runner.tasks():
             await desk.runner.cancel(task.id)
         assert (await desk.runner.start("local_bash", "Build", built)).state == "running"
@@ -574,14 +574,14 @@ async def test_a_start_that_is_cancelled_leaves_no_task_that_seems_to_run() -> N
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_start_that_asyncio_cancels_is_recorded_as_cancelled() -> None:
-    class Slow(MemoryTasks):
+    class Slow(MemoryTaskStore):
         async def add(self, task: Task) -> None:
             await super().add(task)
             adding.set()
             await gate.wait()
 
     desk, adding, gate = Desk(Slow(), most=1), anyio.Event(), anyio.Event()
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         starting = asyncio.create_task(desk.runner.start("local_bash", "Build", forever))
         await adding.wait()
         starting.cancel()
@@ -596,7 +596,7 @@ async def test_a_start_that_asyncio_cancels_is_recorded_as_cancelled() -> None:
 
 
 async def test_a_start_that_the_end_of_the_session_overtakes_is_recorded_as_cancelled() -> None:
-    class Slow(MemoryTasks):
+    class Slow(MemoryTaskStore):
         async def add(self, task: Task) -> None:
             await super().add(task)
             adding.set()
@@ -612,7 +612,7 @@ async def test_a_start_that_the_end_of_the_session_overtakes_is_recorded_as_canc
             refused.append(str(error))
 
     async with anyio.create_task_group() as group:
-        async with desk.runner.at_work():
+        async with desk.runner.lifespan():
             group.start_soon(begin)
             await adding.wait()
         gate.set()
@@ -624,18 +624,18 @@ async def test_a_task_that_is_cancelled_before_its_first_step_never_begins() -> 
     desk = Desk()
     begun: list[str] = []
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         begun.append("begun")
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         assert (await desk.runner.cancel(task.id)).state == "cancelled"
     assert begun == []
 
 
 async def test_a_work_that_ended_while_its_record_was_written_is_completed_though_the_session_ends() -> None:
-    class Held(MemoryTasks):
+    class Held(MemoryTaskStore):
         async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
             if not writing.is_set():
                 writing.set()
@@ -645,8 +645,8 @@ async def test_a_work_that_ended_while_its_record_was_written_is_completed_thoug
 
     desk, writing, gate, ended = Desk(Held()), anyio.Event(), anyio.Event(), anyio.Event()
 
-    async def work(report: Report) -> str:
-        report(Progress(done=1))
+    async def work(report: ReportProgress) -> str:
+        report(TaskProgress(done=1))
         await writing.wait()
         ended.set()
         return "Built."
@@ -658,7 +658,7 @@ async def test_a_work_that_ended_while_its_record_was_written_is_completed_thoug
 
     async with anyio.create_task_group() as group:
         group.start_soon(open_later)
-        async with desk.runner.at_work():
+        async with desk.runner.lifespan():
             await desk.runner.start("local_bash", "Build", work)
             await ended.wait()
     assert [(task.state, task.result) for task in await desk.store.all()] == [("completed", "Built.")]
@@ -666,7 +666,7 @@ async def test_a_work_that_ended_while_its_record_was_written_is_completed_thoug
 
 async def test_an_unknown_or_ambiguous_task_is_named_as_such() -> None:
     desk = Desk()
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         for _ in range(2):
             await desk.runner.start("local_bash", "Build", built)
         await desk.runner.wait()
@@ -683,15 +683,15 @@ async def test_waiting_ends_after_its_time_and_for_a_task_of_another_process_wit
     other = desk.another()
     gate = anyio.Event()
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         await gate.wait()
         return "Built."
 
-    async with desk.runner.at_work():
+    async with desk.runner.lifespan():
         task = await desk.runner.start("local_bash", "Build", work)
         await desk.runner.wait(seconds=0.005)
         await other.wait(task.id, seconds=0.005)
-        assert desk.runner.running == 1
+        assert desk.runner.running_count == 1
         await other.wait()
         gate.set()
         await other.wait(task.id)

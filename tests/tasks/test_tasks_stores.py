@@ -9,8 +9,8 @@ import pytest
 from ricordo.errors import AlreadyExists, TaskNotFound
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTasks, MemoryTasks, Task, TaskState, TaskStore
-from ricordo.tasks.plan import LONGEST_RESULT, cancelled, completed, failed
+from ricordo.tasks import FileTaskStore, MemoryTaskStore, Task, TaskState, TaskStore
+from ricordo.tasks.plan import MAX_RESULT, cancel_task, complete_task, fail_task
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +25,8 @@ def task(task_id: str, *, state: TaskState = "running", minutes: int = 0) -> Tas
 @pytest.fixture(params=["in a file", "in memory"])
 def store(request: pytest.FixtureRequest) -> TaskStore:
     if request.param == "in memory":
-        return MemoryTasks()
-    return FileTasks(InMemoryFiles(), "workspace/tasks.json", Redactor(bytes(32)))
+        return MemoryTaskStore()
+    return FileTaskStore(InMemoryFiles(), "workspace/tasks.json", Redactor(bytes(32)))
 
 
 async def test_there_are_no_tasks_at_first(store: TaskStore) -> None:
@@ -55,7 +55,7 @@ async def test_an_id_is_given_once(store: TaskStore) -> None:
 @pytest.mark.req("AS-STATE-04")
 async def test_a_change_is_made_and_returned(store: TaskStore) -> None:
     await store.add(task("t1"))
-    changed = await store.update("t1", lambda found: completed(found, "Done.", NOON))
+    changed = await store.update("t1", lambda found: complete_task(found, "Done.", NOON))
     assert (changed.state, changed.result, changed.ended) == ("completed", "Done.", NOON)
     assert await store.all() == (changed,)
     assert await store.get("t1") == changed
@@ -64,9 +64,9 @@ async def test_a_change_is_made_and_returned(store: TaskStore) -> None:
 @pytest.mark.parametrize(
     "end",
     [
-        lambda found: completed(found, "Done.", NOON),
-        lambda found: failed(found, "No.", NOON),
-        lambda found: cancelled(found, "Stopped.", NOON),
+        lambda found: complete_task(found, "Done.", NOON),
+        lambda found: fail_task(found, "No.", NOON),
+        lambda found: cancel_task(found, "Stopped.", NOON),
     ],
 )
 @pytest.mark.req("AS-TASK-01")
@@ -78,9 +78,9 @@ async def test_a_task_that_ended_stays_as_it_is_whatever_is_wanted(
     wishes: list[Callable[[Task], Task]] = [
         lambda found: replace(found, state="running", ended=None),
         lambda found: replace(found, result="Other.", cancelling=True),
-        lambda found: completed(found, "Again.", NOON),
-        lambda found: failed(found, "Late.", NOON),
-        lambda found: cancelled(found, "Late.", NOON),
+        lambda found: complete_task(found, "Again.", NOON),
+        lambda found: fail_task(found, "Late.", NOON),
+        lambda found: cancel_task(found, "Late.", NOON),
         lambda found: replace(found, state="orphaned"),
     ]
     for wish in wishes:
@@ -101,16 +101,16 @@ async def test_what_a_change_raises_changes_nothing(store: TaskStore) -> None:
 
 async def test_a_long_result_is_cut_with_a_notice(store: TaskStore) -> None:
     await store.add(task("t1"))
-    found = await store.update("t1", lambda found: completed(found, "x" * 150_000, NOON))
-    assert len(found.result) <= LONGEST_RESULT
+    found = await store.update("t1", lambda found: complete_task(found, "x" * 150_000, NOON))
+    assert len(found.result) <= MAX_RESULT
     assert found.result.endswith("[cut: the result had 150,000 characters]")
     assert await store.all() == (found,)
 
 
 async def test_the_oldest_ended_make_room_in_memory_too() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
     await store.add(task("running"))
     for number in range(205):
-        await store.add(completed(task(f"t{number:03}", minutes=1), "Done.", NOON + timedelta(seconds=number)))
+        await store.add(complete_task(task(f"t{number:03}", minutes=1), "Done.", NOON + timedelta(seconds=number)))
     ids = [each.id for each in await store.all()]
     assert (len(ids), ids[0], ids[1]) == (200, "running", "t006")

@@ -10,7 +10,7 @@ import pytest
 from hand_clock import HandClock
 from ricordo.errors import AlreadyExists, StorageFull, TaskCancelled, ToolFailed
 from ricordo.events import Emitter, Event
-from ricordo.tasks import MemoryTasks, Report, Task, TaskPace, Work, tracked
+from ricordo.tasks import MemoryTaskStore, ReportProgress, Task, TaskPace, TaskWork, track_task
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ CLOCK = HandClock()
 DREAM = Task(id="dream-1", type="dream", title="Consolidate", created=CLOCK.now(), seen=CLOCK.now())
 
 
-class Closing(MemoryTasks):
+class Closing(MemoryTaskStore):
     """A store in memory that is full for its next `failures` changes."""
 
     failures = 0
@@ -31,34 +31,34 @@ class Closing(MemoryTasks):
         return await super().update(task_id, change)
 
 
-async def dreamt(store: MemoryTasks, work: Work) -> str:
-    return await tracked(store, DREAM, work, clock=CLOCK, pace=QUICK)
+async def dreamt(store: MemoryTaskStore, work: TaskWork) -> str:
+    return await track_task(store, DREAM, work, clock=CLOCK, pace=QUICK)
 
 
-async def forever(_: Report) -> str:
+async def forever(_: ReportProgress) -> str:
     await anyio.sleep_forever()
     return "Never."
 
 
 async def test_the_result_is_returned_and_recorded() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
     events: list[Event] = []
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         assert (await store.get("dream-1")).state == "running"
         return "3 topics."
 
     emitter = Emitter(CLOCK, (events.append,))
-    assert await tracked(store, DREAM, work, clock=CLOCK, pace=QUICK, emitter=emitter) == "3 topics."
+    assert await track_task(store, DREAM, work, clock=CLOCK, pace=QUICK, emitter=emitter) == "3 topics."
     assert await store.all() == (replace(DREAM, state="completed", result="3 topics.", ended=CLOCK.now()),)
     assert [(event.stage, event.status) for event in events] == [("task", "started"), ("task", "finished")]
 
 
 async def test_what_it_raises_is_raised_and_recorded() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
     failure = ToolFailed("There is no ledger.")
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         raise failure
 
     with pytest.raises(ToolFailed) as raised:
@@ -68,9 +68,9 @@ async def test_what_it_raises_is_raised_and_recorded() -> None:
 
 
 async def test_its_record_can_cancel_it() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
 
-    async def work(report: Report) -> str:
+    async def work(report: ReportProgress) -> str:
         await store.update("dream-1", lambda task: replace(task, cancelling=True))
         return await forever(report)
 
@@ -80,9 +80,9 @@ async def test_its_record_can_cancel_it() -> None:
 
 
 async def test_a_record_that_somebody_ended_ends_the_work() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
 
-    async def work(report: Report) -> str:
+    async def work(report: ReportProgress) -> str:
         await store.update("dream-1", lambda task: replace(task, state="cancelled", error="Taken for lost."))
         return await forever(report)
 
@@ -92,10 +92,10 @@ async def test_a_record_that_somebody_ended_ends_the_work() -> None:
 
 
 async def test_who_cancels_the_caller_finds_it_recorded() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
     began = anyio.Event()
 
-    async def work(report: Report) -> str:
+    async def work(report: ReportProgress) -> str:
         began.set()
         return await forever(report)
 
@@ -110,14 +110,14 @@ async def test_who_cancels_the_caller_finds_it_recorded() -> None:
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_time_limit_of_asyncio_is_recorded_too() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(dreamt(store, forever), 0.01)
     assert [task.state for task in await store.all()] == ["cancelled"]
 
 
 async def test_nothing_begins_where_it_cannot_be_recorded() -> None:
-    store = MemoryTasks()
+    store = MemoryTaskStore()
     await store.add(DREAM)
     with pytest.raises(AlreadyExists):
         await dreamt(store, forever)
@@ -128,7 +128,7 @@ async def test_nothing_begins_where_it_cannot_be_recorded() -> None:
 async def test_an_end_is_tried_three_times_and_the_result_returned_whatever_comes(failures: int, state: str) -> None:
     store = Closing()
 
-    async def work(_: Report) -> str:
+    async def work(_: ReportProgress) -> str:
         store.failures = failures
         return "3 topics."
 

@@ -5,7 +5,7 @@ import pytest
 from anthropic.types import MessageParam
 
 from ricordo.messages import Usage
-from ricordo.testing import Call, Calls, Empty, Held, LoopbackServer, Say
+from ricordo.testing import Call, Calls, Empty, Hold, LoopbackServer, Say
 
 HELLO: list[MessageParam] = [{"role": "user", "content": "hello"}]
 
@@ -46,23 +46,23 @@ def test_parallel_tool_calls_arrive_whole_and_streamed_alike() -> None:
 
 
 def test_the_first_piece_is_seen_while_the_rest_is_held_back() -> None:
-    with LoopbackServer([Held(Say("one two three"))]) as server, _client(server) as client:
+    with LoopbackServer([Hold(Say("one two three"))]) as server, _client(server) as client:
         seen = []
         with client.messages.stream(model="m", max_tokens=9, messages=HELLO) as stream:
             for text in stream.text_stream:
-                seen.append((text, server.waiting))
+                seen.append((text, server.held_count))
                 server.release()
     assert seen == [("one ", 1), ("two ", 0), ("three", 0)]
 
 
 @pytest.mark.anyio
 async def test_an_async_client_streams_from_the_same_server() -> None:
-    with LoopbackServer([Held(Say("one two"))]) as server:
+    with LoopbackServer([Hold(Say("one two"))]) as server:
         async with anthropic.AsyncAnthropic(base_url=server.url, api_key="key", max_retries=0) as client:
             seen = []
             async with client.messages.stream(model="m", max_tokens=9, messages=HELLO) as stream:
                 async for text in stream.text_stream:
-                    seen.append((text, server.waiting))
+                    seen.append((text, server.held_count))
                     server.release()
     assert seen == [("one ", 1), ("two", 0)]
 

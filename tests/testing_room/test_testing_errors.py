@@ -19,8 +19,8 @@ from ricordo.testing import (
     Say,
     ScriptItem,
     overflow,
-    overloaded,
-    rate_limited,
+    overloaded_error,
+    rate_limit_error,
     server_error,
 )
 
@@ -66,7 +66,7 @@ BROKEN = (openai.APIConnectionError, httpx2.RemoteProtocolError, anthropic.APICo
         (Fail(401, "Who?"), openai.AuthenticationError, None),
         (Fail(403, "No."), openai.PermissionDeniedError, None),
         (Fail(404, "Where?", code="model_not_found"), openai.NotFoundError, "model_not_found"),
-        (rate_limited(7), openai.RateLimitError, "rate_limit_exceeded"),
+        (rate_limit_error(7), openai.RateLimitError, "rate_limit_exceeded"),
         (server_error(), openai.InternalServerError, None),
         (server_error(503), openai.InternalServerError, None),
     ],
@@ -86,9 +86,9 @@ def test_openai_raises_its_own_error(
     [
         (Fail(400, "Bad."), anthropic.BadRequestError, "invalid_request_error"),
         (Fail(401, "Who?"), anthropic.AuthenticationError, "authentication_error"),
-        (rate_limited(7), anthropic.RateLimitError, "rate_limit_error"),
+        (rate_limit_error(7), anthropic.RateLimitError, "rate_limit_error"),
         (server_error(), anthropic.InternalServerError, "api_error"),
-        (overloaded(), anthropic.InternalServerError, "overloaded_error"),
+        (overloaded_error(), anthropic.InternalServerError, "overloaded_error"),
     ],
 )
 def test_anthropic_raises_its_own_error(item: Fail, kind: type[anthropic.APIStatusError], type_: str) -> None:
@@ -99,7 +99,7 @@ def test_anthropic_raises_its_own_error(item: Fail, kind: type[anthropic.APIStat
 
 
 def test_how_long_to_wait_is_in_the_headers() -> None:
-    with LoopbackServer([rate_limited(2.5), rate_limited()]) as server:
+    with LoopbackServer([rate_limit_error(2.5), rate_limit_error()]) as server:
         waits = []
         for _ in range(2):
             with pytest.raises(openai.RateLimitError) as caught:
@@ -208,7 +208,7 @@ def test_silence_ends_in_the_timeout_of_the_client(ask: Callable[..., object], s
 def test_embeddings_fail_as_often_as_asked_and_then_work() -> None:
     failing: list[ScriptItem] = []
     with (
-        LoopbackServer(failing, embeddings=[rate_limited(), Garbage()], dimension=8) as server,
+        LoopbackServer(failing, embeddings=[rate_limit_error(), Garbage()], dimension=8) as server,
         openai.OpenAI(base_url=server.url, api_key="key", max_retries=0) as client,
     ):
         with pytest.raises(openai.RateLimitError):

@@ -19,7 +19,7 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
-from ricordo.models import ChatModel, Finished, ReplyEvent, TextDelta, ThinkingDelta
+from ricordo.models import ChatModel, ReplyFinished, ReplyEvent, TextDelta, ThinkingDelta
 from ricordo.testing import (
     Call,
     Calls,
@@ -28,14 +28,14 @@ from ricordo.testing import (
     Garbage,
     HalfStream,
     Hang,
-    Held,
+    Hold,
     Respond,
     Say,
     ScriptedModel,
     ScriptItem,
     ScriptUsedUp,
     overflow,
-    rate_limited,
+    rate_limit_error,
     server_error,
 )
 
@@ -111,7 +111,7 @@ async def test_what_a_schema_asks_for_is_parsed_or_invalid(text: str) -> None:
         (Fail(401), ModelRefused),
         (Fail(404), ModelNotFound),
         (Fail(408), ModelTimeout),
-        (rate_limited(2.5), ModelRateLimited),
+        (rate_limit_error(2.5), ModelRateLimited),
         (server_error(), ModelUnavailable),
         (overflow("anthropic", window=5, size=6), ModelOverflow),
         (overflow("openai-responses"), ModelOverflow),
@@ -132,7 +132,7 @@ async def test_a_failure_raises_what_the_contract_says(
 
 @pytest.mark.anyio
 async def test_errors_carry_what_the_provider_said() -> None:
-    model = ScriptedModel([overflow("anthropic", window=5, size=6), overflow("ollama"), rate_limited(2.5)])
+    model = ScriptedModel([overflow("anthropic", window=5, size=6), overflow("ollama"), rate_limit_error(2.5)])
     sizes = []
     for _ in range(2):
         with pytest.raises(ModelOverflow) as too_large:
@@ -147,7 +147,7 @@ async def test_errors_carry_what_the_provider_said() -> None:
 def test_the_pieces_of_a_stream_are_the_reply(text: str, thinking: str) -> None:
     async def check() -> None:
         *deltas, last = await _stream(ScriptedModel([Calls(Call("look"), text=text, thinking=thinking)]))
-        assert isinstance(last, Finished)
+        assert isinstance(last, ReplyFinished)
         assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == text
         assert "".join(delta.text for delta in deltas if isinstance(delta, ThinkingDelta)) == thinking
         assert last.reply.message.text == text
@@ -176,7 +176,7 @@ async def test_a_half_stream_gives_its_pieces_and_then_raises(after: int) -> Non
 @pytest.mark.parametrize("item", [Say("one two"), Call("look")])
 async def test_a_held_stream_stands_still_until_it_is_released(item: Say | Call, anyio_backend: str) -> None:
     del anyio_backend
-    model = ScriptedModel([Held(item)])
+    model = ScriptedModel([Hold(item)])
     seen: list[ReplyEvent] = []
 
     async def read() -> None:
@@ -185,13 +185,13 @@ async def test_a_held_stream_stands_still_until_it_is_released(item: Say | Call,
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
-        await model.until_waiting()
+        await model.wait_for_held()
         await anyio.wait_all_tasks_blocked()
         held = list(seen)
         model.release()
     assert held == ([TextDelta(text="one ")] if isinstance(item, Say) else [])
-    assert isinstance(seen[-1], Finished)
-    assert model.waiting == 0
+    assert isinstance(seen[-1], ReplyFinished)
+    assert model.held_count == 0
 
 
 @pytest.mark.anyio
@@ -201,12 +201,12 @@ async def test_a_model_that_hangs_can_be_cancelled_and_times_out_when_released(a
     model = ScriptedModel([Hang(), Hang(), Say("late")])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(model.complete, HELLO)
-        await model.until_waiting()
+        await model.wait_for_held()
         tasks.cancel_scope.cancel()
-    assert model.waiting == 0
+    assert model.held_count == 0
 
     async def release() -> None:
-        await model.until_waiting()
+        await model.wait_for_held()
         model.release()
 
     async with anyio.create_task_group() as tasks:

@@ -10,7 +10,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
 
 from ricordo.messages import Usage
-from ricordo.testing import Call, Calls, Empty, Held, LoopbackServer, Respond, Say, ScriptLike
+from ricordo.testing import Call, Calls, Empty, Hold, LoopbackServer, Respond, Say, ScriptLike
 
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hello"}]
 TOOLS: list[ChatCompletionToolUnionParam] = [
@@ -63,11 +63,11 @@ def test_parallel_tool_calls_arrive_whole_and_streamed_alike() -> None:
 
 
 def test_the_first_piece_is_seen_while_the_rest_is_held_back() -> None:
-    with Talk([Held(Say("one two three"))]) as talk:
+    with Talk([Hold(Say("one two three"))]) as talk:
         seen = []
         for chunk in talk.client.chat.completions.create(model="m", messages=HELLO, stream=True):
             if chunk.choices[0].delta.content:
-                seen.append((chunk.choices[0].delta.content, talk.server.waiting))
+                seen.append((chunk.choices[0].delta.content, talk.server.held_count))
                 talk.server.release()
     assert seen == [("one ", 1), ("two ", 0), ("three", 0)]
 
@@ -119,19 +119,19 @@ def test_a_schema_is_recorded_and_its_json_returned_as_given() -> None:
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_async_client_streams_from_the_same_server(anyio_backend: str) -> None:
     del anyio_backend
-    with LoopbackServer([Held(Say("one two"))]) as server:
+    with LoopbackServer([Hold(Say("one two"))]) as server:
         async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="key", max_retries=0) as client:
             seen = []
             async for chunk in await client.chat.completions.create(model="m", messages=HELLO, stream=True):
                 if chunk.choices[0].delta.content:
-                    seen.append((chunk.choices[0].delta.content, server.waiting))
+                    seen.append((chunk.choices[0].delta.content, server.held_count))
                     server.release()
     assert seen == [("one ", 1), ("two", 0)]
 
 
 @pytest.mark.anyio
 async def test_two_clients_at_once_get_a_reply_each() -> None:
-    with LoopbackServer([Held(Say("first")), Say("second")]) as server:
+    with LoopbackServer([Hold(Say("first")), Say("second")]) as server:
         async with openai.AsyncOpenAI(base_url=server.url, api_key="key", max_retries=0) as client:
             said: list[str | None] = []
 
@@ -141,7 +141,7 @@ async def test_two_clients_at_once_get_a_reply_each() -> None:
 
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask)
-                await anyio.to_thread.run_sync(server.until_waiting)
+                await anyio.to_thread.run_sync(server.wait_for_held)
                 await ask()
                 server.release()
         assert said == ["second", "first"]
@@ -151,7 +151,7 @@ async def test_two_clients_at_once_get_a_reply_each() -> None:
 def _deltas(events: Iterator[object], server: LoopbackServer) -> Iterator[tuple[str, int]]:
     for event in events:
         if getattr(event, "type", "") == "response.output_text.delta":
-            yield str(getattr(event, "delta", "")), server.waiting
+            yield str(getattr(event, "delta", "")), server.held_count
             server.release()
 
 
@@ -174,7 +174,7 @@ def test_a_response_arrives_with_reasoning_calls_and_usage_whole_and_streamed_al
 
 
 def test_the_first_piece_of_a_response_is_seen_while_the_rest_is_held_back() -> None:
-    with Talk([Held(Say("one two"))]) as talk:
+    with Talk([Hold(Say("one two"))]) as talk:
         events = talk.client.responses.create(model="m", input="hello", stream=True)
         assert list(_deltas(iter(events), talk.server)) == [("one ", 1), ("two", 0)]
 

@@ -4,7 +4,7 @@ import pytest
 
 from ricordo.errors import ModelError
 from ricordo.messages import JsonValue, Message, Text, Usage
-from ricordo.models import ChatModel, Finished, Reply, RetryConfig
+from ricordo.models import ChatModel, ReplyFinished, Reply, RetryConfig
 from ricordo.models.provider import load_model
 from ricordo.testing import (
     Call,
@@ -17,7 +17,7 @@ from ricordo.testing import (
     ScriptedModel,
     ScriptItem,
     overflow,
-    rate_limited,
+    rate_limit_error,
     server_error,
 )
 
@@ -40,7 +40,7 @@ ITEMS: dict[str, ScriptItem] = {
     "404": Fail(404, "Where?"),
     "408": Fail(408, "Slow."),
     "409": Fail(409, "Busy."),
-    "429": rate_limited(3),
+    "429": rate_limit_error(3),
     "500": server_error(),
     "504": Fail(504, "Slow."),
     "overflow": overflow("anthropic", window=10, size=20),
@@ -62,7 +62,7 @@ async def _outcome(model: ChatModel, *, stream: bool, schema: dict[str, JsonValu
     except ModelError as error:
         numbers = [getattr(error, name, None) for name in ("window", "size", "retry_after")]
         return type(error).__name__, numbers
-    assert isinstance(last, Finished)
+    assert isinstance(last, ReplyFinished)
     return _shown(last.reply)
 
 

@@ -7,7 +7,7 @@ import threading
 import httpx2
 import pytest
 
-from ricordo.testing import Hang, Held, LoopbackServer, RecordedRequest, Respond, Say, ScriptItem
+from ricordo.testing import Hang, Hold, LoopbackServer, RecordedRequest, Respond, Say, ScriptItem
 
 HELLO = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
 
@@ -94,8 +94,8 @@ def test_an_error_of_the_answering_function_is_reported() -> None:
         assert "no answer to 1" in server.problems[0]
 
 
-@pytest.mark.parametrize("item", [Hang(), Held(Say("never"))])
-def test_stopping_ends_what_waits(item: Hang | Held) -> None:
+@pytest.mark.parametrize("item", [Hang(), Hold(Say("never"))])
+def test_stopping_ends_what_waits(item: Hang | Hold) -> None:
     server = LoopbackServer([item])
     server.start()
     raised: list[Exception] = []
@@ -108,19 +108,19 @@ def test_stopping_ends_what_waits(item: Hang | Held) -> None:
 
     client = threading.Thread(target=ask)
     client.start()
-    server.until_waiting()
+    server.wait_for_held()
     server.stop()
     client.join(timeout=10)
     server.stop()
     assert len(raised) == 1
-    assert server.waiting == 0
+    assert server.held_count == 0
 
 
 def test_released_silence_ends_the_connection() -> None:
     with LoopbackServer([Hang()]) as server:
 
         def release() -> None:
-            server.until_waiting()
+            server.wait_for_held()
             server.release()
 
         threading.Thread(target=release).start()
@@ -131,11 +131,11 @@ def test_released_silence_ends_the_connection() -> None:
 
 def test_waiting_for_what_does_not_come_ends_with_a_timeout() -> None:
     with LoopbackServer() as server, pytest.raises(TimeoutError, match="0 replies"):
-        server.until_waiting(timeout=0.01)
+        server.wait_for_held(timeout=0.01)
 
 
 def test_a_client_that_gives_up_is_no_problem_of_the_server() -> None:
-    with LoopbackServer([Held(Say("a " * 5_000)), Say("next")]) as server:
+    with LoopbackServer([Hold(Say("a " * 5_000)), Say("next")]) as server:
         with httpx2.stream("POST", server.url + "/chat/completions", json=HELLO | {"stream": True}) as answered:
             next(answered.iter_bytes())
         server.release()

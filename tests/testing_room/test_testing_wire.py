@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
-from ricordo.testing import Call, Calls, Held, LoopbackServer, Respond, Say, ScriptItem
+from ricordo.testing import Call, Calls, Hold, LoopbackServer, Respond, Say, ScriptItem
 
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 _script: list[ScriptItem] = []
@@ -122,7 +122,7 @@ def test_arguments_that_are_not_json_travel_as_they_are(server: LoopbackServer, 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_is_held_back_is_not_on_the_wire(server: LoopbackServer, path: str) -> None:
-    _script.append(Held(Say("first second")))
+    _script.append(Hold(Say("first second")))
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         body = _body(path, stream=True)

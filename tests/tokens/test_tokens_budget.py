@@ -5,27 +5,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
-from ricordo.tokens import Share, Tokens, resolve
+from ricordo.tokens import Share, Tokens, resolve_budget
 
 
 @pytest.mark.req("AS-COMPACT-17")
 def test_a_share_is_of_the_window_and_rounded_down() -> None:
-    assert resolve(Share(0.8), 128_000) == 102_400
-    assert resolve(Share(0.5), 3) == 1
-    assert resolve(Share(1), 7) == 7
+    assert resolve_budget(Share(0.8), 128_000) == 102_400
+    assert resolve_budget(Share(0.5), 3) == 1
+    assert resolve_budget(Share(1), 7) == 7
 
 
 def test_a_count_is_itself_but_never_more_than_the_window() -> None:
-    assert resolve(Tokens(80_000), 200_000) == 80_000
-    assert resolve(Tokens(80_000), 32_000) == 32_000
-    assert resolve(Tokens(0), 32_000) == 0
+    assert resolve_budget(Tokens(80_000), 200_000) == 80_000
+    assert resolve_budget(Tokens(80_000), 32_000) == 32_000
+    assert resolve_budget(Tokens(0), 32_000) == 0
 
 
 @given(
     st.one_of(st.integers(0, 10**7).map(Tokens), st.floats(0, 1, exclude_min=True).map(Share)), st.integers(1, 10**7)
 )
 def test_a_limit_is_never_outside_the_window(budget: Tokens | Share, window: int) -> None:
-    assert 0 <= resolve(budget, window) <= window
+    assert 0 <= resolve_budget(budget, window) <= window
 
 
 @pytest.mark.req("AS-CFG-01")
@@ -43,7 +43,7 @@ def test_a_share_that_is_no_part_is_refused(part: float) -> None:
 
 def test_a_window_without_tokens_is_refused() -> None:
     with pytest.raises(InvalidSetting, match="window"):
-        resolve(Share(0.5), 0)
+        resolve_budget(Share(0.5), 0)
 
 
 def test_the_two_kinds_of_limit_are_never_equal() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.messages import JsonValue, Message, Text, ToolSpec, Usage
-from ricordo.tokens import Calibration, Correction, estimate_request, estimate_text
+from ricordo.tokens import Calibration, TokenCorrection, estimate_request, estimate_text
 
 _sizes = st.integers(1, 1_000_000)
 _ratios = st.floats(0.25, 4)
@@ -90,7 +90,7 @@ def test_the_estimate_recovers_from_an_absurd_report() -> None:
 @pytest.mark.req("AS-BUG-21")
 @pytest.mark.parametrize(("estimated", "reported"), [(0, 100), (-5, 100), (100, 0), (100, -1)])
 def test_a_report_without_tokens_teaches_nothing(estimated: int, reported: int) -> None:
-    assert Correction().updated(estimated=estimated, reported=reported) == Correction()
+    assert TokenCorrection().update(estimated=estimated, reported=reported) == TokenCorrection()
 
 
 @pytest.mark.req("AS-BUG-21")

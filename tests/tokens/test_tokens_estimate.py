@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, messages
 from ricordo.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
-from ricordo.tokens import RequestEstimate, estimate_message, estimate_request, estimate_text, load_counter
+from ricordo.tokens import RequestEstimate, estimate_message, estimate_request, estimate_text, load_token_counter
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -61,7 +61,7 @@ def test_every_sample_of_code_has_a_reference() -> None:
 def test_the_references_are_what_the_tokenizer_of_the_extra_counts(sample: str) -> None:
     pytest.importorskip("quicktok")
     text = (SAMPLES / f"{sample}.txt").read_text(encoding="utf-8")
-    assert load_counter().count(text) == (REFERENCE | CODE_REFERENCE)[sample]
+    assert load_token_counter().count(text) == (REFERENCE | CODE_REFERENCE)[sample]
 
 
 @pytest.mark.req("AS-BUG-20")

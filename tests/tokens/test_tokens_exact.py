@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.tokens import Estimator, VocabularyCounter, cut_text, estimate_text, load_counter, safe_boundary
+from ricordo.tokens import Estimator, VocabularyCounter, cut_text, estimate_text, load_token_counter, safe_boundary
 
 pytestmark = pytest.mark.req("DF-C68")
 
@@ -30,7 +30,7 @@ class _Broken(ModuleType):
 @pytest.mark.req("AS-BUG-20")
 def test_the_extra_counts_exactly() -> None:
     pytest.importorskip("quicktok")
-    counter = load_counter()
+    counter = load_token_counter()
     assert isinstance(counter, VocabularyCounter)
     assert counter.count("We deploy only from main.") == 6
     assert counter.count("") == 0
@@ -38,7 +38,7 @@ def test_the_extra_counts_exactly() -> None:
 
 def test_text_that_spells_a_control_token_or_holds_half_a_pair_is_counted() -> None:
     pytest.importorskip("quicktok")
-    counter = load_counter()
+    counter = load_token_counter()
     assert counter.count("<|endoftext|>") > 1
     assert counter.count("a \ud800 b") > 1
 
@@ -54,7 +54,7 @@ def test_without_a_tokenizer_counting_goes_on_at_once_and_cuts_stay_whole(monkey
     broken: list[ModuleType | None] = [None, *map(_Broken, (OSError("no file"), RuntimeError("x"), KeyError("x")))]
     for module in broken:
         monkeypatch.setitem(sys.modules, "quicktok", module)
-        counter = load_counter()
+        counter = load_token_counter()
         assert counter == Estimator()
         assert counter.count("We deploy only from main.") == estimate_text("We deploy only from main.")
         plain = "<a href='x'> & \"b\" </a>" * 20
@@ -66,7 +66,7 @@ def test_without_a_tokenizer_counting_goes_on_at_once_and_cuts_stay_whole(monkey
 
 
 def test_an_unknown_vocabulary_is_replaced_by_the_estimate() -> None:
-    assert load_counter("no-such-vocabulary") == Estimator()
+    assert load_token_counter("no-such-vocabulary") == Estimator()
 
 
 @given(any_text(200), st.integers(-1, 60))

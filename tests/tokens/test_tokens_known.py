@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from message_strategies import messages
 from ricordo.messages import Message, Text
 from ricordo.tokens import Estimator, estimate_message
-from ricordo.tokens.known import Known
+from ricordo.tokens.known import CountCache
 
 
 class Box:
@@ -25,7 +25,7 @@ def test_a_value_is_counted_once_and_forgotten_with_it() -> None:
         counted.append(box.number)
         return box.number
 
-    known = Known(count)
+    known = CountCache(count)
     box, other = Box(7), Box(7)
     assert [known(box), known(box), known(other), known(box)] == [7, 7, 7, 7]
     assert counted == [7, 7]

@@ -15,7 +15,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue
 from ricordo.tools.containers import Field, read_fields
 from ricordo.tools.function import FunctionTool, tool
-from ricordo.tools.schema import as_json, shape_of
+from ricordo.tools.schema import default_to_json, build_shape
 from ricordo.tools.shapes import Mismatch
 
 
@@ -130,7 +130,7 @@ REFUSED: list[tuple[object, JsonValue, str]] = [
 
 @pytest.mark.parametrize(("annotation", "given_value", "meant"), READ, ids=repr)
 def test_a_value_arrives_as_the_annotated_type(annotation: object, given_value: JsonValue, meant: object) -> None:
-    found = shape_of(annotation, "it").read(given_value, "it", exactly=False)
+    found = build_shape(annotation, "it").read(given_value, "it", exactly=False)
     assert found == meant
     assert type(found) is type(meant)
 
@@ -140,7 +140,7 @@ def test_a_refusal_names_the_argument_what_was_expected_and_what_came(
     annotation: object, given_value: JsonValue, text: str
 ) -> None:
     with pytest.raises(Mismatch) as refused:
-        shape_of(annotation, "it").read(given_value, "it", exactly=False)
+        build_shape(annotation, "it").read(given_value, "it", exactly=False)
     assert str(refused.value).startswith(text)
 
 
@@ -191,7 +191,7 @@ def _written(value: Any) -> JsonValue:
 @given(_shaped())
 def test_what_a_model_writes_for_a_value_is_read_back_as_that_value(pair: tuple[Any, Any]) -> None:
     annotation, value = pair
-    shape = shape_of(annotation, "it")
+    shape = build_shape(annotation, "it")
     for exactly in (True, False):
         assert shape.read(_written(value), "it", exactly=exactly) == value
     assert _fits(shape.schema(), _written(value))
@@ -208,7 +208,7 @@ def test_what_a_model_writes_for_a_value_is_read_back_as_that_value(pair: tuple[
     ),
 )
 def test_what_is_read_exactly_is_what_the_schema_allows(pair: tuple[Any, Any], value: JsonValue) -> None:
-    shape = shape_of(pair[0], "it")
+    shape = build_shape(pair[0], "it")
     try:
         shape.read(value, "it", exactly=True)
     except Mismatch:
@@ -404,8 +404,8 @@ def test_partials_methods_and_objects_that_are_called_are_tools_too() -> None:
 
 def test_all_that_is_wrong_with_a_call_is_told_at_once() -> None:
     fields = [
-        Field(name="path", shape=shape_of(str, "path")),
-        Field(name="limit", shape=shape_of(int, "limit"), required=False, default=as_json(5)),
+        Field(name="path", shape=build_shape(str, "path")),
+        Field(name="limit", shape=build_shape(int, "limit"), required=False, default=default_to_json(5)),
     ]
     _, problems = read_fields(fields, {"file": "a", "limit": "many"})
     assert problems == [

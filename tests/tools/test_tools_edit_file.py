@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from desks import Desks, Person
 from disks import FailingDisk, StepDisk
 from ricordo.errors import InvalidSetting
-from ricordo.tools.file_changes import MOST_BYTES, unified_diff
+from ricordo.tools.file_changes import MAX_WRITE_BYTES, unified_diff
 
 pytestmark = pytest.mark.anyio
 
@@ -49,15 +49,15 @@ async def test_a_write_in_the_workspace_is_one_reversible_change_by_the_agent(de
         assert "was changed and has 4 bytes now" in await desk.use("write_file", path=path, content="two\n")
         told = await desk.use("edit_file", path=path, old_text="two", new_text="three")
         assert (await desk.root.read(f"workspace{path}")).data == b"three\n"
-        newest, before, first = (await desk.changes.records())[:3]
+        newest, before, first = (await desk.changes.list_changes())[:3]
         assert newest.id in told
         assert {(change.who, change.act) for change in (newest, before, first)} == {("agent", "tool")}
         [changed] = newest.files
         assert (changed.path, changed.before) == (f"workspace{path}", before.files[0].after)
-        assert await desk.changes.content(changed.before) == b"two\n"
-    count = len(await desk.changes.records())
+        assert await desk.changes.read_content(changed.before) == b"two\n"
+    count = len(await desk.changes.list_changes())
     assert "is so already" in await desk.use("write_file", path="/plans/next.md", content="three\n")
-    assert len(await desk.changes.records()) == count
+    assert len(await desk.changes.list_changes()) == count
 
 
 @pytest.mark.req("AS-FS-01")
@@ -112,7 +112,7 @@ async def test_a_write_in_the_working_directory_shows_the_change_and_waits_for_a
         ),
     ]
     assert desk.tree() == {"new/b.py": b"b", "src/a.py": b"one\n2\nthree\n"}
-    assert await desk.changes.records() == []
+    assert await desk.changes.list_changes() == []
 
 
 async def test_without_a_yes_nothing_is_written_in_the_working_directory(desks: Desks, no: Person) -> None:
@@ -187,12 +187,12 @@ async def test_the_text_to_replace_occurs_once_or_all_are_asked_for(desks: Desks
 async def test_a_file_too_large_for_a_tool_is_not_written(desks: Desks, yes: Person) -> None:
     desk = desks(yes)
     for path in ("a.txt", "/plans/a.md"):
-        assert "A tool writes at most" in await desk.use("write_file", path=path, content="x" * (MOST_BYTES + 1))
+        assert "A tool writes at most" in await desk.use("write_file", path=path, content="x" * (MAX_WRITE_BYTES + 1))
     assert desk.tree() == {}
-    large = desks.put("large.log", "x" * (MOST_BYTES + 1))
+    large = desks.put("large.log", "x" * (MAX_WRITE_BYTES + 1))
     for name, more in (("write_file", {"content": "short"}), ("edit_file", {"old_text": "x", "new_text": "y"})):
         assert "tools change files of at most" in await desk.use(name, path="large.log", **more)
-    assert large.stat().st_size == MOST_BYTES + 1
+    assert large.stat().st_size == MAX_WRITE_BYTES + 1
     assert yes.asked == []
 
 

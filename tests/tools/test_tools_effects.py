@@ -7,12 +7,12 @@ import pytest
 from desks import CONTEXT, Desk, Desks, Person
 from ricordo.errors import CompactionNotFound, ToolFailed
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.tools import Effect, effect_of, memory_tools, session_tools
-from ricordo.tools.expand import Opened, expand_tool
+from ricordo.tools import ToolEffect, get_effect, memory_tools, session_tools
+from ricordo.tools.expand import ExpandedMessages, expand_tool
 
 pytestmark = pytest.mark.anyio
 
-EFFECTS: dict[str, Effect] = {
+EFFECTS: dict[str, ToolEffect] = {
     "read_file": "reads",
     "list_files": "reads",
     "glob_files": "reads",
@@ -41,7 +41,7 @@ async def let_through(desk: Desk, name: str, **arguments: str) -> str:
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_each_tool_says_whether_it_only_reads(desks: Desks) -> None:
-    async def expand(handle: str) -> Opened:
+    async def expand(handle: str) -> ExpandedMessages:
         raise CompactionNotFound(handle)
 
     files = InMemoryFiles()
@@ -51,7 +51,7 @@ async def test_each_tool_says_whether_it_only_reads(desks: Desks) -> None:
         *session_tools(files, agent="main"),
         expand_tool(expand, files),
     )
-    assert {tool.spec.name: effect_of(tool) for tool in tools} == EFFECTS
+    assert {tool.spec.name: get_effect(tool) for tool in tools} == EFFECTS
 
 
 async def test_what_a_rule_lets_through_is_written_and_nobody_is_asked(desks: Desks, no: Person) -> None:

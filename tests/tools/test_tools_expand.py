@@ -7,13 +7,13 @@ import pytest
 
 from ricordo.errors import CompactionNotFound, ToolFailed
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.guard import Redactor, unfence
+from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.scopes import Scope
 from ricordo.state import AgentState
-from ricordo.state.files import FileStates
+from ricordo.state.files import FileStateStore
 from ricordo.tools import Tool, ToolContext
-from ricordo.tools.expand import Opened, as_record, bare, expand_tool
+from ricordo.tools.expand import ExpandedMessages, render_record, strip_handle, expand_tool
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript
 
@@ -34,9 +34,9 @@ SAID = (
 )
 
 
-async def opened(handle: str) -> Opened:
+async def opened(handle: str) -> ExpandedMessages:
     if handle == "c0123456789":
-        return Opened(messages=SAID)
+        return ExpandedMessages(messages=SAID)
     raise CompactionNotFound
 
 
@@ -48,7 +48,7 @@ async def call(one: Tool, **arguments: object) -> str:
 
 def inside(told: str) -> str:
     """Return what stands in the block, whole."""
-    found = unfence(told.partition("\n")[2])
+    found = parse_fence(told.partition("\n")[2])
     assert found is not None
     (text,) = found
     return text
@@ -67,7 +67,7 @@ async def test_the_pages_joined_are_all_that_was_said() -> None:
         more = {"offset": int(found[1])}
         told = await call(one, **more)
     assert more["offset"] > 0
-    assert text == as_record(SAID)
+    assert text == render_record(SAID)
     for part in ("## user, m:one, 2026-11-22 08:03 UTC", "We deploy from main.", '[call of bash] {"cmd":"ls"}'):
         assert part in text
     assert text.count("a.txt\n") == 9_000
@@ -98,14 +98,14 @@ async def test_a_message_of_another_session_is_opened_by_its_id() -> None:
     await transcript.append(SAID)
     one = expand_tool(opened, files, agent="main")
     told = await call(one, handle="m:two", session_id="earlier")
-    assert inside(told) == as_record(SAID[1:2])
+    assert inside(told) == render_record(SAID[1:2])
     with pytest.raises(ToolFailed, match="Not found"):
         await call(one, handle="m:four", session_id="earlier")
     for elsewhere in ("../earlier", "earlier/../earlier", "invented"):
         with pytest.raises(ToolFailed, match="Not found"):
             await call(one, handle="m:two", session_id=elsewhere)
     state = AgentState(agent="main", session="earlier", user="ana")
-    await FileStates(files, Redactor(b"k" * 32)).save(state, expected="")
+    await FileStateStore(files, Redactor(b"k" * 32)).save(state, expected="")
     anas, bens = (expand_tool(opened, files, agent="main", user=user) for user in ("ana", "ben"))
     assert await call(anas, handle="m:two", session_id="earlier") == told
     for others in (bens, one, expand_tool(opened, files, agent="helper", user="ana")):
@@ -116,20 +116,20 @@ async def test_a_message_of_another_session_is_opened_by_its_id() -> None:
 @pytest.mark.req("HE-C1-transcript")
 @pytest.mark.parametrize("written", ["`c0123456789`", " c0123456789\n", "` c0123456789 `"])
 async def test_a_handle_is_taken_as_a_summary_writes_it(written: str) -> None:
-    assert bare(written) == "c0123456789"
+    assert strip_handle(written) == "c0123456789"
     assert await call(expand_tool(opened), handle=written) == await call(expand_tool(opened))
     with pytest.raises(ToolFailed, match="ten hexadecimal digits"):
         await call(expand_tool(opened), handle="`c9876543210`")
 
 
 async def test_what_can_not_be_found_any_more_is_told() -> None:
-    async def erased(handle: str) -> Opened:
+    async def erased(handle: str) -> ExpandedMessages:
         del handle
-        return Opened(messages=SAID[:1], missing=2)
+        return ExpandedMessages(messages=SAID[:1], missing=2)
 
-    async def gone(handle: str) -> Opened:
+    async def gone(handle: str) -> ExpandedMessages:
         del handle
-        return Opened(messages=(), missing=3)
+        return ExpandedMessages(messages=(), missing=3)
 
     assert "1 message, 2 more can't be found any more, line 1 to 3 of 3" in await call(expand_tool(erased))
     assert "0 messages, 3 more can't be found any more" in await call(expand_tool(gone))
@@ -142,9 +142,9 @@ async def test_a_header_stands_on_the_page_of_its_text(length: int) -> None:
     many += [Message(role="assistant", id="empty"), Message(role="user", parts=(Text(text="last"),), id="end")]
     messages = tuple(many[-12:] if length > 20_000 else many)
 
-    async def long(handle: str) -> Opened:
+    async def long(handle: str) -> ExpandedMessages:
         del handle
-        return Opened(messages=messages)
+        return ExpandedMessages(messages=messages)
 
     one, text, more = expand_tool(long), "", {"offset": 0}
     for _ in range(2 * len(messages)):
@@ -158,6 +158,6 @@ async def test_a_header_stands_on_the_page_of_its_text(length: int) -> None:
         last = part.rstrip("\n").rpartition("\n")[2]
         assert not last.startswith("## ") or "m:empty" in last
         more = {"offset": int(found[1]), "character": int(found[2] or 0)}
-    assert text == as_record(messages)
+    assert text == render_record(messages)
     assert inside(await call(one, limit=1)) == f"## user, m:{messages[0].id}\n"
     assert inside(await call(one, limit=4)).count("## ") == 1

@@ -14,8 +14,8 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.tools import find_files
 from ricordo.tools.file_roots import FileRoots
-from ricordo.tools.folder_walk import files_below
-from ricordo.tools.globs import glob_matches
+from ricordo.tools.folder_walk import walk_files
+from ricordo.tools.globs import matches_glob
 from ricordo.tools.grep_files import grep_files_tool
 
 pytestmark = pytest.mark.anyio
@@ -94,23 +94,23 @@ def test_a_search_looks_at_the_nearest_names_first_and_says_when_there_are_more(
         (tmp_path / path).touch()
     everything = ["3.txt", "a/2.txt", "a/deep/er/1.txt", "b/4.txt"]
     for most in range(10):
-        found, more = files_below(tmp_path, "", is_closed=lambda _: False, most=most)
+        found, more = walk_files(tmp_path, "", is_closed=lambda _: False, most=most)
         assert more == (most < 8)
         assert [info.path for info in found] == sorted(info.path for info in found)
         assert {info.path for info in found} <= set(everything)
         assert len(found) <= most
-    assert [info.path for info in files_below(tmp_path, "", is_closed=lambda _: False, most=5)[0]] == [
+    assert [info.path for info in walk_files(tmp_path, "", is_closed=lambda _: False, most=5)[0]] == [
         "3.txt",
         "a/2.txt",
     ]
-    found, _ = files_below(tmp_path, "", is_closed=lambda folder: folder == tmp_path / "a")
+    found, _ = walk_files(tmp_path, "", is_closed=lambda folder: folder == tmp_path / "a")
     assert [info.path for info in found] == ["3.txt", "b/4.txt"]
 
 
 async def test_a_search_that_looked_at_too_many_names_says_so(desks: Desks, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         desks.put(f"{number}.txt", "needle\n")
-    monkeypatch.setattr(find_files, "files_below", partial(files_below, most=4))
+    monkeypatch.setattr(find_files, "files_below", partial(walk_files, most=4))
     desk = desks()
     assert (await desk.use("glob_files", pattern="*.txt")).splitlines()[0] == (
         "[.: 4 files; only the nearest 4 files were looked at]"
@@ -189,7 +189,7 @@ async def test_a_pattern_that_never_ends_is_stopped(desks: Desks) -> None:
     ],
 )
 def test_a_pattern_matches_as_people_expect(pattern: str, path: str, matches: bool) -> None:
-    assert glob_matches(pattern, path) == matches
+    assert matches_glob(pattern, path) == matches
 
 
 @given(st.lists(st.sampled_from(["a", "b", "ab"]), min_size=1, max_size=6), st.data())
@@ -197,9 +197,9 @@ def test_a_path_matches_each_pattern_that_is_made_from_it(names: list[str], data
     start = data.draw(st.integers(0, len(names) - 1))
     stop = data.draw(st.integers(start, len(names)))
     pattern = "/".join([*names[:start], "**", *("*" for _ in names[start:stop]), "**", *names[stop:]])
-    assert glob_matches(pattern, "/".join(names))
+    assert matches_glob(pattern, "/".join(names))
 
 
 def test_the_worst_pattern_takes_no_time_to_speak_of() -> None:
-    assert not glob_matches("/".join(["**"] * 150) + "/x", "/".join(["a"] * 500))
-    assert not glob_matches("*a" * 200 + "b", "a" * 255)
+    assert not matches_glob("/".join(["**"] * 150) + "/x", "/".join(["a"] * 500))
+    assert not matches_glob("*a" * 200 + "b", "a" * 255)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.guard import Redactor
-from ricordo.tools.head_and_tail import HeadAndTail
+from ricordo.tools.head_and_tail import HeadTailBuffer
 
 SECRET = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
 BODY = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" + chr(97 + at) * 12 for at in range(6))
@@ -16,7 +16,7 @@ KEY = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n-----END PRIVATE KEY-----"
 
 
 def kept(chunks: Iterable[bytes], most: int) -> str:
-    output = HeadAndTail(most)
+    output = HeadTailBuffer(most)
     for chunk in chunks:
         output.add(chunk)
     return output.text()

@@ -17,16 +17,16 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.events import Emitter
 from ricordo.files.disk import Disk
-from ricordo.guard import Redactor, unfence
+from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import JsonValue
 from ricordo.recall.hits import Hit
 from ricordo.runtime import Workspace, open_workspace
-from ricordo.runtime.assembly import Parts
+from ricordo.runtime.assembly import Dependencies
 from ricordo.scopes import Scope
 from ricordo.stores import Lists, NoMemory, StoreParts
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools import memory_tools
-from ricordo.tools.recall import fenced_hits, recall_tool
+from ricordo.tools.recall import render_hits, recall_tool
 from ricordo.tools.remember import remember_tool
 from ricordo.workspace.entry import Entry
 
@@ -44,7 +44,7 @@ WRONG: list[tuple[dict[str, JsonValue], str]] = [
 
 @asynccontextmanager
 async def _opened(root: Path, disk: Disk | None = None) -> AsyncIterator[Workspace]:
-    async with open_workspace(root, SHOP, Parts.standard(disk=disk)) as workspace:
+    async with open_workspace(root, SHOP, Dependencies.create(disk=disk)) as workspace:
         yield workspace
 
 
@@ -100,7 +100,7 @@ async def test_what_can_not_be_an_entry_is_refused_in_words(tmp_path: Path) -> N
 async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "Zq7" * 31 + "AA"
     async with _opened(tmp_path / "root") as workspace:
-        remember, recall, *_ = memory_tools(workspace.store, workspace.place.files)
+        remember, recall, *_ = memory_tools(workspace.store, workspace.memory_root.files)
         await remember({"content": f"The deploy key is {key}."}, CONTEXT)
         found = str(await recall({"query": "deploy key"}, CONTEXT))
         assert "[secret:" in found
@@ -110,11 +110,11 @@ async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
 @pytest.mark.req("GO-G21", "CC-AGE")
 async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path: Path) -> None:
     async with _opened(tmp_path / "root") as workspace:
-        _, recall, _, memory_get = memory_tools(workspace.store, workspace.place.files)
+        _, recall, _, memory_get = memory_tools(workspace.store, workspace.memory_root.files)
         assert await recall({"query": "fixtures"}, CONTEXT) == "no matches."
         entry = await workspace.store.save(Entry(content="Fixtures live in testdata/golden/.", kind="convention"))
         told = str(await recall({"query": "where do fixtures live"}, CONTEXT))
-        assert unfence(told) == ("Fixtures live in testdata/golden/.",)
+        assert parse_fence(told) == ("Fixtures live in testdata/golden/.",)
         for shown in (
             'trust="user"',
             'kind="convention"',
@@ -130,9 +130,9 @@ async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path:
         assert "Fixtures live" in shown
         for number in range(9):
             await workspace.store.save(Entry(content=f"Fixtures of kind {number}.", by="agent"))
-        assert len(unfence(str(await recall({"query": "fixtures"}, CONTEXT))) or ()) == 5
-        assert len(unfence(str(await recall({"query": "fixtures", "limit": 7}, CONTEXT))) or ()) == 7
-        assert len(unfence(str(await recall({"query": "fixtures", "limit": 50}, CONTEXT))) or ()) == 10
+        assert len(parse_fence(str(await recall({"query": "fixtures"}, CONTEXT))) or ()) == 5
+        assert len(parse_fence(str(await recall({"query": "fixtures", "limit": 7}, CONTEXT))) or ()) == 7
+        assert len(parse_fence(str(await recall({"query": "fixtures", "limit": 50}, CONTEXT))) or ()) == 10
         for limit in (0, 51):
             with pytest.raises(ToolFailed, match="limit is from 1"):
                 await recall({"query": "fixtures", "limit": limit}, CONTEXT)
@@ -169,8 +169,8 @@ def _hit(content: str, **given: object) -> Hit:
     )
 )
 def test_no_memory_can_leave_its_fence(contents: list[str]) -> None:
-    told = fenced_hits([_hit(content) for content in contents], Tokens(10_000), now=NOW)
-    assert unfence(told) == tuple(contents)
+    told = render_hits([_hit(content) for content in contents], Tokens(10_000), now=NOW)
+    assert parse_fence(told) == tuple(contents)
     assert told.count("</memory>") == 1
     assert told.count("</memory-item>") == len(contents)
     assert told.count('trust="agent"') == len(contents)
@@ -184,8 +184,8 @@ def test_no_memory_can_leave_its_fence(contents: list[str]) -> None:
 )
 def test_a_result_stays_within_its_budget_and_counts_what_is_left_out(sizes: list[int], budget: int) -> None:
     hits = [_hit("word " * size) for size in sizes]
-    told = fenced_hits(hits, Tokens(budget), now=NOW)
-    shown = unfence(told)
+    told = render_hits(hits, Tokens(budget), now=NOW)
+    shown = parse_fence(told)
     if shown is None:
         assert told.startswith(f"{len(hits)} memories match, and none fits")
         return
@@ -202,7 +202,7 @@ async def test_recall_keeps_the_order_of_the_store_whatever_the_times_of_the_mem
     for year in (2026, 2024, 2025):
         await store.save(Entry(content=f"Pear of {year}.", time=NOW.replace(year=year)))
     told = await recall_tool(store)({"query": "pear"}, CONTEXT)
-    assert unfence(str(told)) == ("Pear of 2025.", "Pear of 2024.", "Pear of 2026.")
+    assert parse_fence(str(told)) == ("Pear of 2025.", "Pear of 2024.", "Pear of 2026.")
 
 
 def test_who_said_it_decides_the_trust() -> None:
@@ -213,8 +213,8 @@ def test_who_said_it_decides_the_trust() -> None:
         ("flush", "agent"),
         ("import", "external"),
     ):
-        assert f'trust="{trust}"' in fenced_hits([_hit("a", by=by)], Tokens(500), now=NOW)
-    assert 'age="3 days"' in fenced_hits([_hit("a")], Tokens(500), now=NOW)
+        assert f'trust="{trust}"' in render_hits([_hit("a", by=by)], Tokens(500), now=NOW)
+    assert 'age="3 days"' in render_hits([_hit("a")], Tokens(500), now=NOW)
 
 
 @pytest.mark.req("GO-G26-diff")
@@ -230,7 +230,7 @@ async def test_only_what_a_person_approves_changes_anything_outside_the_root(
 
     before = outside()
     async with _opened(root) as workspace:
-        remember, *_ = memory_tools(workspace.store, workspace.place.files)
+        remember, *_ = memory_tools(workspace.store, workspace.memory_root.files)
         for content in ("Spaces, not tabs.", "../../CONVENTIONS.md", "x" * 10_000):
             told = str(await remember({"content": content, "kind": "../../kind", "tags": ["../tag"]}, CONTEXT))
             assert told.startswith("remembered.")

@@ -10,12 +10,12 @@ from memory_shelf import shelf
 from places import place_of
 from ricordo import HarnessAgent
 from ricordo.errors import StorageFull
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.harness import loop
 from ricordo.messages import Text, ToolResult
 from ricordo.stores import Store
 from ricordo.testing import Call, Calls, Say, ScriptedModel
-from ricordo.tools import Approval, Approve
+from ricordo.tools import Approval, ApprovalHandler
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def _agent(
     *,
     store: str | Store | None = None,
     tools: bool = True,
-    approve: Approve | None = None,
+    approve: ApprovalHandler | None = None,
 ) -> HarnessAgent:
     return HarnessAgent(
         model, workspace=root, scope=SCOPE, session="s", store=store, memory_tools=tools, settings=settings(root),
@@ -63,19 +63,19 @@ async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: 
     told = _results(model)
     found, read = [told[0], told[2], told[4]], [told[1], told[3]]
     for each in found:
-        assert set(unfence(each) or ()) == {"The pears ship on Friday.", "Pears come from Lucca."}
+        assert set(parse_fence(each) or ()) == {"The pears ship on Friday.", "Pears come from Lucca."}
         assert 'source="project MEMORY.md:3"' in each
         assert 'source="project memory/topics/fruit.md:5"' in each
-    assert [unfence(each) for each in read] == [("- The pears ship on Friday.",)] * 2
+    assert [parse_fence(each) for each in read] == [("- The pears ship on Friday.",)] * 2
     every = ScriptedModel(
         [Call("memory_search", {"query": "figs"}), Call("memory_get", {"path": "MEMORY.md"}), Say("Nine.")]
     )
     async with _agent(every, root) as agent:
         await agent.send("How many figs?")
     figs, whole = _results(every)[-2:]
-    assert sorted(unfence(figs) or ()) == [f"Figs {at}." for at in range(9)]
+    assert sorted(parse_fence(figs) or ()) == [f"Figs {at}." for at in range(9)]
     assert all(f'memory/2026-01-02.md:{line}"' in figs for line in range(2, 11))
-    assert unfence(whole) == ("# Memory\n\n- The pears ship on Friday.\n- Apples wait.",)
+    assert parse_fence(whole) == ("# Memory\n\n- The pears ship on Friday.\n- Apples wait.",)
     for switches in ({"tools": False}, {"store": "none"}):
         off = ScriptedModel([Say("Fine.")])
         async with _agent(off, root, **switches) as agent:
@@ -106,7 +106,7 @@ async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp
     assert told[0] == "no matches."
     assert all(each.startswith("remembered.") for each in told[1:8])
     newest = [f"Pear {number}." for number in range(6, -1, -1)]
-    assert [list(unfence(each) or ()) for each in told[8:11]] == [newest[:5], newest[:2], newest[:1]]
+    assert [list(parse_fence(each) or ()) for each in told[8:11]] == [newest[:5], newest[:2], newest[:1]]
     assert told[11] == "no matches."
     if isinstance(store, Store):
         assert [hit.entry.content for hit in await store.recall("pear", 9)] == newest
@@ -144,7 +144,7 @@ async def test_a_store_of_its_own_is_searched_by_its_recall(tmp_path: Path) -> N
     model = ScriptedModel([Call("memory_search", {"query": "pears"}), Say("Done.")])
     async with _agent(model, tmp_path / ".ricordo", store=store) as agent:
         await agent.send("Go.")
-    assert unfence(_results(model)[0]) == ("Pears ship on Friday.",)
+    assert parse_fence(_results(model)[0]) == ("Pears ship on Friday.",)
 
 
 @pytest.mark.req("GO-G26-diff")

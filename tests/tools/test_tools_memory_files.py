@@ -14,13 +14,13 @@ from ricordo.errors import ToolFailed
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
-from ricordo.guard import Redactor, unfence
+from ricordo.guard import Redactor, parse_fence
 from ricordo.runtime import open_workspace
-from ricordo.runtime.assembly import Parts
+from ricordo.runtime.assembly import Dependencies
 from ricordo.scopes import Scope
 from ricordo.stores import Undoes
 from ricordo.tools import Tool
-from ricordo.tools.memory_files import MOST_BYTES, MOST_FILES, memory_files_tool
+from ricordo.tools.memory_files import MAX_MEMORY_FILE_BYTES, MAX_MEMORY_FILES, memory_files_tool
 from ricordo.tools.memory_search import memory_search_tool
 from ricordo.workspace.changes import ChangeSets
 
@@ -177,8 +177,16 @@ async def test_a_place_that_can_not_be_is_refused_and_nothing_is_written() -> No
         ("create", {"path": "/memories/NOTES.md", "file_text": "x"}, "already exists"),
         ("create", {"path": "/memories/.hidden.md", "file_text": "x"}, "hidden name"),
         ("create", {"path": f"/memories/{KEY}.md", "file_text": "x"}, "holds a secret"),
-        ("create", {"path": "/memories/big.md", "file_text": "x" * (MOST_BYTES + 1)}, "at most 262,144 bytes"),
-        ("insert", {"path": NOTES, "insert_line": 0, "insert_text": "x" * MOST_BYTES}, "at most 262,144 bytes"),
+        (
+            "create",
+            {"path": "/memories/big.md", "file_text": "x" * (MAX_MEMORY_FILE_BYTES + 1)},
+            "at most 262,144 bytes",
+        ),
+        (
+            "insert",
+            {"path": NOTES, "insert_line": 0, "insert_text": "x" * MAX_MEMORY_FILE_BYTES},
+            "at most 262,144 bytes",
+        ),
         ("rename", {"old_path": "/memories/folder", "new_path": "/memories/folder/b"}, "lies within"),
         ("rename", {"old_path": "/memories/folder", "new_path": f"{NOTES}/b"}, "is a file, not a directory"),
         ("view", {}, "needs `path`"),
@@ -413,7 +421,7 @@ async def test_no_secret_is_written() -> None:
 
 async def test_there_are_only_so_many_files() -> None:
     files = InMemoryFiles()
-    for number in range(MOST_FILES):
+    for number in range(MAX_MEMORY_FILES):
         await files.create(f"workspace/memories/{number}.md", b"x")
     memory = _tool(files)
     assert "1000 files already" in await _told(memory, "create", path=NOTES, file_text="x")
@@ -447,15 +455,15 @@ async def test_changes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
 async def test_each_command_is_one_change_that_can_be_undone_and_notes_are_found(tmp_path: Path) -> None:
     root = tmp_path / "root"
     scope = Scope(user="me", project="shop")
-    async with open_workspace(root, scope, Parts.standard()) as workspace:
-        place = workspace.place
+    async with open_workspace(root, scope, Dependencies.create()) as workspace:
+        place = workspace.memory_root
         undoes = workspace.store.offers(Undoes)
         assert undoes
         memory = memory_files_tool(place.files, place.changes, redactor=place.redactor, root=root)
         await _told(memory, "create", path="/memories/fruit/pears.md", file_text="Pears ship on Friday.\n")
         await _told(memory, "create", path="/memories/fruit/plums.md", file_text="Plums don't.\n")
         search = memory_search_tool(workspace.store)
-        assert unfence(str(await search({"query": "pears"}, CONTEXT))) == ("Pears ship on Friday.",)
+        assert parse_fence(str(await search({"query": "pears"}, CONTEXT))) == ("Pears ship on Friday.",)
         started = await _tree(place.files, "workspace/memories")
         for command, arguments in (
             ("create", {"path": NOTES, "file_text": "x\n"}),

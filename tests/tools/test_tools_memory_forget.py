@@ -11,10 +11,10 @@ from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.runtime import open_workspace
-from ricordo.runtime.assembly import Parts
+from ricordo.runtime.assembly import Dependencies
 from ricordo.scopes import Scope
 from ricordo.stores import NoMemory, StoreParts
-from ricordo.tools import ToolContext, effect_of, memory_tools
+from ricordo.tools import ToolContext, get_effect, memory_tools
 from ricordo.tools.forget import forget_tool
 from ricordo.workspace.entry import Entry
 
@@ -27,7 +27,7 @@ async def test_what_is_forgotten_is_said_and_gone_and_nothing_else(yes: Person) 
     kept = await store.save(Entry(content="Pears ship on Friday."))
     wrong = await store.save(Entry(content="Pears ship\non Monday."))
     forget = forget_tool(store, approve=yes)
-    assert effect_of(forget) == "acts"
+    assert get_effect(forget) == "acts"
     told = await forget({"entry_id": wrong.id[-8:], "why": "it was wrong"}, CONTEXT)
     assert told == f"forgotten: the fact …{wrong.id[-8:]}."
     assert [hit.entry.id for hit in await store.recall("pears")] == [kept.id]
@@ -69,7 +69,7 @@ async def test_an_id_that_names_none_or_several_forgets_nothing(yes: Person) -> 
 
 
 async def test_a_root_says_that_it_can_be_brought_back_and_it_can(tmp_path: Path, yes: Person) -> None:
-    async with open_workspace(tmp_path / "root", SHOP, Parts.standard()) as workspace:
+    async with open_workspace(tmp_path / "root", SHOP, Dependencies.create()) as workspace:
         entry = await workspace.store.save(Entry(content="Pears ship on Friday."))
         forget = forget_tool(workspace.store, approve=yes)
         longer = await workspace.store.save(Entry(content="Pears ship on Friday. Apples do on Monday."))
@@ -79,7 +79,7 @@ async def test_a_root_says_that_it_can_be_brought_back_and_it_can(tmp_path: Path
             f"memory …{longer.id[-8:]}. Ask the user whether they go too."
         )
         assert [hit.entry.id for hit in await workspace.store.recall("pears")] == [longer.id]
-        assert "forget" not in {tool.spec.name for tool in memory_tools(workspace.store, workspace.place.files)}
+        assert "forget" not in {tool.spec.name for tool in memory_tools(workspace.store, workspace.memory_root.files)}
 
 
 def test_a_store_that_can_not_forget_gets_no_such_tool() -> None:

@@ -12,7 +12,7 @@ from ricordo.errors import ToolFailed
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
-from ricordo.guard import unfence
+from ricordo.guard import parse_fence
 from ricordo.scopes import Scope
 from ricordo.tools import ToolContext
 from ricordo.tools.memory_get import memory_get_tool
@@ -60,7 +60,7 @@ async def _got(files: FileStore, path: str, start: int = 1, end: int | None = No
         shown = str(await memory_get({"path": path, "start_line": start, "end_line": end}, CONTEXT))
     except ToolFailed as error:
         return str(error), True
-    (text,) = unfence(shown) or ("",)
+    (text,) = parse_fence(shown) or ("",)
     return text, False
 
 
@@ -83,7 +83,7 @@ async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else
         for first, last in combinations_with_replacement(range(1, 8), 2):
             assert await _got(files, path, first, last) == ("\n".join(LINES[first - 1 : last]), False)
         assert await _got(files, path) == ("\n".join(LINES), False)
-        assert unfence(str(await memory_get_tool(files)({"path": path}, CONTEXT))) == ("\n".join(LINES),)
+        assert parse_fence(str(await memory_get_tool(files)({"path": path}, CONTEXT))) == ("\n".join(LINES),)
         assert await _got(files, path, 6, 99) == ("\n".join(LINES[5:]), False)
         for start, end in OUT_OF_RANGE:
             text, is_error = await _got(files, path, start, end)
@@ -103,7 +103,7 @@ async def test_of_what_a_project_shares_the_same_lines_are_read_and_no_other_fil
     await shared.create("workspace/plans/a.md", b"not for this tool\n")
     memory_get = memory_get_tool(files, shared=shared)
     shown = str(await memory_get({"path": "project/MEMORY.md", "start_line": 2, "end_line": 3}, CONTEXT))
-    assert unfence(shown) == ("line 2\nline 3",)
+    assert parse_fence(shown) == ("line 2\nline 3",)
     assert 'source="project/MEMORY.md lines 2 to 3"' in shown
     for path, start, end in (
         ("project/plans/a.md", 1, None), ("project/../MEMORY.md", 1, None), ("project/MEMORY.md", 3, 2),
@@ -136,7 +136,7 @@ async def test_a_long_document_is_read_in_parts_that_fit() -> None:
     memory_get, shown, start = memory_get_tool(files), [], 1
     while True:
         text = str(await memory_get({"path": "MEMORY.md", "start_line": start}, CONTEXT))
-        (part,) = unfence(text) or ("",)
+        (part,) = parse_fence(text) or ("",)
         assert len(part) <= 20_000
         shown.append(part)
         more = re.search(r"There is more, up to line 500\. Read on with start_line=(\d+)\.", text.partition("\n")[0])
@@ -159,7 +159,7 @@ async def test_a_line_of_memory_can_not_leave_the_block_it_is_shown_in() -> None
     assert shown.endswith("\n</memory-item>\n</memory>")
     assert shown.count("</memory>") == 1
     assert "<system>" not in shown
-    assert unfence(shown) == (attack.removesuffix("\n"),)
+    assert parse_fence(shown) == (attack.removesuffix("\n"),)
 
 
 async def test_a_secret_that_a_person_wrote_is_a_mark_also_where_a_part_of_it_is_asked_for() -> None:

@@ -16,10 +16,10 @@ from ricordo.clock import MonotonicIds
 from ricordo.errors import FileMissing, InvalidSetting, StorageFull, ToolFailed
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.state import Plan, Standing
-from ricordo.tools import Approval, Approve, ToolContext, effect_of
+from ricordo.state import PlanState, WorkState
+from ricordo.tools import Approval, ApprovalHandler, ToolContext, get_effect
 from ricordo.tools.plan_tools import plan_tools
-from ricordo.tools.planning import MOST_BYTES, Planning
+from ricordo.tools.planning import MAX_PLAN_BYTES, PlanMode
 from ricordo.workspace.changes import ChangeSets
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ class Desk:
 
     def __init__(
         self,
-        approve: Approve | None = None,
+        approve: ApprovalHandler | None = None,
         *,
         files: InMemoryFiles | None = None,
         keeper: HeldStanding | None = None,
@@ -42,7 +42,7 @@ class Desk:
         self.files = files or InMemoryFiles()
         self.keeper = keeper or HeldStanding()
         self.changes = ChangeSets(self.files, clock=clock, ids=MonotonicIds(clock))
-        self.planning = Planning(
+        self.planning = PlanMode(
             self.keeper, self.files, self.changes, redactor=Redactor(bytes(32)), clock=clock, approve=approve,
             session=session,
         )  # fmt: skip
@@ -55,8 +55,8 @@ class Desk:
             return f"failed: {error}"
 
     @property
-    def plan(self) -> Plan:
-        return self.keeper.standing.plan
+    def plan(self) -> PlanState:
+        return self.keeper.work_state.plan
 
     async def on_disk(self, path: str = PATH) -> str:
         return (await self.files.read(f"workspace/{path}")).data.decode()
@@ -66,7 +66,7 @@ class Desk:
         stored = await self.files.read(f"workspace/{path}")
         await self.files.replace(f"workspace/{path}", text.encode(), expected=stored.version)
 
-    async def listed(self) -> Sequence[str]:
+    async def list_blocking(self) -> Sequence[str]:
         return [info.path.removeprefix("workspace/") for info in await self.files.list("workspace")]
 
 
@@ -81,15 +81,15 @@ async def test_a_plan_is_entered_written_and_in_force_after_a_yes(yes: Person) -
     desk = Desk(yes)
     said = await desk.use("plan_enter", title="Release")
     assert "Plan mode is on, and the plan is /plans/2026-11-21-release.md." in said
-    assert desk.plan == Plan(active=True, path=PATH, by="agent")
+    assert desk.plan == PlanState(active=True, path=PATH, by="agent")
     assert await desk.on_disk() == "# Release\n"
     assert "which can be undone" in await desk.use("plan_write", content="# Release\n1. Test.\n")
     assert await desk.planning.text() == await desk.on_disk() == "# Release\n1. Test.\n"
     assert "is in force: carry it out" in await desk.use("plan_exit")
     assert yes.asked == [Approval(tool="plan_exit", act="carry out", target=f"/{PATH}", change="# Release\n1. Test.\n")]
-    assert desk.plan == Plan(active=False, path=PATH, by="agent", approved=True)
+    assert desk.plan == PlanState(active=False, path=PATH, by="agent", approved=True)
     assert "no plan stands any more" in await desk.use("plan_exit", outcome="done")
-    assert desk.plan == Plan()
+    assert desk.plan == PlanState()
     assert await desk.on_disk() == "# Release\n1. Test.\n", "the file stays"
     assert await desk.planning.text() is None
     assert len(yes.asked) == 1
@@ -119,9 +119,9 @@ async def test_with_nobody_to_ask_an_agent_ends_what_it_began_and_nothing_else()
     for outcome in ("ready", "dropped"):
         said = await asked_for.use("plan_exit", outcome=outcome)
         assert said.startswith("failed: A person began plan mode, and a person ends it")
-    assert asked_for.plan == Plan(active=True, path=PATH, by="user")
+    assert asked_for.plan == PlanState(active=True, path=PATH, by="user")
     await asked_for.planning.exit("ready", by="user")
-    assert asked_for.plan == Plan(active=False, path=PATH, by="user", approved=True)
+    assert asked_for.plan == PlanState(active=False, path=PATH, by="user", approved=True)
 
 
 @pytest.mark.req("AS-PLAN-01")
@@ -132,7 +132,7 @@ async def test_an_agent_does_not_get_out_of_a_persons_plan_mode_by_dropping_or_e
     await desk.use("plan_enter", title="Another")
     assert "still on" in await desk.use("plan_exit", outcome="dropped")
     assert "still being made" in await desk.use("plan_exit", outcome="done")
-    assert desk.plan == Plan(active=True, path=PATH, by="user")
+    assert desk.plan == PlanState(active=True, path=PATH, by="user")
     assert [asked.act for asked in no.asked] == ["drop", "drop"]
 
 
@@ -140,7 +140,7 @@ async def test_plan_mode_that_a_person_enters_too_is_that_persons() -> None:
     desk = Desk()
     await planned(desk)
     await desk.planning.enter(by="user")
-    assert desk.plan == Plan(active=True, path=PATH, by="user")
+    assert desk.plan == PlanState(active=True, path=PATH, by="user")
     assert "a person ends it" in await desk.use("plan_exit")
 
 
@@ -149,7 +149,7 @@ async def test_an_agent_may_drop_its_own_planning_unasked(no: Person) -> None:
     await planned(desk)
     said = await desk.use("plan_exit", outcome="dropped")
     assert said == f"Plan mode is off; no plan stands any more, its file stays as /{PATH}."
-    assert desk.plan == Plan()
+    assert desk.plan == PlanState()
     assert "1. Test." in await desk.on_disk()
     assert no.asked == []
 
@@ -172,7 +172,7 @@ async def test_what_is_not_there_can_not_be_ended_or_written() -> None:
     assert "There is no plan." in await desk.use("plan_exit", outcome="dropped")
     assert "There is no plan." in await desk.use("plan_exit", outcome="done")
     assert "begin one with plan_enter" in await desk.use("plan_write", content="x")
-    assert await desk.listed() == []
+    assert await desk.list_blocking() == []
 
 
 async def test_what_a_person_did_meanwhile_is_not_ended_a_second_time() -> None:
@@ -186,7 +186,7 @@ async def test_what_a_person_did_meanwhile_is_not_ended_a_second_time() -> None:
     held = Desk(drops_it, files=desk.files, keeper=desk.keeper)
     await planned(held)
     assert "meanwhile: nothing was changed" in await held.use("plan_exit")
-    assert desk.plan == Plan()
+    assert desk.plan == PlanState()
 
 
 @pytest.mark.req("AS-STATE-03")
@@ -210,7 +210,7 @@ async def test_only_a_person_lets_a_session_go_on_with_the_plan_of_another() -> 
     for title in (f"/{PATH}", PATH, f" {PATH} ", "plans/none.md"):
         said = await other.use("plan_enter", title=title)
         assert said.startswith("failed: Only a person lets you go on with this plan")
-    assert (other.plan, await other.listed()) == (Plan(), [PATH])
+    assert (other.plan, await other.list_blocking()) == (PlanState(), [PATH])
     assert (await other.planning.enter(f"/{PATH}", by="user")).path == PATH
     assert await other.on_disk() == "# Release\n1. Test.\n"
     with pytest.raises(FileMissing):
@@ -223,7 +223,7 @@ async def test_an_agent_goes_on_with_its_own_plan_without_a_title_or_by_its_path
     for title in ("", f"/{PATH}"):
         await desk.use("plan_exit")
         assert f"the plan is /{PATH}" in await desk.use("plan_enter", title=title)
-    assert await desk.listed() == [PATH]
+    assert await desk.list_blocking() == [PATH]
 
 
 async def test_entering_again_goes_on_with_the_plan_and_a_new_title_begins_another() -> None:
@@ -231,10 +231,10 @@ async def test_entering_again_goes_on_with_the_plan_and_a_new_title_begins_anoth
     await planned(desk)
     await desk.use("plan_enter", title="Something else")
     assert desk.plan.path == PATH, "a plan that is being made stays"
-    assert await desk.listed() == [PATH]
+    assert await desk.list_blocking() == [PATH]
     await desk.use("plan_exit")
     await desk.use("plan_enter")
-    assert desk.plan == Plan(active=True, path=PATH, by="agent")
+    assert desk.plan == PlanState(active=True, path=PATH, by="agent")
     assert await desk.planning.text() == "# Release\n1. Test.\n"
     await desk.use("plan_exit")
     await desk.use("plan_enter", title="Über-Größe & Ночь")
@@ -326,7 +326,7 @@ async def test_a_plan_that_a_person_removed_is_made_anew_only_when_that_was_said
     await desk.files.delete(f"workspace/{PATH}")
     assert await desk.planning.text() is None
     assert "was removed by a person" in await desk.use("plan_write", content="# Again\n")
-    assert await desk.listed() == []
+    assert await desk.list_blocking() == []
     assert "was written" in await desk.use("plan_write", content="# Again\n")
     await desk.files.delete(f"workspace/{PATH}")
     await desk.use("plan_enter")
@@ -343,9 +343,9 @@ async def test_a_plan_is_one_reversible_change_and_holds_no_secret() -> None:
     assert secret not in await desk.on_disk(desk.plan.path)
     assert "16c7e42" not in desk.plan.path, "a name is made of the title without its secret"
     assert "[secret:" in await desk.on_disk(desk.plan.path)
-    written, created = await desk.changes.records()
+    written, created = await desk.changes.list_changes()
     assert (written.who, written.act, len(written.files)) == ("agent", "tool", 1)
-    before = await desk.changes.content(written.files[0].before)
+    before = await desk.changes.read_content(written.files[0].before)
     assert before is not None
     assert before.startswith(b"# Use [secret:")
     assert secret not in f"{written} {created} {before!r}"
@@ -354,10 +354,10 @@ async def test_a_plan_is_one_reversible_change_and_holds_no_secret() -> None:
 async def test_a_plan_that_is_too_long_is_refused_and_the_longest_is_not() -> None:
     desk = Desk()
     await desk.use("plan_enter", title="Release")
-    assert "at most 102,400 bytes, not 102,401" in await desk.use("plan_write", content="x" * (MOST_BYTES + 1))
+    assert "at most 102,400 bytes, not 102,401" in await desk.use("plan_write", content="x" * (MAX_PLAN_BYTES + 1))
     assert await desk.on_disk() == "# Release\n"
-    assert "was written" in await desk.use("plan_write", content="x" * MOST_BYTES)
-    await desk.edit("y" * MOST_BYTES)
+    assert "was written" in await desk.use("plan_write", content="x" * MAX_PLAN_BYTES)
+    await desk.edit("y" * MAX_PLAN_BYTES)
     said = await desk.use("plan_write", content="z")
     assert "Read all of it with plan_read" in said
     assert len(said) < 1_000
@@ -419,10 +419,10 @@ async def test_what_was_told_of_a_plan_counts_as_shown_as_long_as_it_is_so() -> 
     desk = Desk()
     await planned(desk)
     await desk.edit("# Release\nNo.\n")
-    desk.planning.told("# Release\nYes.\n")
+    desk.planning.mark_shown("# Release\nYes.\n")
     assert "edited by a person" in await desk.use("plan_write", content="x")
     await desk.edit("# Release\nNever.\n")
-    desk.planning.told("# Release\nNever.\n")
+    desk.planning.mark_shown("# Release\nNever.\n")
     assert "was written" in await desk.use("plan_write", content="x")
 
 
@@ -493,14 +493,14 @@ async def test_a_plan_that_ended_while_its_change_was_asked_about_is_not_written
     ],
 )
 async def test_what_is_no_outcome_nobody_and_no_text_is_refused_in_words(
-    act: Callable[[Planning], Awaitable[object]], words: str
+    act: Callable[[PlanMode], Awaitable[object]], words: str
 ) -> None:
     desk = Desk()
     await planned(desk)
     before = desk.plan
     with pytest.raises(InvalidSetting, match=words):
         await act(desk.planning)
-    assert (desk.plan, await desk.listed()) == (before, [PATH])
+    assert (desk.plan, await desk.list_blocking()) == (before, [PATH])
 
 
 async def test_when_it_could_not_be_kept_plan_mode_is_as_it_was(yes: Person) -> None:
@@ -509,7 +509,7 @@ async def test_when_it_could_not_be_kept_plan_mode_is_as_it_was(yes: Person) -> 
     with pytest.raises(StorageFull):
         await desk.planning.enter("Release", by="user")
     assert "failed: The disk is full" in await desk.use("plan_enter", title="Release")
-    assert desk.plan == Plan()
+    assert desk.plan == PlanState()
     desk.keeper.is_full = False
     await planned(desk)
     desk.keeper.is_full = True
@@ -533,17 +533,17 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("path", OUTSIDE)
 async def test_a_state_that_names_a_file_elsewhere_reads_and_writes_nothing_there(path: str) -> None:
-    keeper = HeldStanding(Standing(plan=Plan(active=True, path=path, by="agent")))
+    keeper = HeldStanding(WorkState(plan=PlanState(active=True, path=path, by="agent")))
     desk = Desk(keeper=keeper)
     await desk.files.create("workspace/MEMORY.md", b"- A fact.\n")
     await desk.files.create("workspace/memory/topics/x.md", b"- Another.\n")
-    assert desk.planning.plan == Plan(active=True, path="", by="agent")
+    assert desk.planning.plan == PlanState(active=True, path="", by="agent")
     assert await desk.planning.text() is None
     assert "There is no plan to write" in await desk.use("plan_write", content="mine")
     assert "is empty" in await desk.use("plan_exit")
     await desk.use("plan_enter", title="Release")
-    assert desk.plan == Plan(active=True, path=PATH, by="agent")
-    assert sorted(await desk.listed()) == ["MEMORY.md", "memory/topics/x.md", PATH]
+    assert desk.plan == PlanState(active=True, path=PATH, by="agent")
+    assert sorted(await desk.list_blocking()) == ["MEMORY.md", "memory/topics/x.md", PATH]
     assert await desk.on_disk("MEMORY.md") == "- A fact.\n"
 
 
@@ -555,14 +555,14 @@ async def test_any_title_makes_a_file_of_its_own_below_plans(title: str) -> None
     await desk.planning.exit("dropped", by="user")
     second = await desk.planning.enter(title, by="user")
     assert first.path != second.path
-    assert sorted(await desk.listed()) == sorted([first.path, second.path])
-    assert all(path.startswith("plans/2026-11-21-") and path.endswith(".md") for path in await desk.listed())
+    assert sorted(await desk.list_blocking()) == sorted([first.path, second.path])
+    assert all(path.startswith("plans/2026-11-21-") and path.endswith(".md") for path in await desk.list_blocking())
     assert desk.planning.plan == second
 
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_the_tools_may_be_called_while_the_agent_only_plans() -> None:
-    assert [(tool.spec.name, effect_of(tool)) for tool in plan_tools(Desk().planning)] == [
+    assert [(tool.spec.name, get_effect(tool)) for tool in plan_tools(Desk().planning)] == [
         ("plan_enter", "organizes"),
         ("plan_read", "reads"),
         ("plan_write", "organizes"),

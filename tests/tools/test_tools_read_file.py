@@ -11,7 +11,7 @@ from desks import CONTEXT, Desks
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.tools.file_roots import FileRoots
-from ricordo.tools.paging import decoded, page
+from ricordo.tools.paging import decode_text, cut_page
 from ricordo.tools.read_file import read_file_tool
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +97,7 @@ def test_the_pages_of_a_text_are_the_whole_text(text: str, most: int, lines: int
     pieces: list[str] = []
     line, character = 1, 0
     while True:
-        found = page(text, line=line, character=character, lines=lines, most=most)
+        found = cut_page(text, line=line, character=character, lines=lines, most=most)
         assert found is not None
         assert len(found.text) <= most
         assert found.text or not text
@@ -106,11 +106,11 @@ def test_the_pages_of_a_text_are_the_whole_text(text: str, most: int, lines: int
             break
         line, character = found.next_line, found.next_character
     assert "".join(pieces) == text
-    assert page(text, line=text.count("\n") + 2) is None
+    assert cut_page(text, line=text.count("\n") + 2) is None
 
 
 @given(st.binary(max_size=200))
 def test_bytes_are_a_text_or_they_are_none_and_never_an_error(data: bytes) -> None:
-    text = decoded(data)
+    text = decode_text(data)
     assert text is None or text == data.decode("utf-8", "replace")
-    assert decoded(data.decode("utf-8", "replace").replace("\0", "").encode()) is not None
+    assert decode_text(data.decode("utf-8", "replace").replace("\0", "").encode()) is not None

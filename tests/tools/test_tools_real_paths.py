@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.tools.real_paths import RealPaths
+from ricordo.tools.real_paths import PathResolver
 
 pytestmark = pytest.mark.anyio
 
@@ -43,12 +43,12 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 async def test_what_a_link_leads_to_is_told(folder: Path, path: str, real: str) -> None:
-    found = await RealPaths(folder, folder / ".ricordo" / "workspace")([path, "a text"])
+    found = await PathResolver(folder, folder / ".ricordo" / "workspace")([path, "a text"])
     assert real in found
 
 
 async def test_a_path_from_the_top_of_the_disk_is_told_from_the_folder(folder: Path) -> None:
-    seen = RealPaths(folder, folder / ".ricordo" / "workspace")
+    seen = PathResolver(folder, folder / ".ricordo" / "workspace")
     assert await seen([str(folder / "secret" / "key")]) == ["secret/key"]
     assert await seen([str(folder)]) == ["."]
     assert await seen(["out/a", "src"]) == [str(folder.parent / "elsewhere" / "a")]
@@ -71,5 +71,5 @@ async def test_a_path_from_the_top_of_the_disk_is_told_from_the_folder(folder: P
     ],
 )
 async def test_what_leads_nowhere_else_is_told_of_nothing(folder: Path, text: str) -> None:
-    assert await RealPaths(folder, folder / ".ricordo" / "workspace")([text]) == []
-    assert await RealPaths(folder / "gone", folder / "gone" / "too")([text]) == []
+    assert await PathResolver(folder, folder / ".ricordo" / "workspace")([text]) == []
+    assert await PathResolver(folder / "gone", folder / "gone" / "too")([text]) == []

@@ -7,7 +7,7 @@ import pytest
 from desks import Desks, Person
 from ricordo.errors import InvalidEntry, RicordoError
 from ricordo.guard import Redactor
-from ricordo.tools.shell import without_secrets
+from ricordo.tools.shell import drop_secret_variables
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 
@@ -76,9 +76,9 @@ def test_what_is_restored_are_the_marks_of_the_same_text_only() -> None:
     redactor, source = Redactor(bytes(32)), "\n".join(["a", *KEY, f"b {TOKEN}"])
     shown = redactor.clean_keeping_lines(source)
     assert shown.count("\n") == source.count("\n")
-    assert redactor.restored(shown, source) == source
+    assert redactor.restore(shown, source) == source
     other = redactor.clean("token = " + "ghp_" + "Z9y8X7w6V5u4" * 3)
-    assert redactor.restored(other, source) == other
+    assert redactor.restore(other, source) == other
 
 
 async def test_a_token_is_found_also_where_an_edit_glues_it_to_a_word(desks: Desks) -> None:
@@ -115,7 +115,7 @@ def test_a_command_gets_no_variable_that_is_called_like_a_login() -> None:
         ],
         "abc",
     )
-    assert without_secrets({**kept, **gone}) == kept
+    assert drop_secret_variables({**kept, **gone}) == kept
 
 
 def test_no_message_of_an_error_holds_a_secret(tmp_path: Path) -> None:

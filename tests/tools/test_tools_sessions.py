@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from ricordo.errors import ToolFailed
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.guard import Redactor, unfence
-from ricordo.messages import Message, Part, Role, Text, ToolCall, ToolResult, encode, marked
-from ricordo.messages.jsontext import dumps, loads, record
+from ricordo.guard import Redactor, parse_fence
+from ricordo.messages import Message, Part, Role, Text, ToolCall, ToolResult, encode_message, with_mark
+from ricordo.messages.jsontext import dumps, loads, require_object
 from ricordo.scopes import Scope
 from ricordo.state import AgentState
-from ricordo.state.codec import encode as encode_state
-from ricordo.state.files import FileStates
+from ricordo.state.codec import encode_state as encode_state
+from ricordo.state.files import FileStateStore
 from ricordo.tools import ToolContext
-from ricordo.tools.session_pages import MOST_CHARACTERS
-from ricordo.tools.session_tools import NO_SESSIONS, NOT_FOUND, NOTHING_FOUND, session_tools
+from ricordo.tools.session_pages import MAX_PAGE_CHARS
+from ricordo.tools.session_tools import NO_SESSIONS_TEXT, NOT_FOUND_TEXT, NO_MATCHES_TEXT, session_tools
 from ricordo.workspace.layout import transcript_path
 from watched_files import WatchedFiles
 
@@ -45,11 +45,11 @@ def texts(count: int, *, start: int = 0) -> list[Message]:
 async def keep(
     files: InMemoryFiles, session: str, messages: Sequence[Message], *, agent: str = "main", user: str | None = None
 ) -> None:
-    await files.append(transcript_path(agent, session), b"".join(map(encode, messages)))
+    await files.append(transcript_path(agent, session), b"".join(map(encode_message, messages)))
     if user is not None:
         window = (message("x" * 5_000, key="w"),)
         state = AgentState(agent=agent, session=session, user=user, window=window)
-        await FileStates(files, REDACTOR).save(state, expected="")
+        await FileStateStore(files, REDACTOR).save(state, expected="")
 
 
 async def asked(files: InMemoryFiles | WatchedFiles, name: str, *, user: str = "ana", **arguments: str | int) -> str:
@@ -79,7 +79,7 @@ async def test_the_sessions_of_an_agent_are_listed_newest_first() -> None:
     assert "We move the shop to Bergamo" in shown
     assert ids(await asked(files, "session_list", agent_id="main")) == ["new", "now", "old"]
     assert ids(await asked(files, "session_list", agent_id="Other Agent")) == ["elsewhere"]
-    assert await asked(InMemoryFiles(), "session_list") == NO_SESSIONS
+    assert await asked(InMemoryFiles(), "session_list") == NO_SESSIONS_TEXT
     await keep(files, "old", [message("Once more.", key="again", minute=500)])
     assert ids(await asked(files, "session_list")) == ["old", "new", "now"], "the last update counts"
 
@@ -119,14 +119,14 @@ async def test_the_newest_messages_are_shown_in_the_order_in_which_they_were_sai
     files = InMemoryFiles()
     await keep(files, "s", texts(50))
     shown = await asked(files, "session_history", agent_id="main", session_id="s")
-    assert unfence(shown) == tuple(f"said {number}" for number in range(30, 50))
+    assert parse_fence(shown) == tuple(f"said {number}" for number in range(30, 50))
     assert ids(shown) == [f"m:m{number}" for number in range(30, 50)]
     assert 'kind="assistant"' in shown
     assert "session s, 2026-11-21 08:49 UTC" in shown
-    assert unfence(await asked(files, "session_history", session_id="s", last_n=2)) == ("said 48", "said 49")
+    assert parse_fence(await asked(files, "session_history", session_id="s", last_n=2)) == ("said 48", "said 49")
     await keep(files, "s", [message("said by another", key="o")], agent="helper")
-    assert unfence(await asked(files, "session_history", agent_id="helper", session_id="s")) == ("said by another",)
-    assert len(unfence(await asked(files, "session_history", session_id="s", last_n=10_000)) or ()) == 50
+    assert parse_fence(await asked(files, "session_history", agent_id="helper", session_id="s")) == ("said by another",)
+    assert len(parse_fence(await asked(files, "session_history", session_id="s", last_n=10_000)) or ()) == 50
     assert "last_n" in await asked(files, "session_history", session_id="s", last_n=0)
 
 
@@ -141,7 +141,7 @@ async def test_reading_back_page_by_page_misses_no_message(count: int, step: int
     before = ""
     while True:
         shown = await asked(files, "session_history", session_id="s", last_n=step, before=before)
-        assert len(shown) <= MOST_CHARACTERS
+        assert len(shown) <= MAX_PAGE_CHARS
         found = [*ids(shown), *found]
         if "Older messages" not in shown:
             break
@@ -164,12 +164,12 @@ async def test_calls_and_results_are_shown_and_long_ones_by_their_ends() -> None
             message(hostile, key="a"),
             message("I look.", call, role="assistant", key="b"),
             message("", answer, failed, role="tool", key="c"),
-            marked(message("A summary.", key="d"), "summary"),
+            with_mark(message("A summary.", key="d"), "summary"),
         ],
     )
     shown = await asked(files, "session_history", session_id="s")
-    assert len(shown) <= MOST_CHARACTERS
-    first, second, third = unfence(shown) or ()
+    assert len(shown) <= MAX_PAGE_CHARS
+    first, second, third = parse_fence(shown) or ()
     assert first == hostile
     assert shown.count("</past-session>") == 1
     assert second == 'I look.\n[call of read_file] {"path":"orders.py"}'
@@ -223,7 +223,7 @@ async def test_a_word_is_found_in_what_was_said_and_in_calls_and_results(query: 
     assert ids(shown) == [f"m:{found}"]
     assert "session s, 2026-11-21 08:00 UTC" in shown
     assert ids(await asked(files, "session_search", query=query, agent_id="helper")) == [f"m:{found}"]
-    assert await asked(files, "session_search", query=f"{query} nobody said this") == NOTHING_FOUND
+    assert await asked(files, "session_search", query=f"{query} nobody said this") == NO_MATCHES_TEXT
 
 
 @pytest.mark.req("AS-SESS-04")
@@ -269,13 +269,13 @@ async def test_what_nobody_said_is_not_found() -> None:
     memory = '<memory note="n">\n<memory-item source="a" trust="user">\nOn Fridays.\n</memory-item>\n</memory>'
     call = ToolCall(id="c", name="session_search", arguments='{"query":"fridays"}')
     echoes = [
-        marked(message("A summary: Fridays.", key="e1"), "summary"),
-        marked(message("Fridays.", key="e2"), "memory"),
-        marked(message("Fridays.", key="e3"), "notice"),
+        with_mark(message("A summary: Fridays.", key="e1"), "summary"),
+        with_mark(message("Fridays.", key="e2"), "memory"),
+        with_mark(message("Fridays.", key="e3"), "notice"),
         message("", call, role="assistant", key="e4"),
         message("", ToolResult(call_id="c", name="other", parts=(Text(text=given_out),)), role="tool", key="e5"),
         message("", ToolResult(call_id="c", name="recall", parts=(Text(text=memory),)), role="tool", key="e6"),
-        marked(message("On Fridays, then", role="assistant", key="cut"), "cut"),
+        with_mark(message("On Fridays, then", role="assistant", key="cut"), "cut"),
     ]
     await keep(files, "s", echoes)
     assert set(ids(await asked(files, "session_search", query="fridays"))) == {"m:said", "m:cut"}
@@ -317,10 +317,10 @@ async def test_what_is_not_the_callers_is_not_found_in_the_same_words(agent: str
         tried.extend([path] if path not in listed and verb not in {"list", "unreadable"} else [])
 
     files = WatchedFiles(inner, watch)
-    assert await asked(files, "session_history", session_id=session, agent_id=agent) == f"error: {NOT_FOUND}"
+    assert await asked(files, "session_history", session_id=session, agent_id=agent) == f"error: {NOT_FOUND_TEXT}"
     if agent != "main" and agent != "helper":
-        assert await asked(files, "session_list", agent_id=agent) == f"error: {NOT_FOUND}"
-        assert await asked(files, "session_search", query="said", agent_id=agent) == f"error: {NOT_FOUND}"
+        assert await asked(files, "session_list", agent_id=agent) == f"error: {NOT_FOUND_TEXT}"
+        assert await asked(files, "session_search", query="said", agent_id=agent) == f"error: {NOT_FOUND_TEXT}"
     assert tried == []
 
 
@@ -348,22 +348,22 @@ async def test_each_user_sees_their_own_sessions_and_those_of_nobody() -> None:
             found = await asked(files, "session_search", query="a secret", session_id=session, user=user)
             assert ("A secret" in found) == (session in seen)
             if session not in seen:
-                assert shown == f"error: {NOT_FOUND}"
-                assert await asked(files, "session_list", before=session, user=user) == f"error: {NOT_FOUND}"
-        assert await asked(files, "session_list", before="invented", user=user) == f"error: {NOT_FOUND}"
+                assert shown == f"error: {NOT_FOUND_TEXT}"
+                assert await asked(files, "session_list", before=session, user=user) == f"error: {NOT_FOUND_TEXT}"
+        assert await asked(files, "session_list", before="invented", user=user) == f"error: {NOT_FOUND_TEXT}"
 
 
 @given(st.text(max_size=40).filter(lambda user: user not in {"", "eve"}))
 async def test_the_owner_is_read_whatever_the_name_and_the_order_of_the_fields(user: str) -> None:
     window = (message('"user":"eve"', key="w"),)
     document = encode_state(AgentState(agent='"user":"eve"', session="s", user=user, window=window))
-    turned = dumps(dict(reversed(record(loads(document), "").items())))
+    turned = dumps(dict(reversed(require_object(loads(document), "").items())))
     for data in (document, turned.encode()):
         files = InMemoryFiles()
         await keep(files, "s", texts(1))
         await files.create("workspace/agents/main/state/s.json", data)
         assert ids(await asked(files, "session_list", user=user)) == ["s"]
-        assert await asked(files, "session_list", user="eve") == NO_SESSIONS
+        assert await asked(files, "session_list", user="eve") == NO_SESSIONS_TEXT
 
 
 @pytest.mark.req("AS-SESS-04", "AS-BUG-28")
@@ -384,7 +384,7 @@ async def test_a_search_is_narrowed_by_time_session_and_speaker(narrowed: dict[s
     await keep(files, "s", texts(6))
     await keep(files, "t", [message("something else")])
     shown = await asked(files, "session_search", query="said", **narrowed)
-    assert shown == NOTHING_FOUND if not found else ids(shown) == [f"m:{name}" for name in found]
+    assert shown == NO_MATCHES_TEXT if not found else ids(shown) == [f"m:{name}" for name in found]
 
 
 @pytest.mark.req("AS-SESS-04", "HE-C1-transcript")
@@ -395,14 +395,14 @@ async def test_what_was_found_stands_between_what_was_said_before_and_after_it()
     await keep(
         files, "s", [message("What is there?", key="q"), call, result, message("Pears " * 90, key="z", minute=3)]
     )
-    (found,) = unfence(await asked(files, "session_search", query="the pears")) or ()
+    (found,) = parse_fence(await asked(files, "session_search", query="the pears")) or ()
     before, middle, after = found.splitlines()
     assert (before, middle) == ("[before, user: What is there?]", "the pears")
     assert after.startswith("[after, user: Pears")
     assert len(after) < 160
     alone = InMemoryFiles()
     await keep(alone, "s", [message("Only this.", key="q")])
-    assert unfence(await asked(alone, "session_search", query="only")) == ("Only this.",)
+    assert parse_fence(await asked(alone, "session_search", query="only")) == ("Only this.",)
 
 
 @pytest.mark.req("AS-SESS-04")
@@ -414,6 +414,6 @@ async def test_the_pages_of_a_search_hold_everything_once_and_say_where_it_goes_
     assert [name for page in pages for name in ids(page)] == [f"m:m{number}" for number in reversed(range(45))]
     assert "25 more messages hold it: page=2" in pages[0]
     assert "page=" not in pages[2]
-    assert await asked(files, "session_search", query="said", page=4) == NOTHING_FOUND
+    assert await asked(files, "session_search", query="said", page=4) == NO_MATCHES_TEXT
     assert "Pages count from 1" in await asked(files, "session_search", query="said", page=0)
     assert "A day is written as" in await asked(files, "session_search", query="said", since="soon")

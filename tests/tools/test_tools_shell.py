@@ -13,7 +13,7 @@ import pytest
 
 from desks import CONTEXT, Desks, Person
 from hand_tasks import hand_tasks
-from ricordo.tools import effect_of
+from ricordo.tools import get_effect
 
 pytestmark = pytest.mark.anyio
 REAL = os.path.realpath
@@ -164,7 +164,7 @@ async def test_the_background_is_offered_only_where_there_are_tasks(desks: Desks
             properties = shell.spec.parameters["properties"]
             assert isinstance(properties, dict)
             assert ("background" in properties) == offered
-            assert effect_of(shell) == "acts"
+            assert get_effect(shell) == "acts"
     told = await desks(yes, shell=True).use("shell", command="true", background=True)
     assert told.startswith("failed: There is no argument `background`")
 

@@ -15,12 +15,12 @@ from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.events import Emitter
 from ricordo.messages import JsonValue
-from ricordo.state import Plan, Standing
-from ricordo.tasks.contract import Progress, Report, Task, TaskState
-from ricordo.tasks.in_memory import MemoryTasks
+from ricordo.state import PlanState, WorkState
+from ricordo.tasks.contract import TaskProgress, ReportProgress, Task, TaskState
+from ricordo.tasks.in_memory import MemoryTaskStore
 from ricordo.tasks.runner import TaskRunner
-from ricordo.tools import Tool, effect_of
-from ricordo.tools.task_tools import COMES_BY_ITSELF, Tasks, Worker, short_id, spawn_tool, task_tools
+from ricordo.tools import Tool, get_effect
+from ricordo.tools.task_tools import DELIVERY_NOTE, SessionTasks, SubAgentWorker, short_id, spawn_tool, task_tools
 
 pytestmark = pytest.mark.anyio
 
@@ -38,9 +38,9 @@ class Reader:
         self._waits_for = waits_for
         self._fails = fails
 
-    async def __call__(self, prompt: str, report: Report) -> str:
+    async def __call__(self, prompt: str, report: ReportProgress) -> str:
         self.prompts.append(prompt)
-        report(Progress(done=1, total=3, text="opening\nfiles"))
+        report(TaskProgress(done=1, total=3, text="opening\nfiles"))
         if self._waits_for:
             await self._waits_for.wait()
         if self._fails:
@@ -56,10 +56,10 @@ async def used(tools: Mapping[str, Tool], name: str, **arguments: JsonValue) -> 
 
 
 def made(
-    tasks: Tasks, *workers: Reader, keeper: HeldStanding | None = None, clock: HandClock | None = None
+    tasks: SessionTasks, *workers: Reader, keeper: HeldStanding | None = None, clock: HandClock | None = None
 ) -> dict[str, Tool]:
     """Return all the tools by their names."""
-    given: dict[str, Worker] = {worker.name: worker for worker in workers or (Reader(),)}
+    given: dict[str, SubAgentWorker] = {worker.name: worker for worker in workers or (Reader(),)}
     tools = (*task_tools(tasks, keeper=keeper, clock=clock or HandClock()), spawn_tool(tasks, given, keeper=keeper))
     return {tool.spec.name: tool for tool in tools}
 
@@ -82,27 +82,27 @@ async def test_a_sub_agent_works_in_the_background_and_its_result_is_left_for_th
         tools = made(tasks, reader, keeper=keeper)
         said = await used(tools, "spawn", prompt="Read\nall of it.", agent="reader")
         [task] = await tasks.tasks()
-        assert said == f"reader works on it as task {task.id[-8:]}. {COMES_BY_ITSELF}"
+        assert said == f"reader works on it as task {task.id[-8:]}. {DELIVERY_NOTE}"
         assert "as a reminder" in said
         assert (task.type, task.title, task.worker, tasks.seconds) == ("local_agent", "Read", "reader", [60.0])
         assert reader._waits_for is not None
         reader._waits_for.set()
         await tasks.wait(task.id)
         assert (await tasks.get(task.id)).result == "reader read: Read\nall of it."
-    assert keeper.standing.delivered == ()
+    assert keeper.work_state.delivered == ()
 
 
 @pytest.mark.req("AS-STATE-05")
 async def test_a_result_that_was_waited_for_is_told_at_once_and_never_again() -> None:
-    keeper = HeldStanding(Standing(delivered=("before",)))
+    keeper = HeldStanding(WorkState(delivered=("before",)))
     async with hand_tasks() as tasks:
         tools = made(tasks, keeper=keeper)
         assert await used(tools, "spawn", prompt="Read.", title="All files", wait=True) == "reader read: Read."
         [task] = await tasks.tasks()
         assert task.title == "All files"
-        assert keeper.standing.delivered == ("before", task.id)
+        assert keeper.work_state.delivered == ("before", task.id)
         assert "reader read: Read." in await used(tools, "task_output", task_id=task.id)
-        assert keeper.standing.delivered == ("before", task.id)
+        assert keeper.work_state.delivered == ("before", task.id)
 
 
 @pytest.mark.req("AS-STATE-05")
@@ -113,7 +113,7 @@ async def test_a_failure_that_was_waited_for_is_told_at_once_and_never_again() -
         said = await used(tools, "spawn", prompt="Read.", wait=True)
         [task] = await tasks.tasks()
         assert said == f"failed: reader did not do it: task {short_id(task)} is failed: no such folder"
-        assert keeper.standing.delivered == (task.id,)
+        assert keeper.work_state.delivered == (task.id,)
 
 
 async def test_who_stops_waiting_for_a_sub_agent_stops_it() -> None:
@@ -194,7 +194,7 @@ async def test_a_result_is_read_page_by_page_to_its_end_and_counts_as_told() -> 
         assert head == "[task 00000007, command 7: completed, lines 501 to 501 of 501]"
         assert "nothing at line 900" in await used(tools, "task_output", task_id=task.id, offset=900)
         assert "count from 1" in await used(tools, "task_output", task_id=task.id, offset=0)
-    assert keeper.standing.delivered == (task.id,)
+    assert keeper.work_state.delivered == (task.id,)
     assert keeper.kept == 1
 
 
@@ -217,11 +217,11 @@ async def test_what_is_told_of_a_task_that_can_still_end_is_not_its_result(
     async with hand_tasks() as tasks:
         task = record(tasks, 7, state=state)
         error = "no reason" if state in {"orphaned", "failed", "cancelled"} else ""
-        progress = Progress(done=2, total=9, text="reading")
+        progress = TaskProgress(done=2, total=9, text="reading")
         tasks.records[task.id] = replace(task, progress=progress, error=error)
         told = await used(made(tasks, keeper=keeper), "task_output", task_id=task.id)
     assert told == f"[task 00000007, command 7: {shown}]"
-    assert (task.id in keeper.standing.delivered) == counts
+    assert (task.id in keeper.work_state.delivered) == counts
 
 
 async def test_a_result_is_told_twice_rather_than_never_when_the_telling_can_not_be_kept() -> None:
@@ -232,7 +232,7 @@ async def test_a_result_is_told_twice_rather_than_never_when_the_telling_can_not
         assert await used(tools, "spawn", prompt="Read.", wait=True) == "reader read: Read."
         [task] = await tasks.tasks()
         assert "reader read: Read." in await used(tools, "task_output", task_id=task.id)
-    assert keeper.standing.delivered == ()
+    assert keeper.work_state.delivered == ()
 
 
 @pytest.mark.req("HE-C3-task")
@@ -244,11 +244,11 @@ async def test_a_task_is_cancelled_once_and_what_has_ended_stays() -> None:
         [task] = await tasks.tasks()
         key = short_id(task)
         assert await used(tools, "task_cancel", task_id=f" `{key}` ") == f"Task {key} was cancelled."
-        assert keeper.standing.delivered == (task.id,)
+        assert keeper.work_state.delivered == (task.id,)
         assert await used(tools, "task_cancel", task_id=key) == f"Task {key} had ended already: it is cancelled."
         elsewhere = record(tasks, 8, state="running")
         assert await used(tools, "task_cancel", task_id=elsewhere.id) == "Task 00000008 was asked to stop."
-        assert elsewhere.id not in keeper.standing.delivered, "it may still end with a result"
+        assert elsewhere.id not in keeper.work_state.delivered, "it may still end with a result"
 
 
 async def test_an_id_that_names_no_task_is_answered_with_where_to_find_one() -> None:
@@ -261,9 +261,15 @@ async def test_an_id_that_names_no_task_is_answered_with_where_to_find_one() -> 
 async def test_the_tools_work_over_the_runner_of_the_house() -> None:
     keeper, clock = HeldStanding(), HandClock()
     runner = TaskRunner(
-        MemoryTasks(), agent="main", session="s1", user="", clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock)
+        MemoryTaskStore(),
+        agent="main",
+        session="s1",
+        user="",
+        clock=clock,
+        ids=MonotonicIds(clock),
+        emitter=Emitter(clock),
     )
-    async with runner.at_work():
+    async with runner.lifespan():
         tools = made(runner, Reader(waits_for=anyio.Event()), Reader("writer"), keeper=keeper, clock=clock)
         assert await used(tools, "spawn", prompt="Write.", agent="writer", wait=True) == "writer read: Write."
         await used(tools, "spawn", prompt="Read.", agent="reader")
@@ -272,12 +278,12 @@ async def test_the_tools_work_over_the_runner_of_the_house() -> None:
         assert "was cancelled" in await used(tools, "task_cancel", task_id=short_id(read))
         told = await used(tools, "task_output", task_id=short_id(written))
         assert told.endswith("completed, lines 1 to 1 of 1]\nwriter read: Write.")
-    assert keeper.standing.delivered == (written.id, read.id)
+    assert keeper.work_state.delivered == (written.id, read.id)
 
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_an_agent_that_runs_elsewhere_is_not_asked_while_the_agent_only_plans() -> None:
-    keeper = HeldStanding(Standing(plan=Plan(active=True)))
+    keeper = HeldStanding(WorkState(plan=PlanState(active=True)))
     there, here = Reader("there"), Reader("here")
     there.type = "remote_agent"
     async with hand_tasks() as tasks:
@@ -286,13 +292,13 @@ async def test_an_agent_that_runs_elsewhere_is_not_asked_while_the_agent_only_pl
         assert told.startswith("failed: there was not asked: plan mode is on, and a sub-agent that runs elsewhere")
         assert await tasks.tasks() == ()
         assert await used(tools, "spawn", agent="here", prompt="Read.", wait=True) == "here read: Read."
-        keeper.standing = Standing(plan=Plan(path="plans/a.md"), delivered=keeper.standing.delivered)
+        keeper.work_state = WorkState(plan=PlanState(path="plans/a.md"), delivered=keeper.work_state.delivered)
         assert await used(tools, "spawn", agent="there", prompt="Go.", wait=True) == "there read: Go."
 
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_tasks_may_be_begun_and_looked_at_while_the_agent_only_plans() -> None:
     async with hand_tasks() as tasks:
-        assert {name: effect_of(tool) for name, tool in made(tasks).items()} == dict.fromkeys(
+        assert {name: get_effect(tool) for name, tool in made(tasks).items()} == dict.fromkeys(
             ("task_list", "task_output", "task_cancel", "spawn"), "organizes"
         )

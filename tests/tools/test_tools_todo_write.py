@@ -11,9 +11,9 @@ from desks import CONTEXT
 from held_standing import HeldStanding
 from ricordo.errors import ToolFailed
 from ricordo.messages import JsonValue
-from ricordo.state import Plan, Standing, Todo
-from ricordo.tools import effect_of
-from ricordo.tools.todo_write import MOST_CHARACTERS, MOST_TODOS, TodoItem, replaced, todo_write_tool
+from ricordo.state import PlanState, WorkState, Todo
+from ricordo.tools import get_effect
+from ricordo.tools.todo_write import MAX_TODO_CHARS, MAX_TODOS, TodoItem, replace_todos, todo_write_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ def item(content: str, status: str = "pending") -> dict[str, JsonValue]:
 
 
 def told(keeper: HeldStanding) -> list[tuple[str, str]]:
-    return [(todo.content, todo.status) for todo in keeper.standing.todos]
+    return [(todo.content, todo.status) for todo in keeper.work_state.todos]
 
 
 def ids(todos: Sequence[Todo]) -> dict[str, str]:
@@ -40,16 +40,16 @@ def ids(todos: Sequence[Todo]) -> dict[str, str]:
 
 @pytest.mark.req("AS-STATE-06")
 async def test_the_list_is_replaced_whole_and_all_else_that_stands_stays() -> None:
-    plan = Plan(path="plans/x.md")
-    keeper = HeldStanding(Standing(plan=plan, delivered=("t1",)))
+    plan = PlanState(path="plans/x.md")
+    keeper = HeldStanding(WorkState(plan=plan, delivered=("t1",)))
     said = await written(keeper, item("read", "completed"), item("write", "in_progress"), {"content": "test"})
     assert said == "3 todos, 1 done, in progress: write"
     assert told(keeper) == [("read", "completed"), ("write", "in_progress"), ("test", "pending")]
     assert await written(keeper, item("ship")) == "1 todo, 0 done, none in progress"
     assert told(keeper) == [("ship", "pending")]
-    assert (keeper.standing.plan, keeper.standing.delivered) == (plan, ("t1",))
+    assert (keeper.work_state.plan, keeper.work_state.delivered) == (plan, ("t1",))
     assert await written(keeper) == "The list is empty now."
-    assert keeper.standing.todos == ()
+    assert keeper.work_state.todos == ()
 
 
 @pytest.mark.req("AS-STATE-06")
@@ -62,8 +62,8 @@ async def test_the_list_is_replaced_whole_and_all_else_that_stands_stays() -> No
             r"At most one .* not 2 \(1, 22\): set",
         ),
         ([item("a"), item(" \n ")], "Todo 2 says nothing: give its content"),
-        ([item("x" * (MOST_CHARACTERS + 1))], "Todo 1 has 501 characters"),
-        ([item("a")] * (MOST_TODOS + 1), "at most 100 todos, not 101"),
+        ([item("x" * (MAX_TODO_CHARS + 1))], "Todo 1 has 501 characters"),
+        ([item("a")] * (MAX_TODOS + 1), "at most 100 todos, not 101"),
         ([item("a", "started")], "has to be one of"),
         ([item("a"), "b"], "has to be an object"),
     ],
@@ -82,9 +82,9 @@ async def test_a_list_that_can_not_be_taken_changes_nothing_and_says_what_to_do(
 @pytest.mark.req("AS-STATE-06")
 async def test_a_list_of_the_largest_size_is_taken() -> None:
     keeper = HeldStanding()
-    todos = [item(f"{number:03}".ljust(MOST_CHARACTERS, "x")) for number in range(MOST_TODOS)]
+    todos = [item(f"{number:03}".ljust(MAX_TODO_CHARS, "x")) for number in range(MAX_TODOS)]
     assert (await written(keeper, *todos)).startswith("100 todos, 0 done")
-    assert len(keeper.standing.todos) == MOST_TODOS
+    assert len(keeper.work_state.todos) == MAX_TODOS
 
 
 async def test_a_list_that_could_not_be_kept_is_said_not_to_be_changed() -> None:
@@ -105,31 +105,31 @@ async def test_content_is_one_line_whatever_ends_its_lines() -> None:
 async def test_a_todo_keeps_its_id_as_long_as_its_content_stays() -> None:
     keeper = HeldStanding()
     await written(keeper, item("read"), item("write"))
-    first = ids(keeper.standing.todos)
+    first = ids(keeper.work_state.todos)
     await written(keeper, item("test"), item("write", "completed"), item("read", "in_progress"))
-    second = ids(keeper.standing.todos)
+    second = ids(keeper.work_state.todos)
     assert {content: second[content] for content in first} == first
     again = HeldStanding()
     await written(again, item("write"))
-    assert ids(again.standing.todos)["write"] == first["write"], "an id is made of what it names, not of the hour"
+    assert ids(again.work_state.todos)["write"] == first["write"], "an id is made of what it names, not of the hour"
 
 
 def test_an_id_that_is_taken_is_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    [new] = replaced((), [TodoItem(content="new")])
+    [new] = replace_todos((), [TodoItem(content="new")])
     taken = Todo(id=new.id, content="old")
-    made = replaced((taken,), [TodoItem(content="new"), TodoItem(content="old")])
+    made = replace_todos((taken,), [TodoItem(content="new"), TodoItem(content="old")])
     assert made[1] == taken
     assert made[0].id != new.id
-    twice = replaced((taken, taken), [TodoItem(content="old"), TodoItem(content="old")])
+    twice = replace_todos((taken, taken), [TodoItem(content="old"), TodoItem(content="old")])
     assert twice[0] == taken
     assert twice[1].id != taken.id
     monkeypatch.setattr("ricordo.tools.todo_write._ID_BYTES", 1)
-    assert len({todo.id for todo in replaced((), [TodoItem(content=str(number)) for number in range(100)])}) == 100
+    assert len({todo.id for todo in replace_todos((), [TodoItem(content=str(number)) for number in range(100)])}) == 100
 
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_it_may_be_called_while_the_agent_only_plans() -> None:
-    assert effect_of(todo_write_tool(HeldStanding())) == "organizes"
+    assert get_effect(todo_write_tool(HeldStanding())) == "organizes"
 
 
 _contents = st.one_of(st.sampled_from(["a", "b", "c", "a b"]), st.text(min_size=1, max_size=8)).filter(
@@ -141,7 +141,7 @@ _held = st.lists(st.builds(Todo, id=st.sampled_from(["", "1", "2", "3"]), conten
 
 @given(_held, _lists)
 def test_ids_are_unique_whatever_stood_there_before(before: list[Todo], items: list[TodoItem]) -> None:
-    made = replaced(before, items)
+    made = replace_todos(before, items)
     assert len({todo.id for todo in made}) == len(made) == len(items)
     assert all(todo.id for todo in made)
     assert [todo.content for todo in made] == [
@@ -153,13 +153,13 @@ def test_ids_are_unique_whatever_stood_there_before(before: list[Todo], items: l
 def test_what_is_in_both_lists_keeps_its_ids_also_when_it_is_there_twice(
     one: list[TodoItem], other: list[TodoItem]
 ) -> None:
-    before = replaced((), one)
-    made = replaced(before, other)
+    before = replace_todos((), one)
+    made = replace_todos(before, other)
     for content in {todo.content for todo in made}:
         had = [todo.id for todo in before if todo.content == content]
         has = [todo.id for todo in made if todo.content == content]
         shared = min(len(had), len(has))
         assert has[:shared] == had[:shared]
-    assert replaced(made, other) == made
+    assert replace_todos(made, other) == made
     counted = Counter(todo.content for todo in before)
     assert all(counted[todo.content] for todo in made if todo.id in {each.id for each in before})

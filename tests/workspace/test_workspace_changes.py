@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from disks import FailingDisk, StepDisk
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing, StorageFull, VersionConflict
-from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.files import ABSENT, FileStore, compute_version
 from ricordo.files.disk import Disk
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
@@ -31,7 +31,7 @@ def change_sets(files: FileStore) -> ChangeSets:
 BEFORE: dict[str, bytes] = {"workspace/a.md": b"a old\n", "workspace/b.md": b"b old\n", "workspace/gone.md": b"g\n"}
 AFTER: dict[str, bytes] = {"workspace/a.md": b"a new\n", "workspace/b.md": b"b new\n", "workspace/new.md": b"n\n"}
 EDITS = [
-    Edit(path=path, expected=version_of(BEFORE[path]) if path in BEFORE else ABSENT, data=AFTER.get(path))
+    Edit(path=path, expected=compute_version(BEFORE[path]) if path in BEFORE else ABSENT, data=AFTER.get(path))
     for path in sorted(BEFORE | AFTER)
 ]
 
@@ -51,12 +51,12 @@ async def test_a_change_writes_creates_and_deletes_and_is_on_record() -> None:
     changes = change_sets(files)
     change = await changes.apply(EDITS, act="test", who="me", why="because")
     assert await contents(files) == AFTER
-    assert await changes.records() == [change] == [await changes.record(change.id)]
+    assert await changes.list_changes() == [change] == [await changes.get_change(change.id)]
     assert (change.act, change.who, change.why) == ("test", "me", "because")
     assert await files.list("history/pending") == []
     for changed in change.files:
-        assert await changes.content(changed.before) == BEFORE.get(changed.path)
-        assert await changes.content(changed.after) == AFTER.get(changed.path)
+        assert await changes.read_content(changed.before) == BEFORE.get(changed.path)
+        assert await changes.read_content(changed.after) == AFTER.get(changed.path)
 
 
 async def test_a_file_that_changed_since_it_was_read_refuses_the_whole_change() -> None:
@@ -67,7 +67,7 @@ async def test_a_file_that_changed_since_it_was_read_refuses_the_whole_change() 
         with pytest.raises(VersionConflict):
             await change_sets(files).apply(EDITS, act="test", who="me")
         assert await contents(files) == held
-        assert await change_sets(files).records() == []
+        assert await change_sets(files).list_changes() == []
 
 
 async def test_a_file_that_was_deleted_meanwhile_is_a_conflict_too() -> None:
@@ -112,7 +112,7 @@ async def test_a_plan_is_made_again_when_its_file_changed() -> None:
 
     await change_sets(files).rebase(plan, act="test", who="me")
     assert (await inner.read("workspace/log")).data == b"ours\n0\ntheirs\ntheirs\ntheirs\n"
-    assert len(await change_sets(files).records()) == 1
+    assert len(await change_sets(files).list_changes()) == 1
 
 
 async def _steps(root: Path) -> list[str]:
@@ -142,7 +142,7 @@ async def _check_full(tmp_path: Path, *, every: int) -> None:
         except StorageFull:
             await change_sets(LocalFiles(root)).recover()
             held = await contents(LocalFiles(root))
-            done = len(await change_sets(LocalFiles(root)).records())
+            done = len(await change_sets(LocalFiles(root)).list_changes())
             assert held == (AFTER if done else BEFORE), (at, steps[at - 1])
         else:
             await change_sets(LocalFiles(root)).recover()
@@ -209,14 +209,14 @@ async def test_what_others_appended_meanwhile_survives_the_putting_back(written:
 async def test_what_a_person_rewrote_meanwhile_is_left_alone() -> None:
     files = await prepared(InMemoryFiles())
     await cut_off(files, len(EDITS))
-    await files.replace("workspace/a.md", b"by hand\n", expected=version_of(b"a new\n"))
+    await files.replace("workspace/a.md", b"by hand\n", expected=compute_version(b"a new\n"))
     await change_sets(files).recover()
     assert (await contents(files))["workspace/a.md"] == b"by hand\n"
     assert (await contents(files))["workspace/b.md"] == b"b old\n"
-    [change] = await change_sets(files).records()
+    [change] = await change_sets(files).list_changes()
     assert (change.act, await files.list("history/pending")) == ("test", [])
     [changed] = [changed for changed in change.files if changed.path == "workspace/a.md"]
-    assert await change_sets(files).content(changed.before) == b"a old\n"
+    assert await change_sets(files).read_content(changed.before) == b"a old\n"
 
 
 async def recovered(before: bytes | None, after: bytes | None, found: bytes | None) -> tuple[bytes | None, bool]:
@@ -224,7 +224,7 @@ async def recovered(before: bytes | None, after: bytes | None, found: bytes | No
     files = InMemoryFiles()
     if before is not None:
         await files.create("workspace/x", before)
-    expected = ABSENT if before is None else version_of(before)
+    expected = ABSENT if before is None else compute_version(before)
     edit = Edit(path="workspace/x", expected=expected, data=after)
     change = await change_sets(files).apply([edit], act="test", who="me")
     record = (await files.read(f"history/changes/{change.id}.json")).data
@@ -236,7 +236,7 @@ async def recovered(before: bytes | None, after: bytes | None, found: bytes | No
         await files.create("workspace/x", found)
     assert await change_sets(files).recover() == 1
     assert await files.list("history/pending") == []
-    return (await contents(files)).get("workspace/x"), bool(await change_sets(files).records())
+    return (await contents(files)).get("workspace/x"), bool(await change_sets(files).list_changes())
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,9 @@ async def test_history_that_was_removed_stops_no_other_change() -> None:
     changes = change_sets(files)
     await changes.recover()
     await files.create("workspace/other.md", b"x\n")
-    await changes.apply([Edit(path="workspace/other.md", expected=version_of(b"x\n"), data=b"y\n")], act="t", who="me")
+    await changes.apply(
+        [Edit(path="workspace/other.md", expected=compute_version(b"x\n"), data=b"y\n")], act="t", who="me"
+    )
     assert (await contents(files))["workspace/other.md"] == b"y\n"
 
 
@@ -293,9 +295,9 @@ async def test_a_damaged_content_is_a_typed_error(damage: bytes) -> None:
     path = f"history/objects/{version[:2]}/{version}.z"
     await files.replace(path, damage, expected=(await files.read(path)).version)
     with pytest.raises(DocumentInvalid):
-        await change_sets(files).content(version)
+        await change_sets(files).read_content(version)
     with pytest.raises(FileMissing):
-        await change_sets(files).content("0" * 32)
+        await change_sets(files).read_content("0" * 32)
 
 
 async def test_a_record_that_can_not_be_read_hides_no_other() -> None:
@@ -303,9 +305,9 @@ async def test_a_record_that_can_not_be_read_hides_no_other() -> None:
     changes = change_sets(files)
     change = await changes.apply(EDITS, act="test", who="me")
     await files.create("history/changes/zzz.json", b"{}")
-    assert await changes.records() == [change]
+    assert await changes.list_changes() == [change]
     with pytest.raises(ChangeNotFound):
-        await changes.record("none")
+        await changes.get_change("none")
 
 
 @given(who=st.text(max_size=20), why=st.text(max_size=60))
@@ -313,7 +315,7 @@ async def test_a_record_reads_back_whatever_it_says(who: str, why: str) -> None:
     files = InMemoryFiles()
     edit = Edit(path="workspace/ünï.md", expected=ABSENT, data=b"x")
     change = await change_sets(files).apply([edit], act="test", who=who, why=why, undoes="other")
-    assert await change_sets(files).record(change.id) == change
+    assert await change_sets(files).get_change(change.id) == change
     assert change.at <= datetime.now(UTC)
 
 
@@ -335,4 +337,4 @@ async def test_two_changers_of_one_file_both_get_their_turn(tmp_path: Path) -> N
             group.start_soon(add, word)
     lines = (await files.read("workspace/log")).data.decode().split()
     assert sorted(lines) == sorted(["one", "two", "three"] * 6)
-    assert len(await change_sets(files).records()) == 18
+    assert len(await change_sets(files).list_changes()) == 18

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.files import ABSENT, version_of
+from ricordo.files import ABSENT, compute_version
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.workspace.changes import ChangeSets, Edit
@@ -19,7 +19,9 @@ Begun = Callable[[Coroutine[object, object, object], float], Coroutine[object, o
 PAUSE = 0.02
 OLD = {"workspace/a.md": b"a old\n", "workspace/b.md": b"b old\n"}
 NEW = {"workspace/a.md": b"a new\n", "workspace/b.md": b"b new\n", "workspace/c.md": b"c new\n"}
-EDITS = [Edit(path=path, expected=version_of(OLD[path]) if path in OLD else ABSENT, data=NEW[path]) for path in NEW]
+EDITS = [
+    Edit(path=path, expected=compute_version(OLD[path]) if path in OLD else ABSENT, data=NEW[path]) for path in NEW
+]
 
 
 class SlowDisk(Disk):
@@ -86,7 +88,7 @@ async def test_a_change_that_is_cancelled_natively_is_whole_or_was_never_begun(
     other = LocalFiles(tmp_path, busy_seconds=1)
     await change_sets(other).recover()
     held = await contents(other)
-    records = await change_sets(other).records()
+    records = await change_sets(other).list_changes()
     assert held == (NEW if records else OLD)
     await asyncio.sleep(PAUSE * 2)
     assert await contents(other) == held

@@ -3,7 +3,7 @@
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.workspace.damage import damage_in
+from ricordo.workspace.damage import find_damage
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.req("DF-B14")
 
 
 def found(data: bytes) -> tuple[str, ...]:
-    return damage_in(data, parse_entries(data, "memory.md"))
+    return find_damage(data, parse_entries(data, "memory.md"))
 
 
 def written(*contents: str) -> bytes:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from ricordo.audit import history, undo
+from ricordo.audit import list_history, undo_change
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import AlreadyExists, FileMissing, IndexTooLarge
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.documents import Replacement, create_document, edit_document
+from ricordo.workspace.documents import TextReplacement, create_document, edit_document
 
 pytestmark = pytest.mark.anyio
 
@@ -24,18 +24,18 @@ async def test_creating_and_editing_are_change_sets_without_secrets() -> None:
     path = await create_document(files, changes, "/plans/a.md", f"- token {SECRET}\n", redactor=REDACTOR, who="agent")
     made = (await files.read(f"workspace/{path}")).data
     assert made.startswith(b"- token [secret:")
-    halves = Replacement(old="- token", new=f"- {SECRET[:9]}")
+    halves = TextReplacement(old="- token", new=f"- {SECRET[:9]}")
     await edit_document(files, changes, path, halves, redactor=REDACTOR, who="agent", why=SECRET)
-    joined = Replacement(old=f"{SECRET[:9]} ", new=f"{SECRET} ")
+    joined = TextReplacement(old=f"{SECRET[:9]} ", new=f"{SECRET} ")
     assert await edit_document(files, changes, path, joined, redactor=REDACTOR, who="agent") == 1
     every = [(await files.read(info.path)).data for info in await files.list("")]
     assert not [data for data in every if SECRET.encode() in data]
-    items = await history(files, changes)
+    items = await list_history(files, changes)
     assert [(item.act, item.who) for item in items] == [("edit", "agent"), ("edit", "agent"), ("create", "agent")]
     for item in items[:2]:
-        await undo(files, changes, item, who="user")
+        await undo_change(files, changes, item, who="user")
     assert (await files.read(f"workspace/{path}")).data == made
-    await undo(files, changes, items[2], who="user")
+    await undo_change(files, changes, items[2], who="user")
     with pytest.raises(FileMissing):
         await files.read(f"workspace/{path}")
 
@@ -49,7 +49,7 @@ async def test_what_is_there_is_left_alone_and_leaves_no_change() -> None:
     with pytest.raises(AlreadyExists):
         await create_document(files, changes, "plans/a.md", "theirs", redactor=REDACTOR, who="agent")
     assert (await files.read("workspace/plans/a.md")).data == b"mine"
-    assert await changes.records() == []
+    assert await changes.list_changes() == []
 
 
 async def test_bytes_that_are_no_text_survive_an_edit() -> None:
@@ -57,7 +57,7 @@ async def test_bytes_that_are_no_text_survive_an_edit() -> None:
     clock = SystemClock()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     await files.create("workspace/plans/a.md", b"\xff\xfe one \x80")
-    edit = Replacement(old="one", new="two")
+    edit = TextReplacement(old="one", new="two")
     await edit_document(files, changes, "plans/a.md", edit, redactor=REDACTOR, who="agent")
     assert (await files.read("workspace/plans/a.md")).data == b"\xff\xfe two \x80"
 
@@ -71,7 +71,7 @@ async def test_what_would_make_memory_md_too_large_is_refused_and_nothing_is_wri
         await create_document(files, changes, "MEMORY.md", "- One.\n" * 300, redactor=REDACTOR, who="agent")
     assert await files.info("workspace/MEMORY.md") is None
     await create_document(files, changes, "MEMORY.md", "- One.\n", redactor=REDACTOR, who="agent")
-    edit = Replacement(old="One", new="One " * 7_000)
+    edit = TextReplacement(old="One", new="One " * 7_000)
     with pytest.raises(IndexTooLarge, match="25,000") as refused:
         await edit_document(files, changes, "MEMORY.md", edit, redactor=REDACTOR, who="agent")
     assert refused.value.cap == "bytes"

@@ -12,7 +12,7 @@ from ricordo.guard import Redactor
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
-from ricordo.workspace.redaction import redacted_entry
+from ricordo.workspace.redaction import redact_entry
 
 pytestmark = pytest.mark.req("HE-A6")
 
@@ -45,7 +45,7 @@ SECRET = "AKIA" + "Q7ZP4MX2WT6RB3KD"
 )
 def test_a_name_that_could_be_read_as_something_else_is_refused(entry: Entry) -> None:
     with pytest.raises(InvalidEntry):
-        entry.checked()
+        entry.validate()
 
 
 ANY = st.one_of(
@@ -83,7 +83,7 @@ NAMES = ANY.filter(lambda text: bool(text.strip()) and text.isprintable())
 )
 def test_what_passes_the_check_is_one_bullet_that_is_read_back_as_it_was(entry: Entry) -> None:
     try:
-        entry.checked()
+        entry.validate()
     except InvalidEntry:
         return
     bullet = render_entry(entry)
@@ -96,9 +96,9 @@ def test_a_secret_where_no_mark_can_stand_is_refused() -> None:
     redactor = Redactor(bytes(32))
     for entry in (Entry(content="x", id=SECRET), Entry(content="x", extra=((SECRET, "y"),))):
         with pytest.raises(InvalidEntry):
-            redacted_entry(entry, redactor)
+            redact_entry(entry, redactor)
     with pytest.raises(InvalidScope):
-        redacted_entry(Entry(content="x", scope=Scope(user="me", agent=SECRET)), redactor)
+        redact_entry(Entry(content="x", scope=Scope(user="me", agent=SECRET)), redactor)
     kept = Entry(content="x", id="01jd0000000000000000000000", extra=(("due", "friday"),))
-    assert redacted_entry(kept, redactor) == kept
-    assert redacted_entry(replace(kept, extra=(("due", SECRET),)), redactor).extra[0][1].startswith("[secret:")
+    assert redact_entry(kept, redactor) == kept
+    assert redact_entry(replace(kept, extra=(("due", SECRET),)), redactor).extra[0][1].startswith("[secret:")

@@ -13,7 +13,7 @@ from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.entry_json import from_json, to_json
+from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 
 pytestmark = pytest.mark.req("GO-I1", "GO-I5")
 
@@ -25,7 +25,7 @@ VALUES: st.SearchStrategy[JsonValue] = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2),
     max_leaves=4,
 )
-OWN = to_json(
+OWN = entry_to_json(
     Entry(
         content="-",
         id="a",
@@ -52,9 +52,9 @@ EXTRA_NAMES = st.sampled_from(["due", "time", "content", "tags", "scope", "extra
 @example(Entry(content="-"), (("json", 'json:{"my field":1,"at":"x"}'),))
 def test_reading_a_written_object_gives_the_same_entry(entry: Entry, extra: tuple[tuple[str, str], ...]) -> None:
     given = Entry(**{**vars(entry), "extra": (*entry.extra, *extra)})
-    line = dumps(to_json(given))
+    line = dumps(entry_to_json(given))
     assert "\n" not in line
-    assert from_json(_object(line)) == given
+    assert entry_from_json(_object(line)) == given
 
 
 @pytest.mark.req("GO-I5")
@@ -62,23 +62,23 @@ def test_reading_a_written_object_gives_the_same_entry(entry: Entry, extra: tupl
 @example({"due": "json:1", "my field": {"a": [1, None]}, "json": {"at": "x"}})
 def test_fields_and_kinds_of_others_survive_a_rewrite(foreign: dict[str, JsonValue]) -> None:
     record: dict[str, JsonValue] = {"content": "We use pnpm.", "kind": "a kind of their own", "by": "hand", **foreign}
-    entry = from_json(record)
-    assert to_json(entry.checked()) == record
-    assert json.loads(dumps(to_json(entry))) == record
+    entry = entry_from_json(record)
+    assert entry_to_json(entry.validate()) == record
+    assert json.loads(dumps(entry_to_json(entry))) == record
 
 
 @pytest.mark.parametrize("theirs", ["free", [["due", 1]], [["my field", "x"]], {"a": 1}])
 def test_a_field_that_has_the_name_of_our_list_survives_in_another_form(theirs: JsonValue) -> None:
     record: dict[str, JsonValue] = {"content": "-", "kind": "fact", "by": "hand", "extra": theirs}
-    assert to_json(from_json(record)) == record
+    assert entry_to_json(entry_from_json(record)) == record
 
 
 def test_an_entry_at_its_defaults_says_only_what_it_is() -> None:
-    assert to_json(Entry(content="One.")) == {"kind": "fact", "content": "One.", "by": "user"}
+    assert entry_to_json(Entry(content="One.")) == {"kind": "fact", "content": "One.", "by": "user"}
 
 
 def test_an_object_that_a_person_wrote_is_an_entry_by_hand() -> None:
-    assert from_json({"content": "We use pnpm.", "tags": None}) == Entry(content="We use pnpm.", by="hand")
+    assert entry_from_json({"content": "We use pnpm.", "tags": None}) == Entry(content="We use pnpm.", by="hand")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_object_that_a_person_wrote_is_an_entry_by_hand() -> None:
 )
 def test_a_field_of_ours_that_says_something_else_makes_it_no_entry(wrong: dict[str, JsonValue]) -> None:
     with pytest.raises(DocumentInvalid):
-        from_json({"content": "-"} | wrong)
+        entry_from_json({"content": "-"} | wrong)
 
 
 def _object(line: str) -> dict[str, JsonValue]:

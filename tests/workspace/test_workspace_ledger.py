@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import StorageFailed
-from ricordo.files import FileStore, Stored
+from ricordo.files import FileStore, StoredFile
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY, ledger_date, ledger_path
-from ricordo.workspace.ledger import LONG_BYTES, append_entries, read_memory
+from ricordo.workspace.layout import MEMORY_PATH, ledger_date, ledger_path
+from ricordo.workspace.ledger import LONG_ENTRY_BYTES, append_entries, read_all_entries
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ def entry(content: str, name: str = "a" * 26) -> Entry:
 
 
 async def contents(files: FileStore) -> list[str]:
-    return [found.entry.content for found in await read_memory(files)]
+    return [found.entry.content for found in await read_all_entries(files)]
 
 
 def said(text: str) -> Message:
@@ -82,7 +82,7 @@ async def test_the_same_words_saved_twice_stand_there_twice() -> None:
     assert await contents(files) == ["Same.", "Same."]
 
 
-LENGTHS = st.sampled_from([1, LONG_BYTES - 1, LONG_BYTES, LONG_BYTES + 1, 3 * LONG_BYTES])
+LENGTHS = st.sampled_from([1, LONG_ENTRY_BYTES - 1, LONG_ENTRY_BYTES, LONG_ENTRY_BYTES + 1, 3 * LONG_ENTRY_BYTES])
 FILLERS = st.sampled_from(["x", "é", "line\n", "crlf\r\n", "\n\n  ", "# h\n", "- b\n", "```\n", "\x00", "🦊 "])
 
 
@@ -128,7 +128,7 @@ async def test_a_block_written_again_after_a_crash_finds_its_long_file_there() -
 
 async def test_bytes_that_are_no_text_hide_no_other_memory() -> None:
     files = InMemoryFiles()
-    await files.create(MEMORY, b"\xff\xfe# Memory\n\n- good one\n- bad \xff\xfe one\n\n- last one\n")
+    await files.create(MEMORY_PATH, b"\xff\xfe# Memory\n\n- good one\n- bad \xff\xfe one\n\n- last one\n")
     assert await contents(files) == ["good one", "bad \ufffd\ufffd one", "last one"]
     await append_entries(files, DAY, [entry("New.")], REDACTOR)
     assert (await contents(files))[-1] == "New."
@@ -136,29 +136,31 @@ async def test_bytes_that_are_no_text_hide_no_other_memory() -> None:
 
 async def test_a_document_that_can_not_be_read_takes_no_other_down() -> None:
     inner = InMemoryFiles()
-    await inner.create(MEMORY, b"- curated\n")
+    await inner.create(MEMORY_PATH, b"- curated\n")
     await append_entries(inner, DAY, [entry("Saved.")], REDACTOR)
 
     async def fail(verb: str, path: str) -> None:
-        if path == MEMORY:
+        if path == MEMORY_PATH:
             raise StorageFailed("The disk can't read this.")
 
     assert await contents(WatchedFiles(inner, fail)) == ["Saved."]
-    assert (await inner.read(MEMORY)) == Stored(data=b"- curated\n", version=(await inner.read(MEMORY)).version)
+    assert (await inner.read(MEMORY_PATH)) == StoredFile(
+        data=b"- curated\n", version=(await inner.read(MEMORY_PATH)).version
+    )
 
 
 @pytest.mark.parametrize("tag", ["a" * 60_000 + "!", "#" * 60_000, "1" * 60_000, "/-" * 30_000])
 async def test_a_tag_of_any_length_is_written_and_read_at_once(tag: str) -> None:
     files = InMemoryFiles()
     await append_entries(files, DAY, [Entry(content="x", id="a" * 26, time=NOW, tags=(tag,))], REDACTOR)
-    [found] = await read_memory(files)
+    [found] = await read_all_entries(files)
     assert found.entry.tags == (tag,)
     assert parse_entries(f"- hand written #{tag}", "")[0].entry.content.startswith("hand written")
 
 
 def test_a_field_named_long_is_kept_and_points_nowhere() -> None:
     [found] = parse_entries(b"- text [long:: ../x] ^abc\n", "")
-    assert found.long is None
+    assert found.long_path is None
     assert found.entry.extra == (("long", "../x"),)
     assert "[long:: ../x]" in render_entry(found.entry)
 

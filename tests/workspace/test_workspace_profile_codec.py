@@ -10,16 +10,16 @@ from hypothesis import given
 from profile_strategies import profiles
 from ricordo.errors import DocumentInvalid, InvalidInput
 from ricordo.workspace.profile import (
-    HISTORY_LEVEL,
-    USER_LEVEL,
+    HISTORY_SUMMARIES,
+    USER_SUMMARIES,
     Fact,
     FactSource,
     Profile,
-    Summary,
-    fact_id,
-    new_profile,
+    ProfileSummary,
+    create_fact_id,
+    create_profile,
 )
-from ricordo.workspace.profile_codec import document_of, parse_profile, render_profile
+from ricordo.workspace.profile_codec import profile_to_document, parse_profile, render_profile
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -44,22 +44,22 @@ def test_any_profile_is_read_as_it_was_written(profile: Profile) -> None:
 
 @pytest.mark.req("DF-EMPTY")
 def test_a_new_profile_has_its_two_levels_and_no_facts_and_shares_nothing() -> None:
-    document = document_of(new_profile(NOW))
+    document = profile_to_document(create_profile(NOW))
     empty = {"summary": "", "updatedAt": ""}
     assert document == {
         "version": "1.0",
         "lastUpdated": "2026-11-21T08:00:00.000Z",
-        "user": dict.fromkeys(USER_LEVEL, empty),
-        "history": dict.fromkeys(HISTORY_LEVEL, empty),
+        "user": dict.fromkeys(USER_SUMMARIES, empty),
+        "history": dict.fromkeys(HISTORY_SUMMARIES, empty),
         "facts": [],
     }
     assert list(document["user"]) == ["workContext", "personalContext", "topOfMind"]  # type: ignore[arg-type]
-    one, other = new_profile(NOW), new_profile(NOW)
+    one, other = create_profile(NOW), create_profile(NOW)
     assert one.summaries is not other.summaries
     assert one.extra is not other.extra
     changed: Any = document["user"]
     changed["workContext"]["summary"] = "Builds ships"
-    assert document_of(new_profile(NOW))["user"] == dict.fromkeys(USER_LEVEL, empty)
+    assert profile_to_document(create_profile(NOW))["user"] == dict.fromkeys(USER_SUMMARIES, empty)
 
 
 @pytest.mark.req("DF-FACT")
@@ -73,7 +73,7 @@ def test_a_fact_without_its_fields_gets_the_ones_it_needs() -> None:
         assert fact.id.startswith("fact_")
         assert int(fact.id[5:], 16) >= 0
     assert first.id != second.id
-    written = document_of(Profile(facts=(second,)))["facts"]
+    written = profile_to_document(Profile(facts=(second,)))["facts"]
     assert written == [
         {
             "id": second.id, "content": "Rides a bike", "category": "context", "confidence": 0.8, "createdAt": "",
@@ -96,7 +96,7 @@ def test_a_fact_that_was_copied_with_its_id_is_read_beside_the_first() -> None:
     read = parse_profile(json.dumps({"facts": [_fact(), _fact(content="Likes coffee")]}).encode())
     assert [fact.content for fact in read.profile.facts] == ["Likes tea", "Likes coffee"]
     assert read.profile.facts[0].id == "fact_00000001"
-    assert read.profile.facts[1].id == fact_id("Likes coffee", ())
+    assert read.profile.facts[1].id == create_fact_id("Likes coffee", ())
     assert [(each.where, each.is_used) for each in read.broken] == [("facts[1]", True)]
 
 
@@ -108,7 +108,7 @@ def test_unknown_fields_go_back_where_they_came_from() -> None:
         "history": {"recentMonths": {"summary": "", "updatedAt": "", "topics": []}},
         "facts": [_fact(category="music", confidence=1, createdAt="", source="t", topics=["tea"], scope={"a": None})],
     }  # fmt: skip
-    written = document_of(_read(document))
+    written = profile_to_document(_read(document))
     assert written["theme"] == {"dark": True}
     user: Any = written["user"]
     assert user["hobbies"] == ["chess"]
@@ -182,7 +182,7 @@ def test_sections_of_a_wrong_type_are_told_alone() -> None:
     }  # fmt: skip
     read = parse_profile(json.dumps(document).encode())
     assert read.profile.summaries["topOfMind"].summary == "Ships this week"
-    assert read.profile.summaries["workContext"] == Summary()
+    assert read.profile.summaries["workContext"] == ProfileSummary()
     assert {each.where for each in read.broken} == {
         "user.workContext", "user.personalContext", "history", "facts", "version", "revision",
     }  # fmt: skip
@@ -197,7 +197,7 @@ def test_what_is_no_document_is_an_error_and_no_empty_profile(data: bytes) -> No
 
 
 def test_the_mark_that_some_editors_put_first_does_no_harm() -> None:
-    assert parse_profile(b"\xef\xbb\xbf" + render_profile(new_profile(NOW))).profile == new_profile(NOW)
+    assert parse_profile(b"\xef\xbb\xbf" + render_profile(create_profile(NOW))).profile == create_profile(NOW)
 
 
 def test_lone_surrogates_are_written_so_that_every_reader_can_read_them() -> None:
@@ -229,11 +229,11 @@ def test_a_source_with_fields_of_its_own_is_understood_and_kept(source: object, 
 def test_a_category_that_was_filed_as_other_is_read_under_its_own_name() -> None:
     read = _read({"facts": [_fact(category="other", categoryExtension="knowledge"), _fact(id="f2", category="other")]})
     assert [fact.category for fact in read.facts] == ["knowledge", "other"]
-    written: Any = document_of(read)["facts"]
+    written: Any = profile_to_document(read)["facts"]
     assert written[0]["category"] == "knowledge"
     assert "categoryExtension" not in written[0]
 
 
 def test_a_summary_that_has_no_place_is_refused_and_not_lost() -> None:
     with pytest.raises(InvalidInput, match="mood"):
-        render_profile(Profile(summaries={"mood": Summary(summary="good")}))
+        render_profile(Profile(summaries={"mood": ProfileSummary(summary="good")}))

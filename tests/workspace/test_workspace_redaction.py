@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ricordo.guard import Redactor
 from ricordo.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
-from ricordo.messages.codec import encode
-from ricordo.workspace.redaction import redacted_message
+from ricordo.messages.codec import encode_message
+from ricordo.workspace.redaction import redact_message
 
 pytestmark = pytest.mark.req("FC-SECRET")
 
@@ -41,7 +41,7 @@ def b64(text: str) -> str:
     ids=lambda part: repr(part)[:70],
 )
 def test_a_secret_in_any_field_leaves_the_message(part: Part) -> None:
-    line = encode(redacted_message(Message(role="assistant", parts=(part,)), KEY)).decode()
+    line = encode_message(redact_message(Message(role="assistant", parts=(part,)), KEY)).decode()
     assert SECRET not in line
     assert PASSWORD not in line
     # the seal of a thought is left out: with a mark in it, it would be none
@@ -51,7 +51,7 @@ def test_a_secret_in_any_field_leaves_the_message(part: Part) -> None:
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", ""])
 def test_a_text_in_base64_is_cleaned_and_stays_base64(kind: str) -> None:
     uri = f"data:{kind};base64,{b64(f'my key is {SECRET} ok')}"
-    [part] = redacted_message(Message(role="user", parts=(Media(media_type=kind, uri=uri),)), KEY).parts
+    [part] = redact_message(Message(role="user", parts=(Media(media_type=kind, uri=uri),)), KEY).parts
     assert isinstance(part, Media)
     head, _, body = part.uri.partition(",")
     assert head == f"data:{kind};base64"
@@ -72,18 +72,18 @@ def test_a_text_in_base64_is_cleaned_and_stays_base64(kind: str) -> None:
 )
 def test_what_holds_no_secret_stays_as_it_is(part: Part) -> None:
     message = Message(role="user", id="m1", parts=(part,))
-    assert redacted_message(message, KEY) == message
+    assert redact_message(message, KEY) == message
 
 
 @pytest.mark.parametrize(("name", "lead"), [("The password is:", ""), ("The password", "is: ")])
 def test_a_secret_whose_name_stands_in_the_part_before_is_marked_where_it_stands(name: str, lead: str) -> None:
     told = (Text(text=name), Unknown(kind="x", raw="{}"), Text(text=lead + PASSWORD), Text(text="Bye."))
-    first, _, second, third = redacted_message(Message(role="user", parts=told), KEY).parts
+    first, _, second, third = redact_message(Message(role="user", parts=told), KEY).parts
     assert (first, third) == (told[0], told[3])
     assert isinstance(second, Text)
     assert second.text.startswith(f"{lead}[secret:")
     result = ToolResult(call_id="c", parts=(Text(text=name), Text(text=lead + PASSWORD)))
-    assert PASSWORD not in repr(redacted_message(Message(role="tool", parts=(result,)), KEY))
+    assert PASSWORD not in repr(redact_message(Message(role="tool", parts=(result,)), KEY))
 
 
 def test_a_key_that_is_cut_over_three_parts_leaves_all_of_them() -> None:
@@ -92,7 +92,7 @@ def test_a_key_that_is_cut_over_three_parts_leaves_all_of_them() -> None:
     told = ["\n".join([f"Ours:\n-----BEGIN {kind}-----", *lines[:3]]), "\n".join(lines[3:6])]
     told.append("\n".join([*lines[6:], f"-----END {kind}-----\nthat is all"]))
     message = Message(role="user", parts=tuple(Text(text=text) for text in told))
-    shown = redacted_message(message, KEY).text
+    shown = redact_message(message, KEY).text
     assert not any(line in shown for line in lines)
     assert shown.startswith("Ours:\n[secret:")
     assert shown.endswith("that is all")
@@ -106,7 +106,7 @@ PIECES = st.sampled_from(
 @given(st.lists(st.lists(PIECES, max_size=5).map(" ".join), max_size=5))
 def test_whatever_is_said_in_parts_is_clean_as_a_whole_and_stays_so(texts: list[str]) -> None:
     message = Message(role="user", parts=tuple(Text(text=text) for text in texts))
-    once = redacted_message(message, KEY)
+    once = redact_message(message, KEY)
     assert KEY.clean(once.text) == once.text
     assert len(once.parts) == len(texts)
-    assert redacted_message(once, KEY) == once
+    assert redact_message(once, KEY) == once

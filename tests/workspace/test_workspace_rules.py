@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ricordo.errors import InvalidEntry
-from ricordo.workspace.entry import Author, Entry, remembered_rule
+from ricordo.workspace.entry import Author, Entry, parse_memory_rule
 from ricordo.workspace.entry_codec import parse_entry, render_entry
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
@@ -15,7 +15,7 @@ RULE = Entry(content="Never force-push.", rule="deny shell(git push --force*)")
 
 @pytest.mark.parametrize("text", ["deny shell(rm -rf [a-z]*)", "ask write_file(src/*)", "Deny web_fetch"])
 def test_a_rule_stands_in_the_line_of_its_memory_and_is_read_back(text: str) -> None:
-    entry = replace(RULE, rule=text).checked()
+    entry = replace(RULE, rule=text).validate()
     assert parse_entry(render_entry(entry)) == entry
     assert entry.is_rule
 
@@ -23,7 +23,7 @@ def test_a_rule_stands_in_the_line_of_its_memory_and_is_read_back(text: str) -> 
 def test_the_pattern_of_a_rule_keeps_its_brackets() -> None:
     entry = parse_entry(render_entry(replace(RULE, rule="deny shell(rm [a-z]*)")))
     assert entry.rule is not None
-    assert remembered_rule(entry.rule).pattern.argument == "rm [a-z]*"
+    assert parse_memory_rule(entry.rule).pattern.argument == "rm [a-z]*"
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,14 @@ def test_the_pattern_of_a_rule_keeps_its_brackets() -> None:
 )
 def test_what_is_no_rule_or_permits_something_is_refused_with_the_form_to_use(text: str) -> None:
     with pytest.raises(InvalidEntry, match=r"`deny shell\(git push --force\*\)`"):
-        replace(RULE, rule=text).checked()
+        replace(RULE, rule=text).validate()
 
 
 @pytest.mark.parametrize("by", ["agent", "flush"])
 def test_only_people_make_rules(by: Author) -> None:
     entry = replace(RULE, by=by)
     with pytest.raises(InvalidEntry, match="Only a person"):
-        entry.checked()
+        entry.validate()
     assert not entry.is_rule
 
 

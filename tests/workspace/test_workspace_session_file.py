@@ -13,11 +13,11 @@ from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.session_file import (
     SessionFile,
-    digest,
+    create_digest,
     parse_session,
-    updated_session,
+    update_session,
 )
-from ricordo.workspace.session_head import Amounts, tag_of
+from ricordo.workspace.session_head import SessionTotals, to_tag
 
 STARTED = datetime(2026, 5, 13, 9, 47, 3, 120_000, tzinfo=UTC)
 PATH = "sessions/2026-05-13-09h47.md"
@@ -31,8 +31,8 @@ def entry(number: int, content: str = "", *, kind: str = "fact", tags: tuple[str
 FULL = SessionFile(
     started=STARTED,
     session="s-1",
-    worked=Amounts(minutes=12, turns=5, usage=USED, cost=Decimal("0.0123")),
-    closing=Amounts(usage=Usage(input=900, output=80), cost=Decimal("0.0004")),
+    worked=SessionTotals(minutes=12, turns=5, usage=USED, cost=Decimal("0.0123")),
+    closing=SessionTotals(usage=Usage(input=900, output=80), cost=Decimal("0.0004")),
     tags=("compaction", "tests"),
     summary="We moved the fixtures.\n\nThen we ran everything.",
     open_threads=("Delete the old folder",),
@@ -52,7 +52,7 @@ one_line = lines.map(lambda text: " ".join(text.split())).filter(lambda text: te
 counts = st.integers(0, 10**9)
 costs = st.none() | st.decimals(0, 10**6, places=6)
 spent = st.builds(
-    Amounts,
+    SessionTotals,
     minutes=st.none() | counts,
     turns=st.none() | counts,
     usage=st.builds(Usage, input=counts, output=counts, cache_read=counts, cache_write=counts),
@@ -74,8 +74,8 @@ files = st.builds(
     started=st.integers(0, 10**9).map(lambda second: STARTED + timedelta(seconds=second)),
     session=st.text(max_size=12),
     worked=spent,
-    closing=st.just(Amounts()) | spent.map(lambda one: replace(one, minutes=None, turns=None)),
-    tags=st.lists(one_line.map(tag_of).filter(bool), max_size=3, unique=True).map(tuple),
+    closing=st.just(SessionTotals()) | spent.map(lambda one: replace(one, minutes=None, turns=None)),
+    tags=st.lists(one_line.map(to_tag).filter(bool), max_size=3, unique=True).map(tuple),
     summary=lines.map(str.strip) | st.just("# Not a heading\n```\n## Facts\n- no\n\\# one"),
     outdated=st.booleans(),
     open_threads=st.lists(one_line, max_size=3).map(tuple),
@@ -87,7 +87,7 @@ files = st.builds(
 @pytest.mark.req("GO-G12", "GO-I1", "GO-FRIC")
 @given(files)
 def test_what_was_written_is_read_back(file: SessionFile) -> None:
-    assert parse_session(updated_session(b"", PATH, file), PATH) == file
+    assert parse_session(update_session(b"", PATH, file), PATH) == file
 
 
 @pytest.mark.req("GO-G12", "GO-G14")
@@ -95,16 +95,16 @@ def test_what_was_written_is_read_back(file: SessionFile) -> None:
 def test_what_is_added_later_comes_after_what_was_there(file: SessionFile, later: list[Entry]) -> None:
     there = {(one.id, one.time) for one in file.entries}
     added = tuple(one for one in later if (one.id, one.time) not in there)
-    once = updated_session(b"", PATH, file)
+    once = update_session(b"", PATH, file)
     longer = replace(file, entries=(*file.entries, *added))
-    twice = updated_session(once, PATH, longer)
+    twice = update_session(once, PATH, longer)
     assert parse_session(twice, PATH) == longer
-    assert updated_session(twice, PATH, longer) == twice
+    assert update_session(twice, PATH, longer) == twice
 
 
 @pytest.mark.req("GO-G12")
 def test_a_session_file_reads_like_notes() -> None:
-    text = updated_session(b"", PATH, FULL).decode()
+    text = update_session(b"", PATH, FULL).decode()
     local = STARTED.astimezone()
     assert text.startswith(
         f"# {local:%Y-%m-%d %H:%M}\n\n"
@@ -127,7 +127,7 @@ def test_a_session_file_reads_like_notes() -> None:
 
 @pytest.mark.req("GO-G12")
 def test_empty_sections_and_fields_are_left_out() -> None:
-    text = updated_session(b"", PATH, SessionFile(started=STARTED, summary="One.")).decode()
+    text = update_session(b"", PATH, SessionFile(started=STARTED, summary="One.")).decode()
     assert text.splitlines()[1:] == [
         "", "duration: cost unknown", "started: 2026-05-13T09:47:03.120Z", "", "## Summary", "", "One.",
     ]  # fmt: skip
@@ -149,7 +149,7 @@ def test_what_people_write_is_honoured_and_survives_a_rewrite() -> None:
         ("lesson", "Kept.", "hand"), ("fact", "By hand", "hand"),
     ]  # fmt: skip
     assert read.open_threads == ("to do",)
-    rewritten = updated_session(edited, PATH, replace(read, summary="Theirs.", entries=(*read.entries, entry(1))))
+    rewritten = update_session(edited, PATH, replace(read, summary="Theirs.", entries=(*read.entries, entry(1))))
     for line in edited.decode().splitlines():
         assert line in {"Mine."} | set(rewritten.decode().splitlines())
     assert parse_session(rewritten, PATH) == replace(read, summary="Theirs.", entries=(entry(1), *read.entries))
@@ -158,7 +158,7 @@ def test_what_people_write_is_honoured_and_survives_a_rewrite() -> None:
 @pytest.mark.req("GO-I5")
 def test_bytes_that_are_no_text_survive_a_rewrite() -> None:
     data = b"# 2026-05-13 09:47\n\xff\n\n## Mine\n\xfe\n"
-    changed = updated_session(data, PATH, replace(FULL, summary="New."))
+    changed = update_session(data, PATH, replace(FULL, summary="New."))
     assert b"\n\xff\n" in changed
     assert b"\n\xfe\n" in changed
 
@@ -167,7 +167,7 @@ def test_bytes_that_are_no_text_survive_a_rewrite() -> None:
 @pytest.mark.parametrize("fence", ["```", "~~~"])
 def test_a_fence_that_nobody_closed_hides_no_entry(fence: str) -> None:
     data = f"# 2026-05-13 09:47\n\n## Summary\n\n{fence}\n\n## Facts\n\n{fence}\n".encode()
-    read = parse_session(updated_session(data, PATH, replace(FULL, summary=fence)), PATH)
+    read = parse_session(update_session(data, PATH, replace(FULL, summary=fence)), PATH)
     assert read is not None
     assert read.entries == FULL.entries
 
@@ -200,37 +200,37 @@ def test_the_name_tells_the_time_where_nothing_else_does() -> None:
 @pytest.mark.parametrize("state", ["pending", "outdated"])
 def test_a_waiting_summary_that_a_person_rewrote_waits_no_more(state: str) -> None:
     waiting = replace(FULL, pending=state == "pending", outdated=state == "outdated", summary="Saved: this.")
-    data = updated_session(b"", PATH, waiting)
+    data = update_session(b"", PATH, waiting)
     assert f"\nsummary: {state} ".encode() in data
     assert parse_session(data, PATH) == waiting
     read = parse_session(data.replace(b"Saved: this.", b"We saved this, and more."), PATH)
     assert read is not None
     assert not read.pending
     assert not read.outdated
-    assert parse_session(updated_session(data, PATH, FULL), PATH) == FULL
+    assert parse_session(update_session(data, PATH, FULL), PATH) == FULL
 
 
 @pytest.mark.req("GO-G12")
 def test_other_line_ends_change_nothing() -> None:
-    data = updated_session(b"", PATH, FULL).replace(b"\n", b"\r\n")
+    data = update_session(b"", PATH, FULL).replace(b"\n", b"\r\n")
     assert parse_session(data, PATH) == FULL
-    assert updated_session(data, PATH, FULL).rstrip() == data.rstrip()
+    assert update_session(data, PATH, FULL).rstrip() == data.rstrip()
     rest = replace(FULL, entries=FULL.entries[1:])
-    assert parse_session(updated_session(data, PATH, rest), PATH) == rest
+    assert parse_session(update_session(data, PATH, rest), PATH) == rest
 
 
 @pytest.mark.req("GO-AT4")
 def test_an_edited_entry_is_not_added_again() -> None:
-    data = updated_session(b"", PATH, FULL)
+    data = update_session(b"", PATH, FULL)
     edited = data.replace(b"Deploy only from main.", b"Deploy on Mondays.")
-    assert updated_session(edited, PATH, FULL) == edited
+    assert update_session(edited, PATH, FULL) == edited
 
 
 @pytest.mark.req("HE-O-audit-forget")
 def test_an_entry_can_be_taken_out() -> None:
-    data = updated_session(b"", PATH, FULL)
+    data = update_session(b"", PATH, FULL)
     rest = replace(FULL, entries=(FULL.entries[0], *FULL.entries[2:]))
-    gone = updated_session(data, PATH, rest)
+    gone = update_session(data, PATH, rest)
     assert b"## Decisions" not in gone
     assert parse_session(gone, PATH) == rest
     lines = data.decode().split("\n")
@@ -241,6 +241,6 @@ def test_an_entry_can_be_taken_out() -> None:
 
 @pytest.mark.req("GO-D10")
 def test_a_digest_names_the_newest_and_stays_short() -> None:
-    assert digest([]) == ""
-    assert digest([entry(1), entry(2)]) == "Saved: Fact 2.; Fact 1."
-    assert len(digest([entry(number, "word " * 50) for number in range(9)])) <= 300
+    assert create_digest([]) == ""
+    assert create_digest([entry(1), entry(2)]) == "Saved: Fact 2.; Fact 1."
+    assert len(create_digest([entry(number, "word " * 50) for number in range(9)])) <= 300

@@ -2,25 +2,25 @@
 
 import pytest
 
-from ricordo.consolidation.topics import listing, new_topic, read_topic
-from ricordo.index.documents import Document
-from ricordo.index.markdown import markdown_chunks
+from ricordo.consolidation.topics import render_topic_list, create_topic, read_topic
+from ricordo.index.documents import SearchDocument
+from ricordo.index.markdown import chunk_markdown
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import MEMORY
-from ricordo.workspace.topic_frame import framing_lines
+from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace.topic_frame import find_frame_lines
 
 STORY = Entry(content="A long story about walnuts.", by="user")
 
 
 def shown(path: str, data: bytes) -> list[str]:
-    return [chunk.content for chunk in markdown_chunks(Document(path=path, sort="curated"), data)]
+    return [chunk.content for chunk in chunk_markdown(SearchDocument(path=path, sort="curated"), data)]
 
 
 def test_a_topic_that_we_began_and_the_line_that_lists_it_say_nothing_of_their_own() -> None:
-    path, head = new_topic("Walnuts", [STORY])
+    path, head = create_topic("Walnuts", [STORY])
     assert shown(path, head + b"- A long story about walnuts.\n") == ["A long story about walnuts."]
-    (line,) = listing([read_topic(path, head)], b"")
-    assert shown(MEMORY, b"# Memory\n\n## Topics\n\n" + line + b"\n## Facts\n\n- Tea.\n") == ["Tea."]
+    (line,) = render_topic_list([read_topic(path, head)], b"")
+    assert shown(MEMORY_PATH, b"# Memory\n\n## Topics\n\n" + line + b"\n## Facts\n\n- Tea.\n") == ["Tea."]
 
 
 @pytest.mark.parametrize(
@@ -32,5 +32,5 @@ def test_a_topic_that_we_began_and_the_line_that_lists_it_say_nothing_of_their_o
     ],
 )
 def test_what_a_person_wrote_is_found(by_hand: bytes) -> None:
-    assert framing_lines(by_hand) == frozenset()
+    assert find_frame_lines(by_hand) == frozenset()
     assert shown("workspace/memory/topics/a.md", by_hand) != []

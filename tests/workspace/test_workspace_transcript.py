@@ -16,7 +16,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript, read_log
+from ricordo.workspace.transcript import Transcript, read_transcript
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-T1")]
@@ -34,7 +34,7 @@ def opened(files: FileStore) -> Transcript:
 
 
 async def texts(files: FileStore) -> list[str]:
-    return [message.text for message in (await read_log(files, PATH)).messages]
+    return [message.text for message in (await read_transcript(files, PATH)).messages]
 
 
 @pytest.mark.req("AS-TRANS-02")
@@ -125,14 +125,14 @@ async def test_a_broken_line_is_reported_and_hides_no_other(
     broken = b"".join(lines)
     await files.replace(PATH, broken.rstrip(b"\n") if torn else broken, expected=stored.version)
 
-    logged = await read_log(files, PATH)
+    logged = await read_transcript(files, PATH)
     kept = [f"id-{number}" for number in range(count) if number != at]
     assert [message.id for message in logged.messages] == kept
     assert [(found.line, bool(found.reason)) for found in logged.broken] == [(at + 1, True), (at + 2, True)]
     assert [message.parent for message in logged.messages] == [None, *kept[:-1]]
 
     await opened(files).append([said("afterwards", name="last")])
-    after = await read_log(files, PATH)
+    after = await read_transcript(files, PATH)
     assert [message.id for message in after.messages] == [*kept, "last"]
     assert after.messages[-1].parent == kept[-1]
 
@@ -160,7 +160,7 @@ async def test_two_open_transcripts_of_one_session_lose_and_double_nothing(tmp_p
     async with anyio.create_task_group() as group:
         group.start_soon(write, opened(files), range(20))
         group.start_soon(write, opened(LocalFiles(tmp_path / "root")), range(10, 30))
-    logged = await read_log(files, PATH)
+    logged = await read_transcript(files, PATH)
     assert sorted(message.id for message in logged.messages) == sorted(f"id-{number}" for number in range(30))
     assert [message.parent for message in logged.messages[1:]] == [message.id for message in logged.messages[:-1]]
 
@@ -226,7 +226,7 @@ async def test_a_line_that_a_person_erased_while_open_makes_no_message_double() 
     await files.replace(PATH, b"".join([lines[0], *lines[3:]]), expected=stored.version)
     for _ in range(3):
         await transcript.append([said("b" * 40, name="new"), said("a" * 8, name="id-8")])
-    logged = await read_log(files, PATH)
+    logged = await read_transcript(files, PATH)
     assert [message.id for message in logged.messages] == ["id-1", *(f"id-{number}" for number in range(4, 9)), "new"]
 
 
@@ -236,5 +236,5 @@ async def test_what_a_message_says_is_kept_to_the_letter() -> None:
     text = "line\r\nline\u2028sep\x85\x00\ud800 end\n\n"
     when = datetime(2026, 11, 21, 8, 3, 11, 482_123, tzinfo=UTC)
     await opened(files).append([Message(role="assistant", parts=(Text(text=text),), name="Ana", time=when)])
-    message = (await read_log(files, PATH)).messages[0]
+    message = (await read_transcript(files, PATH)).messages[0]
     assert (message.text, message.name, message.time, message.role) == (text, "Ana", when, "assistant")

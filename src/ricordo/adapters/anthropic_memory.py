@@ -39,27 +39,27 @@ class AnthropicMemoryTool(BetaAsyncAbstractMemoryTool):
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Return a file with line numbers, or the names in a folder."""
-        return await _done(self._memory, command, self._context)
+        return await _run_tool(self._memory, command, self._context)
 
     async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Write a new file."""
-        return await _done(self._memory, command, self._context)
+        return await _run_tool(self._memory, command, self._context)
 
     async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replace a text that occurs once."""
-        return await _done(self._memory, command, self._context)
+        return await _run_tool(self._memory, command, self._context)
 
     async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """Put lines after a line."""
-        return await _done(self._memory, command, self._context)
+        return await _run_tool(self._memory, command, self._context)
 
     async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """Delete a file or a folder."""
-        return await _done(self._memory, command, self._context)
+        return await _run_tool(self._memory, command, self._context)
 
     async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Move a file or a folder."""
-        return await _done(self._memory, command, self._context)
+        return await _run_tool(self._memory, command, self._context)
 
 
 class BlockingAnthropicMemoryTool(BetaAbstractMemoryTool):
@@ -74,30 +74,30 @@ class BlockingAnthropicMemoryTool(BetaAbstractMemoryTool):
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Return a file with line numbers, or the names in a folder."""
-        return self._portal.call(_done, self._memory, command, self._context)
+        return self._portal.call(_run_tool, self._memory, command, self._context)
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Write a new file."""
-        return self._portal.call(_done, self._memory, command, self._context)
+        return self._portal.call(_run_tool, self._memory, command, self._context)
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replace a text that occurs once."""
-        return self._portal.call(_done, self._memory, command, self._context)
+        return self._portal.call(_run_tool, self._memory, command, self._context)
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """Put lines after a line."""
-        return self._portal.call(_done, self._memory, command, self._context)
+        return self._portal.call(_run_tool, self._memory, command, self._context)
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """Delete a file or a folder."""
-        return self._portal.call(_done, self._memory, command, self._context)
+        return self._portal.call(_run_tool, self._memory, command, self._context)
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Move a file or a folder."""
-        return self._portal.call(_done, self._memory, command, self._context)
+        return self._portal.call(_run_tool, self._memory, command, self._context)
 
 
-async def _done(memory: Tool, command: _Command, context: ToolContext) -> str:
+async def _run_tool(memory: Tool, command: _Command, context: ToolContext) -> str:
     """Return what the tool told. Raises `ToolError`, of which the SDK makes an error result."""
     # the SDK checks nothing of what a model wrote: what it left out is not set, and values may have any type
     arguments = command.model_dump(mode="json", exclude_unset=True, warnings=False)

@@ -9,9 +9,9 @@ from types import NoneType, TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from ricordo.agent import arguments
-from ricordo.agent.standpoint import Standpoint
+from ricordo.agent.standpoint import HarnessAgentBase
 from ricordo.agent.stream import TurnStream
-from ricordo.beside import beside
+from ricordo.beside import background_task
 from ricordo.clock import Clock
 from ricordo.compaction.config import (
     ClearResultsConfig,
@@ -21,9 +21,9 @@ from ricordo.compaction.config import (
     TruncateArgsConfig,
 )
 from ricordo.compaction.contract import Strategy
-from ricordo.consolidation.consolidate import Consolidated
+from ricordo.consolidation.consolidate import ConsolidationResult
 from ricordo.errors import InvalidMessage
-from ricordo.events import Sink
+from ricordo.events import EventSink
 from ricordo.files.disk import Disk
 from ricordo.flush.config import FlushConfig
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
@@ -32,18 +32,18 @@ from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult, TypedResult
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.runtime import Settings
-from ricordo.runtime.agent_options import AgentOptions, Refresh
+from ricordo.runtime.agent_options import AgentOptions, PromptRefresh
 from ricordo.runtime.agents import open_session
 from ricordo.runtime.closing import ClosingMode
-from ricordo.runtime.given import require, scope_of
-from ricordo.runtime.reductions import Reductions
-from ricordo.runtime.session import Compacted, NextRequest
+from ricordo.runtime.given import check_type, check_scope
+from ricordo.runtime.reductions import ReductionOptions
+from ricordo.runtime.session import CompactionResult, RequestPreview
 from ricordo.runtime.usage import ContextReport
 from ricordo.scopes import Scope
 from ricordo.state import StateStore
 from ricordo.stores import Store
-from ricordo.tools import Approve, Tool
-from ricordo.tools.output import output_of
+from ricordo.tools import ApprovalHandler, Tool
+from ricordo.tools.output import create_output_type
 
 __all__ = ["HarnessAgent"]
 
@@ -51,25 +51,27 @@ _P = ParamSpec("_P")
 _Output = TypeVar("_Output")
 
 
-def _as_constructed(
+def _with_signature_of(
     init: Callable[Concatenate["HarnessAgent", _P], None],
 ) -> Callable[[Callable[..., "HarnessAgent"]], Callable[Concatenate[type["HarnessAgent"], _P], "HarnessAgent"]]:
     """Give a function of the class the arguments of its constructor, so that they are named once."""
 
-    def given(make: Callable[..., "HarnessAgent"]) -> Callable[Concatenate[type["HarnessAgent"], _P], "HarnessAgent"]:
+    def copy_signature(
+        make: Callable[..., "HarnessAgent"],
+    ) -> Callable[Concatenate[type["HarnessAgent"], _P], "HarnessAgent"]:
         signature = inspect.signature(init)
         make.__signature__ = signature.replace(return_annotation="HarnessAgent")  # type: ignore[attr-defined]
         return make
 
-    return given
+    return copy_signature
 
 
-class HarnessAgent(Standpoint):
+class HarnessAgent(HarnessAgentBase):
     """An agent in one session. Use `async with HarnessAgent(...) as agent`.
 
     What is said is recorded before anything else happens to it, what it teaches is learned while nobody waits, and a
     session that is opened again under its id goes on where it was. Each reduction of the window is off until its
-    configuration is passed; `recommended` switches all of them on, and `strategies` take the place of all.
+    configuration is passed; `with_recommended_settings` switches all of them on, and `strategies` take the place of all.
 
     `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
     `model_settings` is what one that is given by name is told, by default as the settings say. `workspace` is the root,
@@ -115,12 +117,12 @@ class HarnessAgent(Standpoint):
         memory_hooks: bool = True,
         session_tools: bool = True,
         incognito: bool = False,
-        refresh: Refresh = "session",
+        refresh: PromptRefresh = "session",
         require_memory: bool = False,
         file_tools: bool = False,
         shell: bool = False,
         working_directory: str | Path | None = None,
-        approve: Approve | None = None,
+        approve: ApprovalHandler | None = None,
         permissions: Sequence[str] = (),
         planning: bool = False,
         sub_agents: Sequence[SubAgent | RemoteAgent] = (),
@@ -129,31 +131,31 @@ class HarnessAgent(Standpoint):
         flush: FlushConfig | None = None,
         max_iters: int | None = None,
         turn_limits: TurnLimits | None = None,
-        on_event: Sink | None = None,
+        on_event: EventSink | None = None,
         settings: Settings | None = None,
         trusted: bool = False,
         clock: Clock | None = None,
         disk: Disk | None = None,
     ) -> None:
         """Describe the agent; nothing is opened yet. Raises: ScopeRequired; InvalidScope; InvalidSetting."""
-        self.scope = scope_of(scope)
+        self.scope = check_scope(scope)
         self._options = AgentOptions(
-            reductions=Reductions(compaction=compaction, clear_results=clear_results, dedupe_reads=dedupe_reads,
+            reductions=ReductionOptions(compaction=compaction, clear_results=clear_results, dedupe_reads=dedupe_reads,
                 tool_result_eviction=tool_result_eviction, truncate_args=truncate_args,
-                strategies=arguments.strategies(strategies)),
-            working_directory=_folder(working_directory), opt_in_tools=arguments.opt_in(opt_in_tools), scope=self.scope,
-            sub_agents=arguments.sub_agents(sub_agents), permissions=arguments.rules(permissions), max_iters=max_iters,
-            approve=arguments.approval(approve), states=arguments.states_of(states), closing_summary=closing_summary,
-            tools=arguments.tools_of(tools), require_memory=require_memory, session_tools=session_tools, model=model,
-            instructions=instructions, memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace),
+                strategies=arguments.check_strategies(strategies)),
+            working_directory=_to_path(working_directory), opt_in_tools=arguments.check_opt_in_tools(opt_in_tools), scope=self.scope,
+            sub_agents=arguments.check_sub_agents(sub_agents), permissions=arguments.parse_permission_rules(permissions), max_iters=max_iters,
+            approve=arguments.check_approve(approve), states=arguments.check_state_store(states), closing_summary=closing_summary,
+            tools=arguments.check_tools(tools), require_memory=require_memory, session_tools=session_tools, model=model,
+            instructions=instructions, memory_tools=memory_tools, memory_hooks=memory_hooks, root=_to_path(workspace),
             turn_limits=turn_limits, file_tools=file_tools, incognito=incognito, planning=planning, on_event=on_event,
             settings=settings, refresh=refresh, session=session, trusted=trusted, flush=flush, store=store, shell=shell,
             clock=clock, disk=disk, model_settings=model_settings)  # fmt: skip
         self._stack = AsyncExitStack()
 
     @classmethod
-    @_as_constructed(__init__)
-    def recommended(cls, *args: Any, **options: Any) -> "HarnessAgent":
+    @_with_signature_of(__init__)
+    def with_recommended_settings(cls, *args: Any, **options: Any) -> "HarnessAgent":
         """Describe an agent with every reduction on, and with memories for each turn; the arguments are those of the
         constructor.
 
@@ -171,7 +173,7 @@ class HarnessAgent(Standpoint):
         Raises: RootNotTrusted, ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
 
         A root or a store that can't be opened is no reason to fail, unless `require_memory` says so: the agent tells
-        the log once and runs without memory; without a root `memory` is None, and `keeps` False.
+        the log once and runs without memory; without a root `memory` is None, and `is_recorded` False.
         """
         self._open = await self._stack.enter_async_context(open_session(self._options))
         return self
@@ -202,8 +204,8 @@ class HarnessAgent(Standpoint):
         what was said is kept, and the next turn goes on from it; InvalidMessage for a blank text; InvalidSetting for a
         type that no JSON schema can say; StorageError when it can't be recorded.
         """
-        output = None if output_type is None else output_of(output_type)
-        return await self._session.conversation.send(_messages(message), output=output)
+        output = None if output_type is None else create_output_type(output_type)
+        return await self._session.turn_runner.send(_to_messages(message), output=output)
 
     @asynccontextmanager
     async def stream(
@@ -213,10 +215,10 @@ class HarnessAgent(Standpoint):
 
         Leaving the block before the end stops the reply; what was said of it is kept. The type and errors as in `send`.
         """
-        conversation, given = self._session.conversation, _messages(message)
-        output = None if output_type is None else output_of(output_type)
+        conversation, given = self._session.turn_runner, _to_messages(message)
+        output = None if output_type is None else create_output_type(output_type)
         with TurnStream() as events:
-            async with beside(lambda: events.run(lambda: conversation.send(given, events.hear, output))):
+            async with background_task(lambda: events.run(lambda: conversation.send(given, events.emit, output))):
                 yield events
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -224,32 +226,32 @@ class HarnessAgent(Standpoint):
 
         Return it as it is stored. It is learned from like what is said in a turn. Raises `StorageError`.
         """
-        return await self._session.record(_messages(messages))
+        return await self._session.record(_to_messages(messages))
 
     async def system_prompt(self, *, anew: bool = False) -> str:
         """Return the system prompt of this session, its memory included.
 
-        It stays the same until a compaction; `anew` makes it of memory as it is now, such as when something was
+        It stays the same until a compaction; `rebuild_below` makes it of memory as it is now, such as when something was
         forgotten outside of this agent.
         """
         return await self._session.system_prompt(anew=anew)
 
     async def get_context_usage(self) -> ContextReport:
         """Return what fills the window of the next request, by section, in tokens."""
-        return await self._session.usage()
+        return await self._session.report_usage()
 
-    async def request(
+    async def preview_request(
         self, message: str | Message | Sequence[Message] = (), *, output_type: type[object] | None = None
-    ) -> NextRequest:
+    ) -> RequestPreview:
         """Return what would be asked of the model next, with `message` or without one, as it would be sent.
 
         With an `output_type` it has the schema of that, as `send` would. Nothing is sent, recorded or reduced. Raises:
         InvalidMessage; InvalidSetting for a type that no JSON schema can say; ModelOverflow for what would not be sent.
         """
-        output = None if output_type is None else output_of(output_type)
-        return await self._session.request(_messages(message), output)
+        output = None if output_type is None else create_output_type(output_type)
+        return await self._session.preview_request(_to_messages(message), output)
 
-    async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
+    async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
         """Make the window smaller now, whatever its size, and return what each reduction did; it is their sequence.
 
         `focus` is what a summary is to dwell on. With `dry_run` nothing is changed or written and no model is asked:
@@ -262,7 +264,7 @@ class HarnessAgent(Standpoint):
         """Begin with an empty window; the transcript keeps what was said. Raises `StorageError`."""
         await self._session.clear()
 
-    async def sum_up(self) -> bool:
+    async def summarize(self) -> bool:
         """Sum the session up for its store now, as leaving the agent does, and tell whether there was anything new.
 
         False where the store keeps no sessions, or this is switched off. A cancellation skips the summary: the session
@@ -274,12 +276,12 @@ class HarnessAgent(Standpoint):
         await closing.close()
         return True
 
-    async def settle(self, *, seconds: float = 10.0) -> int:
+    async def drain(self, *, seconds: float = 10.0) -> int:
         """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left.
 
         What this agent asked for does not wait for a pause; with 0 seconds the jobs are only counted.
         """
-        return await self._session.settle(seconds=seconds)
+        return await self._session.drain(seconds=seconds)
 
     async def flush(self, *, seconds: float = 30.0) -> bool:
         """Learn from what was said so far, now and not after a pause; wait for what is being worked on.
@@ -287,23 +289,23 @@ class HarnessAgent(Standpoint):
         True when nothing waits in the inbox any more and nothing failed; False when that took more than so many
         seconds, or failed: what is left waits there. Raises: StorageError when the inbox can't be read.
         """
-        return await self._session.flushed(seconds=seconds)
+        return await self._session.flush_inbox(seconds=seconds)
 
-    async def consolidate(self, *, deep: bool = False) -> Consolidated:
+    async def consolidate(self, *, deep: bool = False) -> ConsolidationResult:
         """Let what was learned so far enter curated memory now, however recent the last consolidation is.
 
-        With `deep` all curated memory is read anew. `settle` first, to have all of it. It enters the prompt with
+        With `deep` all curated memory is read anew. `drain` first, to have all of it. It enters the prompt with
         the next session, or after the next compaction.
         """
         return await self._session.consolidate(deep=deep)
 
 
-def _folder(named: str | Path | None) -> Path | None:
-    require("A folder", named, str, Path, NoneType, words="a path or None")
+def _to_path(named: str | Path | None) -> Path | None:
+    check_type("A folder", named, str, Path, NoneType, words="a path or None")
     return None if named is None else Path(named)
 
 
-def _messages(given: str | Message | Sequence[Message]) -> list[Message]:
+def _to_messages(given: str | Message | Sequence[Message]) -> list[Message]:
     """Return what is said as messages. Raises `InvalidMessage` for what is none, and for a text without a word."""
     if isinstance(given, str):
         if not given.strip():

@@ -11,46 +11,62 @@ from ricordo.errors import InvalidSetting
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.state import StateStore
-from ricordo.tools import Approve, Tool
+from ricordo.tools import ApprovalHandler, Tool
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
-__all__ = ["approval", "opt_in", "rules", "states_of", "strategies", "sub_agents", "tools_of"]
+__all__ = [
+    "check_approve",
+    "check_opt_in_tools",
+    "parse_permission_rules",
+    "check_state_store",
+    "check_strategies",
+    "check_sub_agents",
+    "check_tools",
+]
 
 _T = TypeVar("_T")
 
 
-def strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
+def check_strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
     """Return the strategies; None for none named. Raises: InvalidSetting."""
     if given is None:
         return None
-    return _several("strategies", given, "reductions of ricordo.compaction", lambda each: _does(each, "act", "reduce"))
+    return _check_sequence(
+        "strategies", given, "reductions of ricordo.compaction", lambda each: _has_methods(each, "act", "reduce")
+    )
 
 
-def tools_of(given: Sequence[Tool]) -> tuple[Tool, ...]:
+def check_tools(given: Sequence[Tool]) -> tuple[Tool, ...]:
     """Return the tools. Raises: InvalidSetting."""
-    return _several("tools", given, "tools, as `ricordo.tools.tool` makes them", lambda each: _does(each, "spec"))
+    return _check_sequence(
+        "tools", given, "tools, as `ricordo.tools.tool` makes them", lambda each: _has_methods(each, "spec")
+    )
 
 
-def rules(given: Sequence[str]) -> tuple[PermissionRule, ...]:
+def parse_permission_rules(given: Sequence[str]) -> tuple[PermissionRule, ...]:
     """Return the rules that the lines say. Raises: InvalidSetting."""
-    lines = _several("permissions", given, "lines such as `deny shell(git push*)`", lambda each: isinstance(each, str))
+    lines = _check_sequence(
+        "permissions", given, "lines such as `deny shell(git push*)`", lambda each: isinstance(each, str)
+    )
     return tuple(parse_rule(line, source="the program") for line in lines)
 
 
-def sub_agents(given: Sequence[SubAgent | RemoteAgent]) -> tuple[SubAgent | RemoteAgent, ...]:
+def check_sub_agents(given: Sequence[SubAgent | RemoteAgent]) -> tuple[SubAgent | RemoteAgent, ...]:
     """Return the sub-agents. Raises: InvalidSetting."""
     kinds = (SubAgent, RemoteAgent)
-    return _several("sub_agents", given, "SubAgent and RemoteAgent values", lambda each: isinstance(each, kinds))
+    return _check_sequence("sub_agents", given, "SubAgent and RemoteAgent values", lambda each: isinstance(each, kinds))
 
 
-def opt_in(given: Sequence[str] | None) -> tuple[str, ...] | None:
+def check_opt_in_tools(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the names of the tools that are asked for; None for what the settings say. Raises: InvalidSetting."""
     if given is None:
         return None
-    return _several("opt_in_tools", given, f"names of {', '.join(OPT_IN_TOOLS)}", lambda each: each in OPT_IN_TOOLS)
+    return _check_sequence(
+        "opt_in_tools", given, f"names of {', '.join(OPT_IN_TOOLS)}", lambda each: each in OPT_IN_TOOLS
+    )
 
 
-def approval(given: Approve | None) -> Approve | None:
+def check_approve(given: ApprovalHandler | None) -> ApprovalHandler | None:
     """Return who is asked. Raises: InvalidSetting."""
     if given is not None and not callable(given):
         raise InvalidSetting(
@@ -59,14 +75,14 @@ def approval(given: Approve | None) -> Approve | None:
     return given
 
 
-def states_of(given: StateStore | None) -> StateStore | None:
+def check_state_store(given: StateStore | None) -> StateStore | None:
     """Return where the state is kept. Raises: InvalidSetting."""
-    if given is not None and not _does(given, "load", "save"):
+    if given is not None and not _has_methods(given, "load", "save"):
         raise InvalidSetting(f"states is a ricordo.state.StateStore, which loads and saves, not {given!r}.")
     return given
 
 
-def _several(name: str, given: Sequence[_T], kind: str, fits: Callable[[object], bool]) -> tuple[_T, ...]:
+def _check_sequence(name: str, given: Sequence[_T], kind: str, fits: Callable[[object], bool]) -> tuple[_T, ...]:
     """Return what was given as several, be it empty. Raises `InvalidSetting` for one alone, and for another kind."""
     several: object = given
     if isinstance(several, str) or not isinstance(several, Sequence) or not all(map(fits, several)):
@@ -74,5 +90,5 @@ def _several(name: str, given: Sequence[_T], kind: str, fits: Callable[[object],
     return tuple(given)
 
 
-def _does(given: object, *methods: str) -> bool:
+def _has_methods(given: object, *methods: str) -> bool:
     return all(hasattr(given, method) for method in methods)

@@ -6,18 +6,18 @@ from ricordo.harness.permissions import Permissions
 from ricordo.harness.task_list import TaskList
 from ricordo.memory import Memory
 from ricordo.messages import Message
-from ricordo.runtime.session import Session
+from ricordo.runtime.session import AgentSession
 from ricordo.state import AgentState, Todo
-from ricordo.stores import Layers, Store
-from ricordo.tools.planning import Planning
+from ricordo.stores import LayeredMemory, Store
+from ricordo.tools.planning import PlanMode
 
-__all__ = ["Standpoint"]
+__all__ = ["HarnessAgentBase"]
 
 
-class Standpoint:
+class HarnessAgentBase:
     """What an open agent shows of itself. Raises `MemoryClosed` for all of it outside of its `async with` block."""
 
-    _open: Session | None = None
+    _open: AgentSession | None = None
 
     @property
     def session(self) -> str:
@@ -28,7 +28,7 @@ class Standpoint:
     def memory(self) -> Memory | None:
         """The memory of the agent's root; None when it could not be opened, and with another store."""
         session = self._session
-        layers = session.store.offers(Layers) if session.memory.is_own else None
+        layers = session.store.offers(LayeredMemory) if session.memory.is_own else None
         if session.workspace is None or layers is None:
             return None
         return Memory(session.workspace, layers, settings=session.settings)
@@ -39,9 +39,9 @@ class Standpoint:
         return self._session.store
 
     @property
-    def keeps(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
-        return self._session.keeps
+        return self._session.is_recorded
 
     @property
     def window(self) -> tuple[Message, ...]:
@@ -51,7 +51,7 @@ class Standpoint:
     @property
     def state(self) -> AgentState:
         """Where the agent stands, as it is kept for the next process: the window, and what stands beside it."""
-        return self._session.conversation.keeper.state
+        return self._session.turn_runner.session_state.state
 
     @property
     def compactions(self) -> Compactions:
@@ -59,27 +59,27 @@ class Standpoint:
         return self._session.compactions
 
     @property
-    def plan(self) -> Planning | None:
+    def plan(self) -> PlanMode | None:
         """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
-        return self._session.beside.planning
+        return self._session.services.plan_mode
 
     @property
     def todos(self) -> tuple[Todo, ...]:
         """What the agent has to do, in its order."""
-        return self.state.standing.todos
+        return self.state.work_state.todos
 
     @property
     def permissions(self) -> Permissions:
         """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
-        return self._session.beside.permissions
+        return self._session.services.permissions
 
     @property
     def tasks(self) -> TaskList:
         """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
-        return self._session.beside.tasks
+        return self._session.services.task_list
 
     @property
-    def _session(self) -> Session:
+    def _session(self) -> AgentSession:
         if self._open is None:
             raise MemoryClosed("This agent is closed: use it inside its `async with` block.")
         return self._open

@@ -43,7 +43,7 @@ class TurnStream:
             raise RicordoError("The turn has not ended: iterate over its events first.")
         return self._result
 
-    async def hear(self, event: TurnEvent) -> None:
+    async def emit(self, event: TurnEvent) -> None:
         """Pass an event on."""
         self._send.send_nowait(event)
 

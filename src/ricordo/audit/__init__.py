@@ -1,31 +1,31 @@
 """What was written, by whom and why, and how to take it back."""
 
-from ricordo.audit.find import chosen_id, find_entry, located_by_id
-from ricordo.audit.forget import Forgotten, forget, forget_copies
-from ricordo.audit.history import HistoryItem, history, is_by_person
-from ricordo.audit.marking import MarkAct, Marked, mark
+from ricordo.audit.find import resolve_id, find_entry, find_entries
+from ricordo.audit.forget import ForgetResult, forget, forget_copies
+from ricordo.audit.history import HistoryItem, list_history, is_by_person
+from ricordo.audit.marking import MarkAct, MarkResult, mark_entry
 from ricordo.audit.remaining import Remaining, remaining_entries, remaining_in
-from ricordo.audit.undo import chosen_item, undo
+from ricordo.audit.undo import resolve_history_item, undo_change
 from ricordo.audit.usage import MemoryUsage, UsageAct
 
 __all__ = [
-    "Forgotten",
+    "ForgetResult",
     "HistoryItem",
     "MarkAct",
-    "Marked",
+    "MarkResult",
     "MemoryUsage",
     "Remaining",
     "UsageAct",
-    "chosen_id",
-    "chosen_item",
+    "resolve_id",
+    "resolve_history_item",
     "find_entry",
     "forget",
     "forget_copies",
-    "history",
+    "list_history",
     "is_by_person",
-    "located_by_id",
-    "mark",
+    "find_entries",
+    "mark_entry",
     "remaining_entries",
     "remaining_in",
-    "undo",
+    "undo_change",
 ]

@@ -13,67 +13,79 @@ from anyio.to_thread import run_sync
 
 from ricordo.audit.check import Check
 from ricordo.audit.entry_checks import check_entries, check_secrets
-from ricordo.audit.erase import unfinished
+from ricordo.audit.erase import list_unfinished
 from ricordo.audit.history_check import check_history
-from ricordo.audit.profiles import unread_profiles
-from ricordo.audit.rules import idle_rules
+from ricordo.audit.profiles import find_broken_profiles
+from ricordo.audit.rules import find_inactive_rules
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import is_movable
-from ricordo.consolidation.sheet import parse_sheet
-from ricordo.consolidation.topics import LISTED, TOPICS
+from ricordo.consolidation.sheet import parse_memory_document
+from ricordo.consolidation.topics import TOPIC_LIST_LINE, TOPICS
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.files import FileStore
 from ricordo.index.contract import SearchIndex
 from ricordo.messages import jsontext
-from ricordo.queue import JobRecord, Queue
-from ricordo.queue.plan import not_done_since
-from ricordo.tasks.codec import decode
-from ricordo.tasks.listing import no_documents
-from ricordo.workspace.changes import cut_off
-from ricordo.workspace.damage import damage_in
+from ricordo.queue import JobRecord, JobQueue
+from ricordo.queue.plan import find_unresolved_failures
+from ricordo.tasks.codec import decode_tasks
+from ricordo.tasks.listing import find_blocked_paths
+from ricordo.workspace.changes import count_pending
+from ricordo.workspace.damage import find_damage
 from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.layout import LEDGERS, MEMORY, QUEUE, ROOT_TASKS, WORKSPACE, is_memory, session_of
-from ricordo.workspace.transcript import read_log
+from ricordo.workspace.layout import (
+    LEDGERS,
+    MEMORY_PATH,
+    QUEUE_FILE,
+    ROOT_TASKS,
+    WORKSPACE,
+    is_memory,
+    parse_transcript_path,
+)
+from ricordo.workspace.transcript import read_transcript
 
-__all__ = ["Check", "inspect", "inspect_inbox"]
+__all__ = ["Check", "check_root", "check_inbox"]
 
-_MOST_DAMAGE = 5
-_LARGEST_WRITTEN = 4 * 1024 * 1024
-_WRITTEN = re.compile(rf"{WORKSPACE}/(?!agents/[^/]+/(?:sessions|state|tasks)/|large_tool_results/).+\.(?:md|txt|json)")
-_TO_TOPIC = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
-_INBOX_ASIDE = re.compile(rf"{re.escape(QUEUE)}\.broken-\d+")
-_JOURNAL = re.compile(r"/compactions/[^/]+\.jsonl\Z")
-_TASKS = re.compile(r"/tasks/[^/]+\.json\Z")
-_TASKS_ASIDE = re.compile(r"/tasks/[^/]+\.json\.broken-\d+\Z")
-_ROOT_TASKS_ASIDE = re.compile(rf"{re.escape(ROOT_TASKS)}\.broken-\d+")
-_SET_ASIDE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
+_MAX_DAMAGE = 5
+_MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
+_DOCUMENT_PATH = re.compile(
+    rf"{WORKSPACE}/(?!agents/[^/]+/(?:sessions|state|tasks)/|large_tool_results/).+\.(?:md|txt|json)"
+)
+_TOPIC_LINK = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
+_SET_ASIDE_INBOX = re.compile(rf"{re.escape(QUEUE_FILE)}\.broken-\d+")
+_JOURNAL_PATH = re.compile(r"/compactions/[^/]+\.jsonl\Z")
+_TASKS_PATH = re.compile(r"/tasks/[^/]+\.json\Z")
+_SET_ASIDE_TASKS = re.compile(r"/tasks/[^/]+\.json\.broken-\d+\Z")
+_SET_ASIDE_ROOT_TASKS = re.compile(rf"{re.escape(ROOT_TASKS)}\.broken-\d+")
+_SET_ASIDE_STATE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
-async def inspect(
+async def check_root(
     files: FileStore, index: SearchIndex, *, now: datetime, consolidation: ConsolidationConfig | None = None
 ) -> list[Check]:
     """Return the checks of one root at `now`, in a fixed order; `consolidation` has the bounds of MEMORY.md."""
-    documents = await _documents(files)
+    documents = await _read_documents(files)
     return [
         *await check_entries(files, now),
-        _unreadable(documents, await files.unreadable(WORKSPACE)),
-        _encoding(documents),
-        await run_sync(_damage, documents),
-        await run_sync(check_secrets, documents, await _written_by_people(files, documents), await _paths(files)),
-        await run_sync(_rules, documents),
-        await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
-        await _topics(files, documents.get(MEMORY)),
-        *await _agents(files),
-        await _profiles(files),
-        await _pending(files),
+        _check_readable(documents, await files.list_unreadable(WORKSPACE)),
+        _check_encoding(documents),
+        await run_sync(_check_damage, documents),
+        await run_sync(
+            check_secrets, documents, await _read_other_documents(files, documents), await _list_paths(files)
+        ),
+        await run_sync(_check_rules, documents),
+        await run_sync(_check_bounds, documents.get(MEMORY_PATH), consolidation or ConsolidationConfig()),
+        await _check_topics(files, documents.get(MEMORY_PATH)),
+        *await _check_agents(files),
+        await _check_profiles(files),
+        await _check_pending_changes(files),
         *await check_history(files),
-        await _inboxes(files),
-        *await _erasing(files),
-        await _index(index),
+        await _check_inboxes(files),
+        *await _check_erasing(files),
+        await _check_index(index),
     ]
 
 
-async def inspect_inbox(inbox: Queue) -> Check:
+async def check_inbox(inbox: JobQueue) -> Check:
     """Return the check of the inbox: how many jobs wait or run, and what failed for good and was not done since."""
     try:
         newest_first = await inbox.jobs(limit=1000)
@@ -81,8 +93,8 @@ async def inspect_inbox(inbox: Queue) -> Check:
         return Check(name="inbox", ok=False, count=0, detail=f"the inbox can't be used: {error}")
     waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
     failed = [
-        f"{record.job.kind} {record.job.session}".rstrip() + f": {_error_of(record)}"
-        for record in not_done_since(newest_first)
+        f"{record.job.kind} {record.job.session}".rstrip() + f": {_job_error(record)}"
+        for record in find_unresolved_failures(newest_first)
     ]
     detail = "jobs that wait in the inbox"
     if failed:
@@ -91,14 +103,14 @@ async def inspect_inbox(inbox: Queue) -> Check:
     return Check(name="inbox", ok=not failed, count=len(waiting), detail=detail)
 
 
-def _error_of(record: JobRecord) -> str:
+def _job_error(record: JobRecord) -> str:
     return (record.outcome.error if record.outcome else None) or "no error is known"
 
 
-async def _documents(files: FileStore) -> dict[str, bytes | None]:
+async def _read_documents(files: FileStore) -> dict[str, bytes | None]:
     """Return the memory documents by path; None for one that can't be read."""
     found: dict[str, bytes | None] = {}
-    for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
+    for path in [MEMORY_PATH, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
         try:
             found[path] = (await files.read(path)).data
         except FileMissing:
@@ -108,11 +120,11 @@ async def _documents(files: FileStore) -> dict[str, bytes | None]:
     return found
 
 
-async def _written_by_people(files: FileStore, known: Mapping[str, object]) -> dict[str, bytes]:
+async def _read_other_documents(files: FileStore, known: Mapping[str, object]) -> dict[str, bytes]:
     """Return the other files of the workspace that people write, by path: rules, plans, notes, sessions, profiles."""
     found: dict[str, bytes] = {}
     for info in await files.list(WORKSPACE):
-        if info.path in known or not _WRITTEN.fullmatch(info.path) or info.size > _LARGEST_WRITTEN:
+        if info.path in known or not _DOCUMENT_PATH.fullmatch(info.path) or info.size > _MAX_DOCUMENT_BYTES:
             continue
         try:
             found[info.path] = (await files.read(info.path)).data
@@ -121,17 +133,17 @@ async def _written_by_people(files: FileStore, known: Mapping[str, object]) -> d
     return found
 
 
-async def _paths(files: FileStore) -> list[str]:
+async def _list_paths(files: FileStore) -> list[str]:
     return [info.path for info in await files.list(WORKSPACE)]
 
 
-def _unreadable(documents: Mapping[str, bytes | None], folders: Sequence[str]) -> Check:
+def _check_readable(documents: Mapping[str, bytes | None], folders: Sequence[str]) -> Check:
     closed = [*(path for path, data in documents.items() if data is None), *folders]
     detail = "files and folders that can't be read" + (f": {', '.join(closed)}" if closed else "")
     return Check(name="files", ok=not closed, count=len(closed), detail=detail)
 
 
-def _encoding(documents: Mapping[str, bytes | None]) -> Check:
+def _check_encoding(documents: Mapping[str, bytes | None]) -> Check:
     broken = [path for path, data in documents.items() if data is not None and not _is_utf8(data)]
     detail = "files that are not UTF-8"
     if broken:
@@ -147,26 +159,26 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _damage(documents: Mapping[str, bytes | None]) -> Check:
+def _check_damage(documents: Mapping[str, bytes | None]) -> Check:
     """Return the check of what is text and can't be read nevertheless; a long entry is any text."""
     found = [
         f"{path}: {each}"
         for path, data in documents.items()
         if data and _is_utf8(data) and not path.startswith(f"{LEDGERS}/long/")
-        for each in damage_in(data, parse_entries(data, path))
+        for each in find_damage(data, parse_entries(data, path))
     ]
     detail = "places in memory files that were cut off or can't be read"
-    shown = "; ".join(found[:_MOST_DAMAGE]) + ("; and more" if found[_MOST_DAMAGE:] else "")
+    shown = "; ".join(found[:_MAX_DAMAGE]) + ("; and more" if found[_MAX_DAMAGE:] else "")
     return Check(name="damage", ok=not found, count=len(found), detail=f"{detail}: {shown}" if found else detail)
 
 
-def _rules(documents: Mapping[str, bytes | None]) -> Check:
+def _check_rules(documents: Mapping[str, bytes | None]) -> Check:
     """Return the check of the rules for tool calls that people wrote into files."""
     idle = [
         f"{path}:{line}"
         for path, data in documents.items()
         if data and not path.startswith(f"{LEDGERS}/long/")
-        for line in idle_rules(path, data)
+        for line in find_inactive_rules(path, data)
     ]
     detail = "rules of memories that are not in force"
     if idle:
@@ -175,30 +187,30 @@ def _rules(documents: Mapping[str, bytes | None]) -> Check:
     return Check(name="rules", ok=not idle, count=len(idle), detail=detail)
 
 
-def _bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
+def _check_bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
     """Return the check of the size of MEMORY.md, which names the bound that acts, and who can make it shorter."""
     bounds, document = config.bounds, memory or b""
-    cap = bounds.exceeded(document)
+    cap = bounds.find_exceeded(document)
     if cap is None:
         return Check(name="curated", ok=True, count=0, detail="MEMORY.md is within its bounds")
-    parts = parse_sheet(document, MEMORY).parts
+    parts = parse_memory_document(document, MEMORY_PATH).parts
     by_hand = b"".join(part.data for part in parts if not is_movable(part))
     detail = (
-        f"MEMORY.md has {bounds.size(document, cap):,} {cap} and prompts show at most {bounds.most(cap):,} {cap} of it,"
+        f"MEMORY.md has {bounds.measure(document, cap):,} {cap} and prompts show at most {bounds.limit(cap):,} {cap} of it,"
         " without what is of least use: `ricordo consolidate` moves what has no room to topics"
     )
-    if bounds.exceeded(by_hand):
+    if bounds.find_exceeded(by_hand):
         detail += ", but not what you wrote or pinned, which is too much by itself: put some of it into a topic of your"
         detail += " own, such as memory/topics/NAME.md"
     return Check(name="curated", ok=True, count=1, detail=detail)
 
 
-async def _topics(files: FileStore, memory: bytes | None) -> Check:
+async def _check_topics(files: FileStore, memory: bytes | None) -> Check:
     """Return the check of the topics; where a list of consolidation's own is behind, its next run mends it."""
     there = {info.path.removeprefix(f"{WORKSPACE}/") for info in await files.list(TOPICS)}
     lines = (memory or b"").splitlines()
-    missing = sorted(_linked(lines) - there)
-    by_hand = _linked(line for line in lines if not LISTED.match(line)) - there
+    missing = sorted(_linked_topics(lines) - there)
+    by_hand = _linked_topics(line for line in lines if not TOPIC_LIST_LINE.match(line)) - there
     detail = "topics that MEMORY.md names and that are not there: "
     detail += "restore the file, or remove the line" if by_hand else "the next consolidation lists what there is"
     if missing:
@@ -206,26 +218,26 @@ async def _topics(files: FileStore, memory: bytes | None) -> Check:
     return Check(name="topics", ok=not by_hand, count=len(missing), detail=detail)
 
 
-def _linked(lines: Iterable[bytes]) -> set[str]:
-    return {unquote(link.decode("utf-8", "replace")) for line in lines for link in _TO_TOPIC.findall(line)}
+def _linked_topics(lines: Iterable[bytes]) -> set[str]:
+    return {unquote(link.decode("utf-8", "replace")) for line in lines for link in _TOPIC_LINK.findall(line)}
 
 
-async def _agents(files: FileStore) -> list[Check]:
+async def _check_agents(files: FileStore) -> list[Check]:
     """Return the checks of what agents keep: transcripts, states that could not be read, and compactions."""
     paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
-    aside = [path for path in paths if _SET_ASIDE.search(path)]
+    aside = [path for path in paths if _SET_ASIDE_STATE.search(path)]
     detail = "agent states that could not be read and were set aside"
     if aside:
         detail += f"; their sessions go on from the transcript, and the files may go: {', '.join(aside)}"
     states = Check(name="states", ok=True, count=len(aside), detail=detail)
-    journals = await _journals(files, [path for path in paths if _JOURNAL.search(path)])
-    transcripts = await _transcripts(files, [path for path in paths if session_of(path)])
-    return [*transcripts, states, journals, await _tasks(files, paths)]
+    journals = await _check_journals(files, [path for path in paths if _JOURNAL_PATH.search(path)])
+    transcripts = await _check_transcripts(files, [path for path in paths if parse_transcript_path(path)])
+    return [*transcripts, states, journals, await _check_tasks(files, paths)]
 
 
-async def _profiles(files: FileStore) -> Check:
+async def _check_profiles(files: FileStore) -> Check:
     """Return the check of the profiles: what can't be read of them, and what was kept aside."""
-    broken, aside = await unread_profiles(files)
+    broken, aside = await find_broken_profiles(files)
     detail = "records of profiles that can't be read"
     if broken:
         detail = f"places in profiles that can't be read; the rest is used, and they are kept: {'; '.join(broken)}"
@@ -235,22 +247,26 @@ async def _profiles(files: FileStore) -> Check:
     return Check(name="profile", ok=not broken, count=len(broken) + len(aside), detail=detail)
 
 
-async def _tasks(files: FileStore, paths: Sequence[str]) -> Check:
+async def _check_tasks(files: FileStore, paths: Sequence[str]) -> Check:
     """Return the check of the task files among `paths`, and of the one of the root."""
-    aside = [path for path in paths if _TASKS_ASIDE.search(path)]
-    aside += [info.path for info in await files.list(WORKSPACE) if _ROOT_TASKS_ASIDE.fullmatch(info.path)]
-    broken = [path for path in [*filter(_TASKS.search, paths), ROOT_TASKS] if not await _holds_tasks(files, path)]
-    broken += await no_documents(files, paths)
+    aside = [path for path in paths if _SET_ASIDE_TASKS.search(path)]
+    aside += [info.path for info in await files.list(WORKSPACE) if _SET_ASIDE_ROOT_TASKS.fullmatch(info.path)]
+    broken = [
+        path
+        for path in [*filter(_TASKS_PATH.search, paths), ROOT_TASKS]
+        if not await _is_task_file_readable(files, path)
+    ]
+    broken += await find_blocked_paths(files, paths)
     detail = "task files that can't be read or were set aside"
     if broken or aside:
         detail += f"; the tasks in them are not listed, and they may go: {', '.join([*broken, *aside])}"
     return Check(name="tasks", ok=True, count=len(broken) + len(aside), detail=detail)
 
 
-async def _holds_tasks(files: FileStore, path: str) -> bool:
+async def _is_task_file_readable(files: FileStore, path: str) -> bool:
     """Tell whether a document of tasks can be read; one that is not there is none to complain about."""
     try:
-        await run_sync(decode, (await files.read(path)).data)
+        await run_sync(decode_tasks, (await files.read(path)).data)
     except FileMissing:
         return True
     except StorageError:
@@ -258,8 +274,8 @@ async def _holds_tasks(files: FileStore, path: str) -> bool:
     return True
 
 
-async def _transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:
-    broken = [(path, await _broken_lines(files, path)) for path in logs]
+async def _check_transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:
+    broken = [(path, await _count_broken_lines(files, path)) for path in logs]
     torn = sum(count for _, count in broken)
     places = ", ".join(path for path, count in broken if count)
     return [
@@ -275,16 +291,16 @@ async def _transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:
     ]
 
 
-async def _broken_lines(files: FileStore, path: str) -> int:
+async def _count_broken_lines(files: FileStore, path: str) -> int:
     """Return how many lines of a transcript can't be read; one that can't be read at all counts for one."""
     try:
-        return len((await read_log(files, path)).broken)
+        return len((await read_transcript(files, path)).broken)
     except StorageError:
         return 1
 
 
-async def _journals(files: FileStore, paths: Sequence[str]) -> Check:
-    broken = [(path, await _torn_records(files, path)) for path in paths]
+async def _check_journals(files: FileStore, paths: Sequence[str]) -> Check:
+    broken = [(path, await _count_broken_records(files, path)) for path in paths]
     torn = sum(count for _, count in broken)
     detail = "lines of compaction journals that can't be read"
     if torn:
@@ -293,7 +309,7 @@ async def _journals(files: FileStore, paths: Sequence[str]) -> Check:
     return Check(name="journals", ok=True, count=torn, detail=detail)
 
 
-async def _torn_records(files: FileStore, path: str) -> int:
+async def _count_broken_records(files: FileStore, path: str) -> int:
     """Return how many lines of a journal are no record; one that can't be read at all counts for one."""
     try:
         data = (await files.read(path)).data
@@ -301,36 +317,36 @@ async def _torn_records(files: FileStore, path: str) -> int:
         return 0
     except StorageError:
         return 1
-    return await run_sync(lambda: sum(not _is_record(line) for line in data.split(b"\n") if line.strip()))
+    return await run_sync(lambda: sum(not _is_journal_record(line) for line in data.split(b"\n") if line.strip()))
 
 
-def _is_record(line: bytes) -> bool:
+def _is_journal_record(line: bytes) -> bool:
     """Tell whether a line names a compaction and the window before it, or one that was undone."""
     try:
-        fields = jsontext.record(jsontext.loads(line), "The line")
+        fields = jsontext.require_object(jsontext.loads(line), "The line")
     except (InvalidMessage, ValueError):
         return False
     whole = isinstance(fields.get("handle"), str) and isinstance(fields.get("before"), list)
     return whole or isinstance(fields.get("undone"), str)
 
 
-async def _pending(files: FileStore) -> Check:
-    pending = await cut_off(files)
+async def _check_pending_changes(files: FileStore) -> Check:
+    pending = await count_pending(files)
     detail = "changes cut off half-way that could not be put back: what they kept is damaged"
     return Check(name="changes", ok=pending == 0, count=pending, detail=detail)
 
 
-async def _inboxes(files: FileStore) -> Check:
-    aside = [info.path for info in await files.list() if _INBOX_ASIDE.fullmatch(info.path)]
+async def _check_inboxes(files: FileStore) -> Check:
+    aside = [info.path for info in await files.list() if _SET_ASIDE_INBOX.fullmatch(info.path)]
     detail = "inboxes that could not be read and were set aside"
     if aside:
         detail += f"; what waited in them was asked for again, and the files may go: {', '.join(aside)}"
     return Check(name="inboxes", ok=True, count=len(aside), detail=detail)
 
 
-async def _erasing(files: FileStore) -> list[Check]:
+async def _check_erasing(files: FileStore) -> list[Check]:
     """Return the check of what was begun to be erased; none where all of it is done."""
-    left = await unfinished(files)
+    left = await list_unfinished(files)
     entries, texts = [name for name, text in left.items() if not text], [name for name, text in left.items() if text]
     told = [f"`ricordo erase ID` finishes it: {', '.join(entries)}"] if entries else []
     told += [f"`ricordo erase --text` with the same text finishes it: {', '.join(texts)}"] if texts else []
@@ -338,16 +354,16 @@ async def _erasing(files: FileStore) -> list[Check]:
     return [Check(name="erasing", ok=False, count=len(left), detail=detail)] if left else []
 
 
-async def _index(index: SearchIndex) -> Check:
+async def _check_index(index: SearchIndex) -> Check:
     report = await index.refresh()
     freshness = index.freshness()
     bad = freshness.state == "broken"
     detail = f"the index is {freshness}"
     if report.failed and not bad:
-        detail += f"; what can't be read is found as it was before: {', '.join(sorted(report.failed)[:_MOST_DAMAGE])}"
+        detail += f"; what can't be read is found as it was before: {', '.join(sorted(report.failed)[:_MAX_DAMAGE])}"
     if report.quarantined:
         detail += f"; a damaged one was put aside as {report.quarantined} and made anew"
-    if freshness.not_embedded or freshness.embedder:
+    if freshness.not_embedded or freshness.embedding_error:
         detail += f"; {freshness.not_embedded} passages have no vector yet and are found by their words"
-        detail += f": {freshness.embedder}" if freshness.embedder else ""
+        detail += f": {freshness.embedding_error}" if freshness.embedding_error else ""
     return Check(name="index", ok=not bad, count=freshness.stale_files, detail=detail)

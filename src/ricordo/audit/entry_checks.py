@@ -13,35 +13,35 @@ from functools import partial
 from anyio.to_thread import run_sync
 
 from ricordo.audit.check import Check
-from ricordo.audit.contents import duplicates, is_junk, is_stale, secrets, sourceless
+from ricordo.audit.contents import find_duplicates, is_junk, is_stale, count_secrets, find_sourceless
 from ricordo.audit.usage import MemoryUsage, read_usage
-from ricordo.consolidation.worth import MERGED, cited
+from ricordo.consolidation.worth import MERGED_FIELD, field_ids
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import has_secret
 from ricordo.guard.rules import find_secrets
-from ricordo.workspace.contradictions import undecided
+from ricordo.workspace.contradictions import find_contradictions
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, parse_entries
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
 from ricordo.workspace.escapes import unescape
-from ricordo.workspace.layout import USAGE, WORKSPACE, session_of
-from ricordo.workspace.ledger import is_curated, read_memory
+from ricordo.workspace.layout import USAGE, WORKSPACE, parse_transcript_path
+from ricordo.workspace.ledger import is_curated, read_all_entries
 
-__all__ = ["check_entries", "check_instructions", "check_secrets", "inspect_entries"]
+__all__ = ["check_entries", "check_instructions", "check_secrets", "check_store_entries"]
 
-_MUCH_JUNK = 20
+_MIN_JUNK = 20
 _JUNK_SHARE = 5
-_FEW = 3
-_MOST_PLACES = 20
+_MAX_PAIRS = 3
+_MAX_PLACES = 20
 
 
 async def check_entries(files: FileStore, now: datetime) -> list[Check]:
     """Return the checks of all memories of a root, as they stand at `now`."""
-    located = await read_memory(files)
-    missing = [path for path in _pointers(located) if await files.info(f"{WORKSPACE}/{path}") is None]
-    sessions = await _sessions(files)
-    usage = await _usage(files)
-    return await run_sync(partial(_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
+    located = await read_all_entries(files)
+    missing = [path for path in _long_paths(located) if await files.info(f"{WORKSPACE}/{path}") is None]
+    sessions = await _list_sessions(files)
+    usage = await _read_usage(files)
+    return await run_sync(partial(_build_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
 
 
 def check_secrets(
@@ -52,52 +52,52 @@ def check_secrets(
     Counted are the memories, and the lines where none of a file does. `named` are the paths of files whose names are to
     hold none either.
     """
-    lines = {path: _secret_lines(data) for path, data in {**documents, **others}.items() if data}
+    lines = {path: _find_secret_lines(data) for path, data in {**documents, **others}.items() if data}
     holding = {path: found for path, found in lines.items() if found}
-    count = sum(_holding(documents.get(path), path) or len(found) for path, found in holding.items())
+    count = sum(_count_secret_entries(documents.get(path), path) or len(found) for path, found in holding.items())
     detail = "memories and lines of files with a secret in them; no model is shown it and no index holds it, but the "
     detail += "file does: take it out there, and change it"
     places = [f"{path}:{number}" for path, found in holding.items() for number in found]
     folders = [path.rpartition("/")[0] for path in named if has_secret(path)]
     places += [f"the name of a file in {folder}/ (it is not searched: rename it)" for folder in folders]
     count += len(folders)
-    shown = [*places[:_MOST_PLACES], *(["and more"] if places[_MOST_PLACES:] else [])]
-    return Check(name="secrets", ok=not places, count=count, detail=_listed(detail, shown))
+    shown = [*places[:_MAX_PLACES], *(["and more"] if places[_MAX_PLACES:] else [])]
+    return Check(name="secrets", ok=not places, count=count, detail=_list_details(detail, shown))
 
 
 def check_instructions(name: str, text: str) -> Check:
     """Return the check of secrets in what a person wrote for the agent, in a file of this name outside of the root."""
-    lines = _secret_lines(text.encode())
+    lines = _find_secret_lines(text.encode())
     detail = "lines of instructions with a secret in them; no model is shown it, but the file holds it: take it out "
     detail += "there, and change it"
-    places = [f"{name}:{number}" for number in lines[:_MOST_PLACES]]
-    return Check(name="instructions", ok=not lines, count=len(lines), detail=_listed(detail, places))
+    places = [f"{name}:{number}" for number in lines[:_MAX_PLACES]]
+    return Check(name="instructions", ok=not lines, count=len(lines), detail=_list_details(detail, places))
 
 
-def _secret_lines(data: bytes) -> list[int]:
+def _find_secret_lines(data: bytes) -> list[int]:
     """Return the numbers of the lines on which a secret begins, each once, from 1."""
     text = unescape(data.decode("utf-8", "replace"))
     return sorted({text.count("\n", 0, span.start) + 1 for span in find_secrets(text)})
 
 
-def _holding(data: bytes | None, path: str) -> int:
-    return secrets(found.entry for found in parse_entries(data, path)) if data else 0
+def _count_secret_entries(data: bytes | None, path: str) -> int:
+    return count_secrets(found.entry for found in parse_entries(data, path)) if data else 0
 
 
-def inspect_entries(entries: Sequence[Entry], *, now: datetime) -> list[Check]:
+def check_store_entries(entries: Sequence[Entry], *, now: datetime) -> list[Check]:
     """Return the checks of the memories of any store, as far as they tell it themselves."""
-    found = duplicates(entries)
+    found = find_duplicates(entries)
     return [
         Check(name="entries", ok=True, count=len(entries), detail="memories in the store"),
-        _junk(entries, set()),
+        _check_junk(entries, set()),
         Check(name="duplicates", ok=True, count=len(found), detail="memories that say the same as another"),
-        _stale(entries, set(), now, {}),
-        _store_secrets(entries),
+        _check_stale(entries, set(), now, {}),
+        _check_store_secrets(entries),
     ]
 
 
-def _checks(
-    located: Sequence[Located],
+def _build_checks(
+    located: Sequence[LocatedEntry],
     *,
     now: datetime,
     usage: Mapping[str, MemoryUsage],
@@ -112,30 +112,30 @@ def _checks(
     entries = list(
         {found.entry.id: found.entry for found in sorted(located, key=lambda one: is_curated(one.path))}.values()
     )
-    merged = {name for found in located for name in cited(found.entry, MERGED)}
-    same = duplicates(entries, merged=merged)
+    merged = {name for found in located for name in field_ids(found.entry, MERGED_FIELD)}
+    same = find_duplicates(entries, merged=merged)
     return [
         Check(name="entries", ok=True, count=len(entries), detail="memories in MEMORY.md, topics and ledgers"),
-        _junk(entries, curated),
-        _noted("duplicates", "memories that say the same as another", same, curated),
-        _stale(entries, curated, now, usage),
-        _contradictions(entries),
+        _check_junk(entries, curated),
+        _count_check("duplicates", "memories that say the same as another", same, curated),
+        _check_stale(entries, curated, now, usage),
+        _check_contradictions(entries),
         Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
-        _dangling(missing, sourceless(entries, sessions)),
+        _check_dangling(missing, find_sourceless(entries, sessions)),
     ]
 
 
-def _noted(name: str, detail: str, found: Collection[str], curated: Collection[str]) -> Check:
+def _count_check(name: str, detail: str, found: Collection[str], curated: Collection[str]) -> Check:
     inside = len(set(found).intersection(curated))
     told = f"{detail}; {inside:,} of them in curated memory" if inside else detail
     return Check(name=name, ok=True, count=len(found), detail=told)
 
 
-def _junk(entries: Sequence[Entry], curated: Collection[str]) -> Check:
+def _check_junk(entries: Sequence[Entry], curated: Collection[str]) -> Check:
     found = [entry.id for entry in entries if is_junk(entry)]
     detail = "memories that are worth nothing: an acknowledgement, text that was only recalled, no word with a meaning"
-    noted = _noted("junk", detail, found, curated)
-    if len(found) >= _MUCH_JUNK and len(found) * _JUNK_SHARE > len(entries):
+    noted = _count_check("junk", detail, found, curated)
+    if len(found) >= _MIN_JUNK and len(found) * _JUNK_SHARE > len(entries):
         told = (
             f"{noted.detail}. That is more than a fifth: see what learns from your conversations, and `ricordo forget`"
         )
@@ -143,25 +143,28 @@ def _junk(entries: Sequence[Entry], curated: Collection[str]) -> Check:
     return noted
 
 
-def _stale(
+def _check_stale(
     entries: Iterable[Entry], curated: Collection[str], now: datetime, usage: Mapping[str, MemoryUsage]
 ) -> Check:
     found = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now)]
-    return _noted(
+    return _count_check(
         "stale", "memories past their time that nobody has used: `ricordo confirm` or `forget`", found, curated
     )
 
 
-def _contradictions(entries: Sequence[Entry]) -> Check:
-    links = undecided(entries)
+def _check_contradictions(entries: Sequence[Entry]) -> Check:
+    links = find_contradictions(entries)
     pairs = sorted({tuple(sorted((name, other))) for name, others in links.items() for other in others})
     detail = "pairs of memories that contradict each other, and no rule decides: `ricordo confirm` or `forget` one"
     return Check(
-        name="contradictions", ok=True, count=len(pairs), detail=_listed(detail, [*map(" and ".join, pairs[:_FEW])])
+        name="contradictions",
+        ok=True,
+        count=len(pairs),
+        detail=_list_details(detail, [*map(" and ".join, pairs[:_MAX_PAIRS])]),
     )
 
 
-def _dangling(missing: Sequence[str], gone: Collection[str]) -> Check:
+def _check_dangling(missing: Sequence[str], gone: Collection[str]) -> Check:
     parts = []
     if missing:
         parts.append(f"{len(missing):,} long memories whose file is missing, so that only the first line is left")
@@ -172,21 +175,21 @@ def _dangling(missing: Sequence[str], gone: Collection[str]) -> Check:
     return Check(name="dangling", ok=not missing, count=len(missing) + len(gone), detail=told)
 
 
-def _store_secrets(entries: Sequence[Entry]) -> Check:
-    count = secrets(entries)
+def _check_store_secrets(entries: Sequence[Entry]) -> Check:
+    count = count_secrets(entries)
     return Check(name="secrets", ok=count == 0, count=count, detail="memories with a secret in them")
 
 
-def _pointers(located: Iterable[Located]) -> list[str]:
-    return sorted({found.long for found in located if found.long})
+def _long_paths(located: Iterable[LocatedEntry]) -> list[str]:
+    return sorted({found.long_path for found in located if found.long_path})
 
 
-async def _sessions(files: FileStore) -> set[str]:
+async def _list_sessions(files: FileStore) -> set[str]:
     paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
-    return {found[1] for found in map(session_of, paths) if found}
+    return {found[1] for found in map(parse_transcript_path, paths) if found}
 
 
-async def _usage(files: FileStore) -> Mapping[str, MemoryUsage]:
+async def _read_usage(files: FileStore) -> Mapping[str, MemoryUsage]:
     try:
         data = (await files.read(USAGE)).data
     except (FileMissing, StorageError):
@@ -195,5 +198,5 @@ async def _usage(files: FileStore) -> Mapping[str, MemoryUsage]:
     return await run_sync(read, data)
 
 
-def _listed(detail: str, paths: Collection[str]) -> str:
+def _list_details(detail: str, paths: Collection[str]) -> str:
     return f"{detail}: {', '.join(paths)}" if paths else detail

@@ -10,38 +10,38 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from ricordo.audit.copies import Copies, copies_of
-from ricordo.audit.find import find_entry, learned_or_like, located_by_id
-from ricordo.audit.listing import with_listing
-from ricordo.audit.profile_edits import profile_edits
+from ricordo.audit.copies import RecordCopies, find_copies
+from ricordo.audit.find import find_entry, find_extracted_or_similar, find_entries
+from ricordo.audit.listing import add_topic_list_edits
+from ricordo.audit.profile_edits import build_profile_edits
 from ricordo.audit.retraction import without_curated
-from ricordo.audit.room import with_room
-from ricordo.audit.session_edits import session_edits
+from ricordo.audit.room import add_room_edits
+from ricordo.audit.session_edits import build_session_edits
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.own_words import rests_on, with_own_words
-from ricordo.consolidation.undecided import unlinked
-from ricordo.consolidation.waiting import PROPOSAL
+from ricordo.consolidation.own_words import find_dependent_lines, restore_own_words
+from ricordo.consolidation.undecided import remove_links
+from ricordo.consolidation.waiting import PROPOSAL_PATH
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
 from ricordo.uncut import compute
 from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, without_entries
-from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
+from ricordo.workspace.entry_codec import LocatedEntry, remove_entries
+from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
 from ricordo.workspace.ledger import is_curated
-from ricordo.workspace.striking import repeats
-from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones, tombstone_for
+from ricordo.workspace.striking import is_repetition
+from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones, create_tombstone
 
-__all__ = ["Forgotten", "forget", "forget_copies"]
+__all__ = ["ForgetResult", "forget", "forget_copies"]
 
 _AT_ONCE = 20_000
 """So many bytes are read and rewritten in some milliseconds."""
 
-_Bury: TypeAlias = Callable[[Entry], Tombstone]
+_TombstoneFactory: TypeAlias = Callable[[Entry], Tombstone]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forgotten:
+class ForgetResult:
     """The entry that was forgotten, the `path` of the first document that held it, and the change set, for an undo."""
 
     entry: Entry
@@ -52,7 +52,7 @@ class Forgotten:
 async def forget(
     files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = "",
     config: ConsolidationConfig | None = None,
-) -> Forgotten:  # fmt: skip
+) -> ForgetResult:  # fmt: skip
     """Remove an entry from every document that holds it and add a tombstone.
 
     Lines that a consolidation had merged with it get their own words back, which may be longer. Lines that then exceed
@@ -60,23 +60,25 @@ async def forget(
     not end in time.
     """
     found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
-    bury = partial(tombstone_for, key=key, at=changes.clock.now(), by=who)
+    bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
-        located = await located_by_id(files, found.entry.id)
+        located = await find_entries(files, found.entry.id)
         standing = [one for one in located if one.entry.id == found.entry.id]
         if not standing:
             raise EntryNotFound(f"The memory {found.entry.id} was forgotten meanwhile.")
-        copies = await copies_of(files, [one.entry for one in standing], key=key)
-        if alike := await _alike(files, standing, copies.near, key):
+        copies = await find_copies(files, [one.entry for one in standing], key=key)
+        if alike := await _find_same_statements(files, standing, copies.near, key):
             standing += alike
-            copies = await copies_of(files, [one.entry for one in standing], key=key)
-        return await with_room(files, await _removal(files, standing, copies, bury, bounds), bounds, must=True)
+            copies = await find_copies(files, [one.entry for one in standing], key=key)
+        return await add_room_edits(
+            files, await _build_removal_edits(files, standing, copies, bury, bounds), bounds, must=True
+        )
 
     # the lock orders this with other writers: what they wrote before is found here, and after it they skip the entry
     async with files.lock(CURATION_LOCK):
         change = await changes.rebase(plan, act="forget", who=who, why=why)
-    return Forgotten(entry=found.entry, path=found.path, change=change)
+    return ForgetResult(entry=found.entry, path=found.path, change=change)
 
 
 async def forget_copies(
@@ -87,20 +89,20 @@ async def forget_copies(
     None if the records say nothing of it. Raises: StorageBusy.
     """
 
-    bury = partial(tombstone_for, key=key, at=changes.clock.now(), by=who)
+    bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
-        copies = await copies_of(files, [entry], key=key)
-        return await _record_edits(files, [entry], copies, bury)
+        copies = await find_copies(files, [entry], key=key)
+        return await _build_record_edits(files, [entry], copies, bury)
 
     async with files.lock(CURATION_LOCK):
-        says = (await copies_of(files, [entry], key=key)).stones or len(await plan()) > 1
+        says = (await find_copies(files, [entry], key=key)).tombstones or len(await plan()) > 1
         return await changes.rebase(plan, act="forget", who=who, why=why) if says else None
 
 
-async def _alike(
-    files: FileStore, standing: Sequence[Located], near: Collection[tuple[str, str]], key: bytes
-) -> list[Located]:
+async def _find_same_statements(
+    files: FileStore, standing: Sequence[LocatedEntry], near: Collection[tuple[str, str]], key: bytes
+) -> list[LocatedEntry]:
     """Return entries with other ids that say the same: in the same words, or learned from one of the messages `near`.
 
     An entry that a person saved again is not one of them.
@@ -108,63 +110,69 @@ async def _alike(
     contents = [one.entry.content for one in standing]
     digests = {content_digest(content, key) for content in contents}
     ids = set()
-    for one in await learned_or_like(files, contents):
+    for one in await find_extracted_or_similar(files, contents):
         content, source = one.entry.content, one.entry.source
         is_near = one.entry.by == "flush" and any((source.session or "", name) in near for name in source.messages)
         is_same = one.entry.by != "user" and content_digest(content, key) in digests
-        if is_same or (is_near and any(repeats(content, gone) for gone in contents)):
+        if is_same or (is_near and any(is_repetition(content, gone) for gone in contents)):
             ids.add(one.entry.id)
     ids -= {one.entry.id for one in standing}
-    return [one for name in sorted(ids) for one in await located_by_id(files, name) if one.entry.id == name]
+    return [one for name in sorted(ids) for one in await find_entries(files, name) if one.entry.id == name]
 
 
-async def _removal(
-    files: FileStore, standing: Sequence[Located], copies: Copies, bury: _Bury, config: ConsolidationConfig
+async def _build_removal_edits(
+    files: FileStore,
+    standing: Sequence[LocatedEntry],
+    copies: RecordCopies,
+    bury: _TombstoneFactory,
+    config: ConsolidationConfig,
 ) -> list[Edit]:
     """Return the edits that remove these entries from all documents, with the tombstones."""
     edits = []
     for path in dict.fromkeys(found.path for found in standing):
         stored = await files.read(path)
-        without = without_curated if is_curated(path) else without_entries
+        without = without_curated if is_curated(path) else remove_entries
         cutting = partial(without, stored.data, path, {found.entry.id for found in standing})
         cut = await compute(cutting, size=len(stored.data), at_once=_AT_ONCE)
         edits.append(Edit(path=path, expected=stored.version, data=cut))
-    edits = await _with_own_words(files, edits, {found.entry.id for found in standing})
-    edits = await with_listing(files, edits, config)
-    edits += await _record_edits(files, [found.entry for found in standing], copies, bury)
-    longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
+    edits = await _restore_own_words(files, edits, {found.entry.id for found in standing})
+    edits = await add_topic_list_edits(files, edits, config)
+    edits += await _build_record_edits(files, [found.entry for found in standing], copies, bury)
+    longs = dict.fromkeys(f"{WORKSPACE}/{found.long_path}" for found in standing if found.long_path)
     # a proposal of a model may contain it
-    longs |= {PROPOSAL: None}
+    longs |= {PROPOSAL_PATH: None}
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
 
 
-async def _record_edits(files: FileStore, entries: Sequence[Entry], copies: Copies, bury: _Bury) -> list[Edit]:
+async def _build_record_edits(
+    files: FileStore, entries: Sequence[Entry], copies: RecordCopies, bury: _TombstoneFactory
+) -> list[Edit]:
     """Return the edits of session files, profiles and evicted results, and of the file of tombstones."""
     stones = await read_tombstones(files)
-    buried = [*map(bury, entries), *copies.stones]
-    edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(dict.fromkeys(buried)))]
+    buried = [*map(bury, entries), *copies.tombstones]
+    edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.render_with(dict.fromkeys(buried)))]
     contents = [*dict.fromkeys(entry.content for entry in entries)]
     sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
-    edits += await session_edits(files, contents, {entry.id for entry in entries}, sessions=sessions)
-    edits += await profile_edits(files, entries, by_hand=True, near=copies.near)
+    edits += await build_session_edits(files, contents, {entry.id for entry in entries}, sessions=sessions)
+    edits += await build_profile_edits(files, entries, by_hand=True, near=copies.near)
     return [*edits, *copies.edits]
 
 
-async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
+async def _restore_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
     """Return the edits, extended by those of curated lines that were worded from the entries `gone`, or name them."""
     known = {edit.path: edit for edit in edits}
     topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
-    for path in [MEMORY, *topics]:
+    for path in [MEMORY_PATH, *topics]:
         edit = known.get(path)
         if edit is None and await files.info(path):
             stored = await files.read(path)
             edit = Edit(path=path, expected=stored.version, data=stored.data)
-        if edit and edit.data and (rest := unlinked(edit.data, path, gone)) != edit.data:
+        if edit and edit.data and (rest := remove_links(edit.data, path, gone)) != edit.data:
             edit = known[path] = replace(edit, data=rest)
-        names = rests_on(edit.data, path, gone) if edit and edit.data else frozenset[str]()
+        names = find_dependent_lines(edit.data, path, gone) if edit and edit.data else frozenset[str]()
         if edit and edit.data and names:
-            ledgers = [one for name in names for one in await located_by_id(files, name) if ledger_date(one.path)]
+            ledgers = [one for name in names for one in await find_entries(files, name) if ledger_date(one.path)]
             own = {one.entry.id: one.entry.content for one in ledgers}
-            known[path] = replace(edit, data=with_own_words(edit.data, path, gone, own))
+            known[path] = replace(edit, data=restore_own_words(edit.data, path, gone, own))
     return list(known.values())

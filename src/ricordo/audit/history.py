@@ -14,17 +14,17 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 
-from ricordo.audit.ledgers import LedgerOutline, newest_ledgers
+from ricordo.audit.ledgers import LedgerOutline, list_ledgers
 from ricordo.clock import decode_id
 from ricordo.errors import FileMissing, InvalidQuery, StorageError
 from ricordo.files import FileStore
 from ricordo.uncut import compute
 from ricordo.workspace.changes import Change, ChangeSets
-from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.layout import ledger_date
 from ricordo.workspace.ledger import read_entries
 
-__all__ = ["PERSON", "UNREADABLE", "HistoryItem", "blocks", "history", "is_by_person", "undone_ids"]
+__all__ = ["PERSON", "UNREADABLE_ACT", "HistoryItem", "iter_appends", "list_history", "is_by_person", "find_undone_ids"]
 
 _AT_ONCE = 500
 """So many writes are put in order in some milliseconds."""
@@ -32,7 +32,7 @@ _AT_ONCE = 500
 PERSON = "user"
 """The writer of what a person asked for."""
 
-UNREADABLE = "unreadable"
+UNREADABLE_ACT = "unreadable"
 """The act of a change whose record is damaged."""
 
 
@@ -62,7 +62,7 @@ def is_by_person(item: HistoryItem) -> bool:
     return item.who == PERSON and item.act != "undo"
 
 
-async def history(
+async def list_history(
     files: FileStore,
     changes: ChangeSets,
     *,
@@ -78,39 +78,39 @@ async def history(
     """
     if limit is not None and limit < 1:
         raise InvalidQuery(f"A history shows at least one write: the limit can't be {limit}.")
-    records = await changes.records()
-    found = await compute(partial(_Found, records, user), size=len(records), at_once=_AT_ONCE)
-    found.add_unreadable(await changes.unreadable())
-    for ledger, before in _newest_first(await newest_ledgers(files, holding=holding)):
+    records = await changes.list_changes()
+    found = await compute(partial(_HistoryBuilder, records, user), size=len(records), at_once=_AT_ONCE)
+    found.add_unreadable(await changes.list_unreadable())
+    for ledger, before in _order_ledgers(await list_ledgers(files, holding=holding)):
         if limit is not None and found.has_newest(limit, after=max(ledger.last_id, before)):
             break
-        read = [block async for block in blocks(files, ledger.path)]
-        await compute(partial(found.add, read, before), size=len(read), at_once=_AT_ONCE)
+        read = [block async for block in iter_appends(files, ledger.path)]
+        await compute(partial(found.add_ledger, read, before), size=len(read), at_once=_AT_ONCE)
     return await compute(partial(found.newest, limit), size=found.count, at_once=_AT_ONCE)
 
 
-class _Found:
+class _HistoryBuilder:
     """The writes that were found so far."""
 
     def __init__(self, records: Sequence[Change], user: str | None) -> None:
-        undone, by_id = undone_ids(records), {change.id: change for change in records}
+        undone, by_id = find_undone_ids(records), {change.id: change for change in records}
         self._user = user
         self._items: dict[str, HistoryItem] = {}
-        self._spoken_for: dict[str, str] = {}
+        self._change_by_entry: dict[str, str] = {}
         for change in sorted(records, key=lambda change: change.id):
             head = change.part_of if change.part_of in by_id else change.id
-            item = _of_change(by_id[head], head in undone)
+            item = _change_to_item(by_id[head], head in undone)
             entries = (*self._items[head].entries, *change.entries) if head in self._items else change.entries
             self._items[head] = replace(item, entries=entries, order=(change.id, 0))
-            self._spoken_for |= dict.fromkeys(change.entries, head)
+            self._change_by_entry |= dict.fromkeys(change.entries, head)
 
-    def add(self, found: Iterable[tuple[Located, ...]], before: str) -> None:
+    def add_ledger(self, found: Iterable[tuple[LocatedEntry, ...]], before: str) -> None:
         """Add the blocks of one ledger; `before` is the greatest id in those before it."""
         last = before
         for number, block in enumerate(found, start=1):
-            item = _of_block(block)
+            item = _append_to_item(block)
             last = max([last, *(name for name in item.entries if decode_id(name) is not None)])
-            head = self._items.get(self._spoken_for.get(item.id, ""))
+            head = self._items.get(self._change_by_entry.get(item.id, ""))
             if head is None:
                 self._items[item.id] = replace(item, order=(last, number))
             else:
@@ -120,7 +120,9 @@ class _Found:
     def add_unreadable(self, ids: Iterable[str]) -> None:
         """Add the changes of which only the id can be told."""
         for name in ids:
-            item = HistoryItem(id=name, at=_time_of(name), who="", act=UNREADABLE, why="Its record can't be read.")
+            item = HistoryItem(
+                id=name, at=_change_time(name), who="", act=UNREADABLE_ACT, why="Its record can't be read."
+            )
             self._items[name] = replace(item, order=(name, 0))
 
     @property
@@ -142,13 +144,13 @@ class _Found:
         return sorted(seen, key=lambda item: item.order, reverse=True)[:limit]
 
 
-def _time_of(change_id: str) -> datetime:
+def _change_time(change_id: str) -> datetime:
     """Return when a change was made, by its id; the beginning of time for a name that is no id."""
     value = decode_id(change_id)
     return datetime.fromtimestamp((value >> 80) / 1000, UTC) if value else datetime.min.replace(tzinfo=UTC)
 
 
-def _newest_first(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline, str]]:
+def _order_ledgers(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline, str]]:
     """Return the ledgers, the last day first, each with the greatest id in those before it."""
     rows, last = list[tuple[LedgerOutline, str]](), ""
     for ledger in sorted(ledgers, key=lambda ledger: (str(ledger_date(ledger.path)), ledger.path)):
@@ -157,24 +159,24 @@ def _newest_first(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline,
     return rows[::-1]
 
 
-async def blocks(files: FileStore, path: str) -> AsyncIterator[tuple[Located, ...]]:
+async def iter_appends(files: FileStore, path: str) -> AsyncIterator[tuple[LocatedEntry, ...]]:
     """Yield the blocks that were appended to one ledger, in its order; none when it can't be read."""
     try:
         located = await read_entries(files, path)
     except (FileMissing, StorageError):
         return
-    for block in _blocks(located):
+    for block in _group_appends(located):
         yield block
 
 
-def _blocks(located: Iterable[Located]) -> Iterator[tuple[Located, ...]]:
+def _group_appends(located: Iterable[LocatedEntry]) -> Iterator[tuple[LocatedEntry, ...]]:
     """Part entries that follow each other into what one append wrote; a bullet written by hand is none."""
-    for written, block in groupby(located, key=_append_of):
+    for written, block in groupby(located, key=_append_key):
         if written is not None:
             yield tuple(block)
 
 
-def _append_of(found: Located) -> tuple[datetime, str, str | None] | None:
+def _append_key(found: LocatedEntry) -> tuple[datetime, str, str | None] | None:
     """Return what the bullets of one append have in common; what a user or an agent saves is an append of its own."""
     entry = found.entry
     if entry.time is None or entry.by == "hand":
@@ -182,7 +184,7 @@ def _append_of(found: Located) -> tuple[datetime, str, str | None] | None:
     return entry.time, entry.by, entry.id if entry.by in {"user", "agent"} else entry.source.session
 
 
-def _of_block(block: Sequence[Located]) -> HistoryItem:
+def _append_to_item(block: Sequence[LocatedEntry]) -> HistoryItem:
     first = block[0].entry
     assert first.time is not None
     return HistoryItem(
@@ -197,7 +199,7 @@ def _of_block(block: Sequence[Located]) -> HistoryItem:
     )
 
 
-def _of_change(change: Change, undone: bool) -> HistoryItem:  # noqa: FBT001
+def _change_to_item(change: Change, undone: bool) -> HistoryItem:  # noqa: FBT001
     return HistoryItem(
         id=change.id,
         at=change.at,
@@ -211,7 +213,7 @@ def _of_change(change: Change, undone: bool) -> HistoryItem:  # noqa: FBT001
     )
 
 
-def undone_ids(records: Sequence[Change]) -> set[str]:
+def find_undone_ids(records: Sequence[Change]) -> set[str]:
     """Return the ids that are undone now; an undo that was itself undone counts for nothing."""
     undone: set[str] = set()
     for change in sorted(records, key=lambda record: record.id, reverse=True):

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 
 from ricordo.errors import FileMissing, InvalidSetting
 from ricordo.files import ABSENT, FileInfo, FileStore
-from ricordo.workspace.changes import CHANGES, CHANGES_LOCK, OBJECTS, PENDING, Change, ChangeSets
+from ricordo.workspace.changes import CHANGES_FOLDER, CHANGES_LOCK, OBJECTS_FOLDER, PENDING_FOLDER, Change, ChangeSets
 
-__all__ = ["HistoryConfig", "HistoryTrimmed", "outlived", "retain_history"]
+__all__ = ["HistoryConfig", "HistoryRetentionResult", "select_expired", "trim_history"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class HistoryConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HistoryTrimmed:
+class HistoryRetentionResult:
     """How many change sets were given up, and how many bytes of what they had replaced."""
 
     changes: int = 0
@@ -48,37 +48,39 @@ class HistoryTrimmed:
         return {"changes": self.changes, "history_bytes": self.bytes}
 
 
-async def retain_history(
+async def trim_history(
     files: FileStore, changes: ChangeSets, *, now: datetime, config: HistoryConfig | None = None
-) -> HistoryTrimmed:
+) -> HistoryRetentionResult:
     """Give up the change sets that are past their time. A second call right after it does nothing.
 
     While a change set is cut off and not yet put back, nothing is given up. Raises: StorageError.
     """
     async with files.lock(CHANGES_LOCK):
-        if await files.list(PENDING):
-            return HistoryTrimmed()
-        records = await changes.records()
+        if await files.list(PENDING_FOLDER):
+            return HistoryRetentionResult()
+        records = await changes.list_changes()
         readable = {change.id for change in records}
-        listed = await files.list(CHANGES)
-        if any(_id(info) not in readable for info in listed):
+        listed = await files.list(CHANGES_FOLDER)
+        if any(_change_id(info) not in readable for info in listed):
             # a record that can't be read may name any content
-            return HistoryTrimmed()
-        contents = await files.list(OBJECTS)
-        sizes = {_version(info): info.size for info in contents}
-        gone = outlived(records, sizes, now=now, config=config or HistoryConfig())
+            return HistoryRetentionResult()
+        contents = await files.list(OBJECTS_FOLDER)
+        sizes = {_object_version(info): info.size for info in contents}
+        gone = select_expired(records, sizes, now=now, config=config or HistoryConfig())
         for change_id in gone:
             with suppress(FileMissing):
-                await files.delete(f"{CHANGES}/{change_id}.json")
-        kept = {version for change in records if change.id not in gone for version in _versions(change)}
-        unnamed = [info for info in contents if _version(info) not in kept]
+                await files.delete(f"{CHANGES_FOLDER}/{change_id}.json")
+        kept = {version for change in records if change.id not in gone for version in _change_versions(change)}
+        unnamed = [info for info in contents if _object_version(info) not in kept]
         for info in unnamed:
             with suppress(FileMissing):
                 await files.delete(info.path)
-    return HistoryTrimmed(changes=len(gone), bytes=sum(info.size for info in unnamed))
+    return HistoryRetentionResult(changes=len(gone), bytes=sum(info.size for info in unnamed))
 
 
-def outlived(records: Sequence[Change], sizes: dict[str, int], *, now: datetime, config: HistoryConfig) -> list[str]:
+def select_expired(
+    records: Sequence[Change], sizes: dict[str, int], *, now: datetime, config: HistoryConfig
+) -> list[str]:
     """Return the ids of the change sets to give up, the oldest first. Pure.
 
     `sizes` are the bytes that are kept of each content, which several change sets may name.
@@ -89,7 +91,7 @@ def outlived(records: Sequence[Change], sizes: dict[str, int], *, now: datetime,
     gone: list[str] = []
     for change in newest_first:
         age = now - change.at
-        fresh = {version for version in _versions(change) if version not in held}
+        fresh = {version for version in _change_versions(change) if version not in held}
         size = sum(sizes.get(version, 0) for version in fresh)
         is_full = gone or total + size > config.most_bytes
         if age > timedelta(days=config.days) or (is_full and age > timedelta(days=config.least_days)):
@@ -100,13 +102,13 @@ def outlived(records: Sequence[Change], sizes: dict[str, int], *, now: datetime,
     return gone[::-1]
 
 
-def _versions(change: Change) -> list[str]:
+def _change_versions(change: Change) -> list[str]:
     return [version for file in change.files for version in (file.before, file.after) if version != ABSENT]
 
 
-def _id(info: FileInfo) -> str:
+def _change_id(info: FileInfo) -> str:
     return info.path.rpartition("/")[2].removesuffix(".json")
 
 
-def _version(info: FileInfo) -> str:
+def _object_version(info: FileInfo) -> str:
     return info.path.rpartition("/")[2].removesuffix(".z")

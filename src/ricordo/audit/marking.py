@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from ricordo.audit.find import find_entry, located_by_id
-from ricordo.audit.room import with_room
+from ricordo.audit.find import find_entry, find_entries
+from ricordo.audit.room import add_room_edits
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
 from ricordo.uncut import compute
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
 
-__all__ = ["MarkAct", "Marked", "mark"]
+__all__ = ["MarkAct", "MarkResult", "mark_entry"]
 
 _AT_ONCE = 20_000
 """So many bytes are read and rewritten in some milliseconds."""
@@ -28,7 +28,7 @@ MarkAct: TypeAlias = Literal["pin", "unpin", "confirm"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Marked:
+class MarkResult:
     """The entry as it is now, the first document it stands in, and the change set; None when it was so before."""
 
     entry: Entry
@@ -36,10 +36,10 @@ class Marked:
     change: Change | None
 
 
-async def mark(
+async def mark_entry(
     files: FileStore, changes: ChangeSets, entry_id: str, act: MarkAct, *, at: datetime, who: str, why: str = "",
     config: ConsolidationConfig | None = None,
-) -> Marked:  # fmt: skip
+) -> MarkResult:  # fmt: skip
     """Pin, unpin or confirm the entry with this id at the time `at`.
 
     What has no room in MEMORY.md then, by the bounds of `config`, goes to topics. Raises: EntryNotFound; IndexTooLarge
@@ -48,34 +48,36 @@ async def mark(
     found = await find_entry(files, entry_id)
     name = found.entry.id
 
-    def as_marked(entry: Entry) -> Entry:
-        return replace(_with(entry, act, at), id=name)
+    def apply_mark(entry: Entry) -> Entry:
+        return replace(_set_mark(entry, act, at), id=name)
 
-    if act != "confirm" and as_marked(found.entry) == found.entry:
-        return Marked(entry=found.entry, path=found.path, change=None)
+    if act != "confirm" and apply_mark(found.entry) == found.entry:
+        return MarkResult(entry=found.entry, path=found.path, change=None)
 
     async def plan() -> list[Edit]:
-        standing = [one for one in await located_by_id(files, name) if one.entry.id == name]
+        standing = [one for one in await find_entries(files, name) if one.entry.id == name]
         if not standing:
             raise EntryNotFound(f"The memory {name} was forgotten meanwhile.")
-        edits = [await _rewritten(files, path, name, as_marked) for path in dict.fromkeys(_paths(standing))]
-        return await with_room(files, edits, config or ConsolidationConfig())
+        edits = [
+            await _rewrite_bullets(files, path, name, apply_mark) for path in dict.fromkeys(_document_paths(standing))
+        ]
+        return await add_room_edits(files, edits, config or ConsolidationConfig())
 
     change = await changes.rebase(plan, act=act, who=who, why=why)
-    return Marked(entry=as_marked(found.entry), path=found.path, change=change)
+    return MarkResult(entry=apply_mark(found.entry), path=found.path, change=change)
 
 
-def _paths(standing: Sequence[Located]) -> list[str]:
+def _document_paths(standing: Sequence[LocatedEntry]) -> list[str]:
     return [found.path for found in standing]
 
 
-def _with(entry: Entry, act: MarkAct, at: datetime) -> Entry:
+def _set_mark(entry: Entry, act: MarkAct, at: datetime) -> Entry:
     if act == "confirm":
         return replace(entry, confirmed=at, confidence=1.0)
     return replace(entry, pinned=act == "pin")
 
 
-async def _rewritten(files: FileStore, path: str, name: str, as_marked: Callable[[Entry], Entry]) -> Edit:
+async def _rewrite_bullets(files: FileStore, path: str, name: str, as_marked: Callable[[Entry], Entry]) -> Edit:
     """Return the edit that rewrites the bullets of one entry in a document; every other byte stays."""
     stored = await files.read(path)
 
@@ -83,7 +85,7 @@ async def _rewritten(files: FileStore, path: str, name: str, as_marked: Callable
         data = stored.data
         for found in reversed(parse_entries(data, path)):
             if found.entry.id == name:
-                bullet = render_entry(as_marked(found.entry), long=found.long).encode("utf-8", "surrogatepass")
+                bullet = render_entry(as_marked(found.entry), long=found.long_path).encode("utf-8", "surrogatepass")
                 data = data[: found.offset] + bullet + data[found.offset + found.length :]
         return data
 

@@ -10,26 +10,26 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.files import FileStore
-from ricordo.language import content_words, words
-from ricordo.messages.jsontext import decoded
+from ricordo.language import content_words, split_words
+from ricordo.messages.jsontext import decode_json
 from ricordo.messages.types import JsonValue
-from ricordo.profile.forgetting import without_saying, without_saying_part
+from ricordo.profile.forgetting import remove_statement, remove_partial_statement
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import WORKSPACE, is_profile
-from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, Profile
-from ricordo.workspace.profile_codec import parse_profile, written_json
-from ricordo.workspace.striking import says_any, says_part
+from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, Profile
+from ricordo.workspace.profile_codec import parse_profile, dump_profile_json
+from ricordo.workspace.striking import repeats_any, repeats_partly
 
-__all__ = ["profile_edits"]
+__all__ = ["build_profile_edits"]
 
-_HALF = 0.5
-_TWICE = 2
+_NEAR_OVERLAP = 0.5
+_MAX_LENGTH_RATIO = 2
 
-_LEVELS = {"user": USER_LEVEL, "history": HISTORY_LEVEL}
+_SUMMARY_LEVELS = {"user": USER_SUMMARIES, "history": HISTORY_SUMMARIES}
 
 
-async def profile_edits(
+async def build_profile_edits(
     files: FileStore, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]] = ()
 ) -> list[Edit]:
     """Return the edits that remove what `entries` say from the profiles of a root.
@@ -45,7 +45,7 @@ async def profile_edits(
             continue
         try:
             stored = await files.read(info.path)
-            data = await run_sync(partial(_removed, stored.data, info.path, entries, by_hand=by_hand, near=near))
+            data = await run_sync(partial(_remove_facts, stored.data, info.path, entries, by_hand=by_hand, near=near))
         except (DocumentInvalid, FileMissing, StorageError):
             continue
         if data != stored.data:
@@ -53,50 +53,52 @@ async def profile_edits(
     return edits
 
 
-def _removed(
+def _remove_facts(
     data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]]
 ) -> bytes:
     profile = parse_profile(data, path).profile
     gone = {
         fact.id
         for fact in profile.facts
-        if (by_hand or not fact.is_kept)
-        and any(_says(fact, entry) or (by_hand and _says_otherwise(fact, entry, near)) for entry in entries)
+        if (by_hand or not fact.is_protected)
+        and any(_states_same(fact, entry) or (by_hand and _states_similar(fact, entry, near)) for entry in entries)
     }
     rest = profile
     for content in [entry.content for entry in entries] + [fact.content for fact in profile.facts if fact.id in gone]:
-        rest = without_saying(rest, content)
-        rest = without_saying_part(rest, content) if by_hand else rest
+        rest = remove_statement(rest, content)
+        rest = remove_partial_statement(rest, content) if by_hand else rest
     if not gone and rest == profile:
         return data
-    return _written(decoded(data), gone, rest)
+    return _render_document(decode_json(data), gone, rest)
 
 
-def _says(fact: Fact, entry: Entry) -> bool:
-    if words(fact.content) == words(entry.content):
+def _states_same(fact: Fact, entry: Entry) -> bool:
+    if split_words(fact.content) == split_words(entry.content):
         return True
     source, quote = fact.source, entry.source.quote or entry.content
     same = source.thread == entry.source.session and source.messages[:1] == entry.source.messages[:1]
-    return same and bool(source.messages) and words(source.quote) == words(quote)
+    return same and bool(source.messages) and split_words(source.quote) == split_words(quote)
 
 
-def _says_otherwise(fact: Fact, entry: Entry, near: Collection[tuple[str, str]]) -> bool:
+def _states_similar(fact: Fact, entry: Entry, near: Collection[tuple[str, str]]) -> bool:
     if any((fact.source.thread, name) in near for name in fact.source.messages):
-        return says_part(fact.content, [entry.content], least=_HALF) or says_any(fact.content, [entry.content])
-    brief = len(content_words(fact.content)) <= _TWICE * len(content_words(entry.content))
-    return brief and says_any(fact.content, [entry.content])
+        return repeats_partly(fact.content, [entry.content], least=_NEAR_OVERLAP) or repeats_any(
+            fact.content, [entry.content]
+        )
+    brief = len(content_words(fact.content)) <= _MAX_LENGTH_RATIO * len(content_words(entry.content))
+    return brief and repeats_any(fact.content, [entry.content])
 
 
-def _written(document: dict[str, JsonValue], gone: set[str], rest: Profile) -> bytes:
+def _render_document(document: dict[str, JsonValue], gone: set[str], rest: Profile) -> bytes:
     """Return the document without the facts `gone`, and with the summaries of `rest`."""
     facts = document.get("facts")
     if isinstance(facts, list):
         document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in gone)]
-    for level, names in _LEVELS.items():
+    for level, names in _SUMMARY_LEVELS.items():
         sections = document.get(level)
         for name in names if isinstance(sections, dict) else ():
             section = sections.get(name) if isinstance(sections, dict) else None
             if isinstance(section, dict):
                 section["summary"] = rest.summaries[name].summary
     document["revision"] = rest.revision + 1
-    return written_json(document)
+    return dump_profile_json(document)

@@ -9,20 +9,20 @@ from ricordo.files import FileStore
 from ricordo.workspace.layout import WORKSPACE, is_profile
 from ricordo.workspace.profile_codec import parse_profile
 
-__all__ = ["unread_profiles"]
+__all__ = ["find_broken_profiles"]
 
-_ASIDE = re.compile(r"(?:.*/)?profile\.broken-\d+\.json")
+_SET_ASIDE_PROFILE = re.compile(r"(?:.*/)?profile\.broken-\d+\.json")
 
 
-async def unread_profiles(files: FileStore) -> tuple[tuple[str, ...], tuple[str, ...]]:
+async def find_broken_profiles(files: FileStore) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what can't be read, a few words for each, and the files that were kept aside."""
     paths = [info.path for info in await files.list(WORKSPACE)]
     profiles = [path for path in paths if is_profile(path)]
-    found = [each for path in profiles for each in await _unread(files, path)]
-    return tuple(found), tuple(path for path in paths if _ASIDE.fullmatch(path))
+    found = [each for path in profiles for each in await _find_broken_records(files, path)]
+    return tuple(found), tuple(path for path in paths if _SET_ASIDE_PROFILE.fullmatch(path))
 
 
-async def _unread(files: FileStore, path: str) -> list[str]:
+async def _find_broken_records(files: FileStore, path: str) -> list[str]:
     try:
         read = await run_sync(parse_profile, (await files.read(path)).data, path)
     except FileMissing:

@@ -16,12 +16,20 @@ from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
 from ricordo.language import content_words, split_sentences
-from ricordo.state.codec import salvaged
+from ricordo.state.codec import salvage_state
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import AGENT_NOTES, LEDGERS, MEMORY, WORKSPACE, is_memory, is_profile, record_of
+from ricordo.workspace.layout import (
+    AGENT_NOTES,
+    LEDGERS,
+    MEMORY_PATH,
+    WORKSPACE,
+    is_memory,
+    is_profile,
+    parse_record_path,
+)
 from ricordo.workspace.ledger import read_entries
 from ricordo.workspace.profile_codec import parse_profile
-from ricordo.workspace.striking import nearly_says, says_any, sentences_like
+from ricordo.workspace.striking import nearly_says, repeats_any, sentences_like
 
 __all__ = ["Remaining", "remaining_entries", "remaining_in"]
 
@@ -48,7 +56,7 @@ class Remaining:
 def remaining_entries(entries: Iterable[Entry], gone: Entry) -> list[Remaining]:
     """Return which of `entries` say what the forgotten entry said, or one of its sentences, each id once."""
     contents = _statements(gone.content)
-    alike = {each.id: each.content for each in entries if each.id != gone.id and says_any(each.content, contents)}
+    alike = {each.id: each.content for each in entries if each.id != gone.id and repeats_any(each.content, contents)}
     return [Remaining(kind="memory", id=name, text=text) for name, text in alike.items()]
 
 
@@ -61,8 +69,8 @@ async def remaining_in(files: FileStore, gone: Entry, redactor: Redactor) -> lis
     found = await run_sync(remaining_entries, await _entries(files, contents), gone)
     for info in await files.list(WORKSPACE):
         is_noted = bool(_NOTES.fullmatch(info.path)) and info.size <= _LARGEST
-        record = record_of(info.path)
-        is_state = record is not None and record.kind == "state" and not record.aside
+        record = parse_record_path(info.path)
+        is_state = record is not None and record.kind == "state" and not record.is_set_aside
         if is_noted or is_state or is_profile(info.path):
             with suppress(FileMissing, StorageError, DocumentInvalid):
                 data = (await files.read(info.path)).data
@@ -92,7 +100,7 @@ async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
         )
 
     found: list[Entry] = []
-    for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
+    for path in [MEMORY_PATH, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
         if not path.startswith(f"{LEDGERS}/long/"):
             with suppress(FileMissing, StorageError):
                 found += [each.entry for each in await read_entries(files, path, only=may_say)]
@@ -102,11 +110,11 @@ async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
 def _said(data: bytes, path: str, contents: Sequence[str]) -> list[Remaining]:
     if is_profile(path):
         facts = parse_profile(data, path).profile.facts
-        same = [each for each in facts if says_any(each.content, contents)]
+        same = [each for each in facts if repeats_any(each.content, contents)]
         return [Remaining(kind="fact", id=each.id, text=each.content) for each in same]
-    record = record_of(path)
+    record = parse_record_path(path)
     if record is not None:
-        todos = salvaged(data, agent=record.folder, session=record.session).standing.todos
+        todos = salvage_state(data, agent=record.folder, session=record.session).work_state.todos
         said = [each.content for each in todos if any(nearly_says(each.content, one) for one in contents)]
         return [Remaining(kind="todo", id=record.session, text=each) for each in said]
     text = data.decode("utf-8", "replace")

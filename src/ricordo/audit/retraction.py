@@ -10,62 +10,64 @@ from dataclasses import dataclass, field, replace
 
 from anyio.to_thread import run_sync
 
-from ricordo.consolidation.check import faults
+from ricordo.consolidation.check import find_faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.own_words import rests_on, with_own_words
-from ricordo.consolidation.placing import SECTIONS, fits, is_movable
-from ricordo.consolidation.plan import Material, propose
-from ricordo.consolidation.sheet import parse_sheet
-from ricordo.consolidation.topics import described_anew
-from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.own_words import find_dependent_lines, restore_own_words
+from ricordo.consolidation.placing import SECTIONS, fits_bounds, is_movable
+from ricordo.consolidation.plan import ConsolidationInput, propose
+from ricordo.consolidation.sheet import parse_memory_document
+from ricordo.consolidation.topics import update_description
+from ricordo.consolidation.types import CandidateEntry
 from ricordo.consolidation.wording import is_reworded
-from ricordo.consolidation.worth import MERGED, REPLACED, cited
+from ricordo.consolidation.worth import MERGED_FIELD, REPLACED_FIELD, field_ids
 from ricordo.errors import FileMissing, StorageError, UndoRefused
-from ricordo.files import ABSENT, FileStore, Stored
+from ricordo.files import ABSENT, FileStore, StoredFile
 from ricordo.guard import has_secret
-from ricordo.workspace.changes import Edit, replaced_memory
+from ricordo.workspace.changes import Edit, iter_replaced_memory
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, parse_entries, render_entry, without_entries
-from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, ledger_date
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry, remove_entries
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, WORKSPACE, is_memory, ledger_date
 from ricordo.workspace.ledger import is_curated
 
-__all__ = ["retraction", "without_curated"]
+__all__ = ["retract_append", "without_curated"]
 
-_SUCCESSOR = "successor"
+_SUCCESSOR_FIELD = "successor"
 _UNBOUNDED = 1_000_000_000
-_SECTIONS = (*SECTIONS.values(), "Notes")
+_OWN_SECTIONS = (*SECTIONS.values(), "Notes")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Desk:
+class _Retraction:
     """The documents as they are to be, by path, and the entries that are decided about again."""
 
     documents: Mapping[str, bytes]
-    open: Sequence[Fresh] = ()
+    reopened: Sequence[CandidateEntry] = ()
     touched: frozenset[str] = field(default_factory=frozenset)
 
-    def part(self, *, curated: bool) -> dict[str, bytes]:
+    def select_documents(self, *, curated: bool) -> dict[str, bytes]:
         """Return the documents of curated memory, or the ledgers."""
         if curated:
             return {path: data for path, data in self.documents.items() if is_curated(path)}
         return {path: data for path, data in self.documents.items() if ledger_date(path) is not None}
 
 
-async def retraction(files: FileStore, block: Sequence[Located], *, last_run: str) -> list[Edit]:
+async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, last_run: str) -> list[Edit]:
     """Return the edits that take the entries of one append out of memory, wherever they stand.
 
     Raises: UndoRefused if a person gave one of them other words in curated memory, or pinned it there, or if the rules
     of consolidation refuse what would be left; then the consolidation `last_run` is to be undone first.
     """
-    stored = await _stored(files)
+    stored = await _read_documents(files)
     old = {path: one.data for path, one in stored.items()}
     gone = {found.entry.id: found for found in block}
-    standing = await run_sync(_standing, old, gone)
+    standing = await run_sync(_locate_entries, old, gone)
     _check_untouched(standing, gone)
-    desk = await run_sync(_without, old, gone, standing)
-    desk = replace(desk, open=[await _as_curated(files, one) for one in desk.open])
-    after = await run_sync(_decided, desk, last_run)
-    hollow = {path for path, data in after.items() if path in standing and not is_curated(path) and _is_hollow(data)}
+    desk = await run_sync(_retract_entries, old, gone, standing)
+    desk = replace(desk, reopened=[await _restore_curated(files, one) for one in desk.reopened])
+    after = await run_sync(_reconsolidate, desk, last_run)
+    hollow = {
+        path for path, data in after.items() if path in standing and not is_curated(path) and _is_empty_ledger(data)
+    }
     after |= dict.fromkeys(hollow)
     versions = {path: one.version for path, one in stored.items()}
     edits = [
@@ -73,16 +75,16 @@ async def retraction(files: FileStore, block: Sequence[Located], *, last_run: st
         for path, data in after.items()
         if data != old.get(path)
     ]
-    longs = {f"{WORKSPACE}/{found.long}" for rows in standing.values() for found in rows if found.long}
+    longs = {f"{WORKSPACE}/{found.long_path}" for rows in standing.values() for found in rows if found.long_path}
     kept = [(path, await files.read(path)) for path in sorted(longs) if await files.info(path)]
     return [*edits, *(Edit(path=path, expected=long.version, data=None) for path, long in kept)]
 
 
-async def _stored(files: FileStore) -> dict[str, Stored]:
+async def _read_documents(files: FileStore) -> dict[str, StoredFile]:
     """Return the memory documents by path, without those that can't be read."""
     listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
     found = {}
-    for path in [MEMORY, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
+    for path in [MEMORY_PATH, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
         try:
             found[path] = await files.read(path)
         except FileMissing:
@@ -93,7 +95,7 @@ async def _stored(files: FileStore) -> dict[str, Stored]:
     return found
 
 
-def _standing(documents: Mapping[str, bytes], gone: Mapping[str, Located]) -> dict[str, list[Located]]:
+def _locate_entries(documents: Mapping[str, bytes], gone: Mapping[str, LocatedEntry]) -> dict[str, list[LocatedEntry]]:
     """Return where the entries stand, by document."""
     marks = [f"^{name}".encode() for name in gone]
     rows = {
@@ -104,7 +106,7 @@ def _standing(documents: Mapping[str, bytes], gone: Mapping[str, Located]) -> di
     return {path: found for path, found in rows.items() if found}
 
 
-def _check_untouched(standing: Mapping[str, Sequence[Located]], gone: Mapping[str, Located]) -> None:
+def _check_untouched(standing: Mapping[str, Sequence[LocatedEntry]], gone: Mapping[str, LocatedEntry]) -> None:
     written = {found.entry.id: found.entry for path, rows in standing.items() if not is_curated(path) for found in rows}
     for path, rows in standing.items():
         for found in rows:
@@ -112,45 +114,51 @@ def _check_untouched(standing: Mapping[str, Sequence[Located]], gone: Mapping[st
             mine = written.get(name, gone[name].entry)
             # words that a run gave a line are nobody's edit
             shown = replace(found.entry, content=mine.content) if is_reworded(found.entry) else found.entry
-            if is_curated(path) and _as_written(shown) != _as_written(mine):
+            if is_curated(path) and _person_fields(shown) != _person_fields(mine):
                 raise UndoRefused(
                     f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
                     " everything."
                 )
 
 
-def _as_written(entry: Entry) -> tuple[str, bool, str | None]:
+def _person_fields(entry: Entry) -> tuple[str, bool, str | None]:
     return entry.content, entry.pinned, entry.rule
 
 
-def _without(old: Mapping[str, bytes], gone: Mapping[str, Located], standing: Mapping[str, Sequence[Located]]) -> _Desk:
+def _retract_entries(
+    old: Mapping[str, bytes], gone: Mapping[str, LocatedEntry], standing: Mapping[str, Sequence[LocatedEntry]]
+) -> _Retraction:
     """Return the documents without the entries, with what had lost its place to them active again."""
     cut = {
-        path: without_curated(data, path, gone) if is_curated(path) else without_entries(data, path, gone)
+        path: without_curated(data, path, gone) if is_curated(path) else remove_entries(data, path, gone)
         for path, data in old.items()
         if path in standing
     }
-    documents = _with_own_words({**old, **cut}, gone)
+    documents = _restore_own_words({**old, **cut}, gone)
     left = [found.entry for path, data in documents.items() if is_curated(path) for found in parse_entries(data, path)]
-    spoken_for = {name for entry in left for name in _cited(entry)}
-    back: dict[str, Fresh] = {}
+    spoken_for = {name for entry in left for name in _cited_ids(entry)}
+    back: dict[str, CandidateEntry] = {}
     for path, data in documents.items():
         if ledger_date(path) is not None or is_curated(path):
-            documents[path], reopened = _reopened(data, path, gone, spoken_for)
+            documents[path], reopened = _reopen_superseded(data, path, gone, spoken_for)
             back |= reopened if ledger_date(path) is not None else {}
     said = {
-        name for path, rows in standing.items() if is_curated(path) for found in rows for name in _cited(found.entry)
+        name
+        for path, rows in standing.items()
+        if is_curated(path)
+        for found in rows
+        for name in _cited_ids(found.entry)
     }
     same = said - gone.keys() - spoken_for - back.keys()
-    back |= {one.entry.id: one for one in _active(documents, same)}
+    back |= {one.entry.id: one for one in _iter_active(documents, same)}
     standing_still = {entry.id for entry in left}
     opened = [one for name, one in back.items() if name not in standing_still and not has_secret(one.entry.content)]
-    return _Desk(documents=documents, open=opened, touched=frozenset(cut))
+    return _Retraction(documents=documents, reopened=opened, touched=frozenset(cut))
 
 
-def _with_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[str, bytes]:
+def _restore_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[str, bytes]:
     """Return the documents in which no line has words of the entries any more that a run had given it."""
-    resting = {path: rests_on(data, path, gone) for path, data in documents.items() if is_curated(path)}
+    resting = {path: find_dependent_lines(data, path, gone) for path, data in documents.items() if is_curated(path)}
     names = frozenset[str]().union(*resting.values())
     if not names:
         return documents
@@ -162,88 +170,90 @@ def _with_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[
         for found in parse_entries(data, path)
         if found.entry.id in names
     }
-    told = {path: with_own_words(documents[path], path, gone, own) for path, ids in resting.items() if ids}
+    told = {path: restore_own_words(documents[path], path, gone, own) for path, ids in resting.items() if ids}
     return {**documents, **told}
 
 
 def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
     """Return a curated document without the entries, and without the sections of ours that they alone had filled."""
-    sheet = parse_sheet(data, path)
+    sheet = parse_memory_document(data, path)
     emptied = {part.section for part in sheet.parts if part.entry and part.entry.id in gone}
     sheet = sheet.without(gone)
-    for title in emptied.intersection(_SECTIONS) if path == MEMORY else ():
+    for title in emptied.intersection(_OWN_SECTIONS) if path == MEMORY_PATH else ():
         sheet = sheet.without_section(title)
-    return sheet.data if path == MEMORY else described_anew(path, data, sheet.data)
+    return sheet.data if path == MEMORY_PATH else update_description(path, data, sheet.data)
 
 
-def _cited(entry: Entry) -> set[str]:
+def _cited_ids(entry: Entry) -> set[str]:
     """Return the ids of the other entries that a curated one stands for."""
     taken = {entry.supersedes} if entry.supersedes else set()
-    return {*cited(entry, MERGED), *cited(entry, REPLACED), *taken}
+    return {*field_ids(entry, MERGED_FIELD), *field_ids(entry, REPLACED_FIELD), *taken}
 
 
-def _reopened(
+def _reopen_superseded(
     data: bytes, path: str, gone: Collection[str], spoken_for: Collection[str]
-) -> tuple[bytes, dict[str, Fresh]]:
+) -> tuple[bytes, dict[str, CandidateEntry]]:
     """Return the document in which what these entries had superseded is active again, and what that is."""
-    if not any(f"[{_SUCCESSOR}:: {name}]".encode() in data for name in gone):
+    if not any(f"[{_SUCCESSOR_FIELD}:: {name}]".encode() in data for name in gone):
         return data, {}
-    reopened: dict[str, Fresh] = {}
+    reopened: dict[str, CandidateEntry] = {}
     for found in reversed(parse_entries(data, path)):
         entry = found.entry
-        successors = cited(entry, _SUCCESSOR)
+        successors = field_ids(entry, _SUCCESSOR_FIELD)
         if entry.state != "superseded" or entry.id in spoken_for or not any(name in gone for name in successors):
             continue
-        rest = tuple((key, value) for key, value in entry.extra if key != _SUCCESSOR)
+        rest = tuple((key, value) for key, value in entry.extra if key != _SUCCESSOR_FIELD)
         active = replace(entry, state="active", extra=rest)
-        bullet = render_entry(active, long=found.long).encode("utf-8", "surrogatepass")
+        bullet = render_entry(active, long=found.long_path).encode("utf-8", "surrogatepass")
         data = data[: found.offset] + bullet + data[found.offset + found.length :]
-        reopened[entry.id] = Fresh(entry=active, long=found.long)
+        reopened[entry.id] = CandidateEntry(entry=active, long=found.long_path)
     return data, reopened
 
 
-def _active(documents: Mapping[str, bytes], names: Collection[str]) -> Iterable[Fresh]:
+def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iterable[CandidateEntry]:
     """Yield what the ledgers hold of these ids and nothing has superseded."""
     for path, data in documents.items():
         if ledger_date(path) is not None and any(f"^{name}".encode() in data for name in names):
             for found in parse_entries(data, path):
                 if found.entry.id in names and found.entry.state == "active":
-                    yield Fresh(entry=found.entry, long=found.long)
+                    yield CandidateEntry(entry=found.entry, long=found.long_path)
 
 
-async def _as_curated(files: FileStore, one: Fresh) -> Fresh:
+async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEntry:
     """Return an entry as curated memory had it when it stood there last, with what it stood for; else as it is."""
-    async for path, data in replaced_memory(files):
+    async for path, data in iter_replaced_memory(files):
         if is_curated(path) and f"^{one.entry.id}".encode() in data:
             for found in await run_sync(parse_entries, data, path):
                 if found.entry.id == one.entry.id and found.entry.state == "active":
                     source = replace(found.entry.source, quote=one.entry.source.quote)
-                    return Fresh(entry=replace(found.entry, source=source), long=found.long)
+                    return CandidateEntry(entry=replace(found.entry, source=source), long=found.long_path)
     return one
 
 
-def _decided(desk: _Desk, last_run: str) -> dict[str, bytes | None]:
+def _reconsolidate(desk: _Retraction, last_run: str) -> dict[str, bytes | None]:
     """Return all documents, the opened entries placed. Raises `UndoRefused`."""
     after: dict[str, bytes | None] = dict(desk.documents)
-    if not desk.open and not any(map(is_curated, desk.touched)):
+    if not desk.reopened and not any(map(is_curated, desk.touched)):
         return after
-    material = Material(documents=desk.part(curated=True), ledgers=desk.part(curated=False), fresh=desk.open)
-    memory = material.documents.get(MEMORY, b"")
+    material = ConsolidationInput(
+        documents=desk.select_documents(curated=True), ledgers=desk.select_documents(curated=False), fresh=desk.reopened
+    )
+    memory = material.documents.get(MEMORY_PATH, b"")
     # what a root with wider bounds holds is not to be moved because something is taken back
     config = ConsolidationConfig()
-    ours = [part.entry for part in parse_sheet(memory, MEMORY).parts if part.entry and is_movable(part)]
+    ours = [part.entry for part in parse_memory_document(memory, MEMORY_PATH).parts if part.entry and is_movable(part)]
     longest = max((len(entry.content) for entry in ours), default=0)
     config = replace(config, index_characters=max(config.index_characters, longest))
-    if not fits(memory, config):
+    if not fits_bounds(memory, config):
         config = replace(config, max_lines=_UNBOUNDED, max_bytes=_UNBOUNDED, max_memory_tokens=_UNBOUNDED)
     proposal = propose(material, config)
-    wrong = faults(material, proposal, config)
+    wrong = find_faults(material, proposal, config)
     if wrong:
         raise UndoRefused(f"Curated memory rests on it, and {wrong[0]}: undo the consolidation {last_run} first.")
     return after | dict(proposal.documents)
 
 
-def _is_hollow(document: bytes | None) -> bool:
+def _is_empty_ledger(document: bytes | None) -> bool:
     """Tell whether nothing is left of a ledger but its heading."""
     left = (document or b"").strip()
     return left.startswith(b"# ") and b"\n" not in left

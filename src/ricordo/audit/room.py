@@ -10,19 +10,21 @@ from dataclasses import replace
 from anyio.to_thread import run_sync
 
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import is_movable, place
-from ricordo.consolidation.sheet import parse_sheet
+from ricordo.consolidation.placing import is_movable, place_entries
+from ricordo.consolidation.sheet import parse_memory_document
 from ricordo.errors import FileMissing
-from ricordo.files import ABSENT, FileStore, Stored
+from ricordo.files import ABSENT, FileStore, StoredFile
 from ricordo.workspace.changes import Edit
-from ricordo.workspace.layout import MEMORY, TOPICS
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 
-__all__ = ["with_room"]
+__all__ = ["add_room_edits"]
 
-_ADVICE = "Shorten what you wrote in it, or put some of it into a topic such as memory/topics/NAME.md, and try again."
+_SHORTEN_ADVICE = (
+    "Shorten what you wrote in it, or put some of it into a topic such as memory/topics/NAME.md, and try again."
+)
 
 
-async def with_room(
+async def add_room_edits(
     files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig, *, must: bool = False
 ) -> list[Edit]:
     """Return the edits, and those that move memories to topics where MEMORY.md would be larger than it may be.
@@ -32,12 +34,12 @@ async def with_room(
     Raises: IndexTooLarge.
     """
     edited = {edit.path: edit for edit in edits}
-    edit = edited.get(MEMORY)
+    edit = edited.get(MEMORY_PATH)
     if edit is None or edit.data is None:
         return [*edits]
-    found = await _found(files, MEMORY)
+    found = await _read_if_exists(files, MEMORY_PATH)
     before = found.data if found else b""
-    if config.bounds.grown(before, edit.data) is None:
+    if config.bounds.find_growth(before, edit.data) is None:
         return [*edits]
     stored = {info.path: await files.read(info.path) for info in await files.list(TOPICS) if _is_topic(info.path)}
     topics = {path: one.data for path, one in stored.items()}
@@ -46,25 +48,25 @@ async def with_room(
             topics[path] = one.data or b""
             if one.data is None:
                 del topics[path]
-    moved = await run_sync(_moved, edit.data, topics, config)
+    moved = await run_sync(_move_to_topics, edit.data, topics, config)
     if not must:
-        config.bounds.check(before, moved[MEMORY], advice=_ADVICE)
+        config.bounds.check(before, moved[MEMORY_PATH], advice=_SHORTEN_ADVICE)
     for path, data in moved.items():
         if data != (edited[path].data if path in edited else topics.get(path)):
-            expected = edited[path].expected if path in edited else _version(stored.get(path))
+            expected = edited[path].expected if path in edited else _version_or_absent(stored.get(path))
             edited[path] = Edit(path=path, expected=expected, data=data)
     return [*edited.values()]
 
 
-def _moved(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
+def _move_to_topics(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
     """Return MEMORY.md and the topics with as much of the former in the latter as has no room there."""
-    sheet = parse_sheet(memory, MEMORY)
+    sheet = parse_memory_document(memory, MEMORY_PATH)
     ours = [part.entry for part in sheet.parts if part.entry and is_movable(part)]
     # a line that stood there before stands there by right
     longest = max((len(entry.content) for entry in ours), default=0)
     wide = replace(config, index_characters=max(config.index_characters, longest))
-    sheets = {path: parse_sheet(data, path) for path, data in topics.items()}
-    placed = place(sheet, sheets, (), (), wide, written=topics)
+    sheets = {path: parse_memory_document(data, path) for path, data in topics.items()}
+    placed = place_entries(sheet, sheets, (), (), wide, written=topics)
     return {path: one.data for path, one in placed.documents.items()}
 
 
@@ -72,11 +74,11 @@ def _is_topic(path: str) -> bool:
     return path.startswith(f"{TOPICS}/") and path.endswith(".md")
 
 
-def _version(stored: Stored | None) -> str:
+def _version_or_absent(stored: StoredFile | None) -> str:
     return stored.version if stored else ABSENT
 
 
-async def _found(files: FileStore, path: str) -> Stored | None:
+async def _read_if_exists(files: FileStore, path: str) -> StoredFile | None:
     try:
         return await files.read(path)
     except FileMissing:

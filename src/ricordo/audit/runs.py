@@ -10,11 +10,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from ricordo.queue import JobRecord
-from ricordo.spending import Asked, Spent
+from ricordo.spending import RequestRecord, SpendingTotal
 
-__all__ = ["BackgroundRun", "background_runs"]
+__all__ = ["BackgroundRun", "list_background_runs"]
 
-_PURPOSES: Mapping[str, frozenset[str]] = {
+_PURPOSES_BY_KIND: Mapping[str, frozenset[str]] = {
     "flush": frozenset({"flush"}),
     "consolidate": frozenset({"consolidation"}),
     "maintain": frozenset({"consolidation"}),
@@ -26,19 +26,19 @@ _FIRST_PHASE: Mapping[str, str] = {"flush": "extract", "consolidate": "consolida
 class BackgroundRun:
     """One run: its `kind` (flush, consolidate, maintain), the `session` it was about, and how it stands.
 
-    `asked` is when it came into the inbox, `ended` when it was done, None while it waits or runs. `phases` are what
+    `queued_at` is when it came into the inbox, `ended_at` when it was done, None while it waits or runs. `phases` are what
     each counted, in order; `error` is the type of its error. `spent` is what it asked models for.
     """
 
     id: str
     kind: str
     state: str
-    asked: datetime
-    ended: datetime | None = None
+    queued_at: datetime
+    ended_at: datetime | None = None
     session: str = ""
     phases: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     error: str = ""
-    spent: Spent = field(default_factory=Spent)
+    spent: SpendingTotal = field(default_factory=SpendingTotal)
 
     @property
     def cost(self) -> Decimal:
@@ -46,34 +46,34 @@ class BackgroundRun:
         return self.spent.cost
 
 
-def background_runs(records: Sequence[JobRecord], asked: Sequence[Asked] = ()) -> list[BackgroundRun]:
+def list_background_runs(records: Sequence[JobRecord], asked: Sequence[RequestRecord] = ()) -> list[BackgroundRun]:
     """Return the runs that the jobs tell of, in their order, each with what it spent."""
     left = list(asked)
     found: list[BackgroundRun] = []
     for record in records:
-        mine = [each for each in left if _is_of(each, record)]
+        mine = [each for each in left if _belongs_to(each, record)]
         left = [each for each in left if each not in mine]
-        found.append(_run(record, sum((each.spent for each in mine), Spent())))
+        found.append(_to_run(record, sum((each.total for each in mine), SpendingTotal())))
     return found
 
 
-def _run(record: JobRecord, spent: Spent) -> BackgroundRun:
+def _to_run(record: JobRecord, spent: SpendingTotal) -> BackgroundRun:
     outcome = record.outcome
     has_ended = record.state in {"done", "failed", "dropped"}
     return BackgroundRun(
         id=record.job.id,
         kind=record.job.kind,
         state=record.state,
-        asked=record.created,
-        ended=record.changed if has_ended else None,
+        queued_at=record.created,
+        ended_at=record.changed if has_ended else None,
         session=record.job.session,
-        phases=_phases(record.job.kind, outcome.counts if outcome else {}),
+        phases=_group_by_phase(record.job.kind, outcome.counts if outcome else {}),
         error=(outcome.error if outcome else None) or "",
         spent=spent,
     )
 
 
-def _phases(kind: str, counts: Mapping[str, int]) -> Mapping[str, Mapping[str, int]]:
+def _group_by_phase(kind: str, counts: Mapping[str, int]) -> Mapping[str, Mapping[str, int]]:
     """Return the counts by phase: those of a cycle are named `phase.count`, those of other runs belong to its own."""
     found: dict[str, dict[str, int]] = {}
     for name, count in counts.items():
@@ -84,16 +84,16 @@ def _phases(kind: str, counts: Mapping[str, int]) -> Mapping[str, Mapping[str, i
     return found
 
 
-def _is_of(asked: Asked, record: JobRecord) -> bool:
-    if asked.purpose not in _PURPOSES.get(record.job.kind, frozenset()):
+def _belongs_to(asked: RequestRecord, record: JobRecord) -> bool:
+    if asked.purpose not in _PURPOSES_BY_KIND.get(record.job.kind, frozenset()):
         return False
     if record.job.kind == "flush" and asked.session not in {"", record.job.session}:
         return False
-    at = _moment(asked.at)
+    at = _parse_time(asked.at)
     return at is not None and record.created <= at <= record.changed
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_time(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:

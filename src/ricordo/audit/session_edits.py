@@ -8,13 +8,13 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.layout import SESSIONS, WORKSPACE
-from ricordo.workspace.session_file import parse_session, updated_session
-from ricordo.workspace.striking import without_contents
+from ricordo.workspace.session_file import parse_session, update_session
+from ricordo.workspace.striking import mask_session
 
-__all__ = ["session_edits"]
+__all__ = ["build_session_edits"]
 
 
-async def session_edits(
+async def build_session_edits(
     files: FileStore, contents: Sequence[str], ids: Collection[str], *, sessions: Collection[str] = ()
 ) -> list[Edit]:
     """Return the edits that remove the entries with these `ids`, and text that repeats `contents`, from session files.
@@ -31,13 +31,17 @@ async def session_edits(
             stored = await files.read(info.path)
         except (FileMissing, StorageError):
             continue
-        data = await run_sync(_removed, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids, sessions)
+        data = await run_sync(
+            _remove_mentions, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids, sessions
+        )
         if data != stored.data:
             edits.append(Edit(path=info.path, expected=stored.version, data=data))
     return edits
 
 
-def _removed(data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]) -> bytes:
+def _remove_mentions(
+    data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]
+) -> bytes:
     file = parse_session(data, path)
-    wanted = without_contents(file, contents, ids, near=file.session in sessions) if file else None
-    return data if wanted is None or wanted == file else updated_session(data, path, wanted)
+    wanted = mask_session(file, contents, ids, near=file.session in sessions) if file else None
+    return data if wanted is None or wanted == file else update_session(data, path, wanted)

@@ -34,14 +34,14 @@ from ricordo.cli.commands import (
     trust,
     why,
 )
-from ricordo.cli.failures import Command, Commands
+from ricordo.cli.failures import Command, CommandGroup
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, wants_json
-from ricordo.cli.render import emit, say
+from ricordo.cli.render import print_json, print_line
 
 __all__ = ["app"]
 
 app = typer.Typer(
-    cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"max_content_width": 100}
+    cls=CommandGroup, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"max_content_width": 100}
 )
 _config = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the settings.")
 _memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
@@ -53,12 +53,12 @@ _store = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at 
 _tasks = typer.Typer(rich_markup_mode=None)
 
 
-def _version(context: typer.Context, value: bool) -> None:
+def _print_version(context: typer.Context, value: bool) -> None:
     if value:
         if wants_json(context):
-            emit({"version": __version__})
+            print_json({"version": __version__})
         else:
-            say(f"ricordo {__version__}")
+            print_line(f"ricordo {__version__}")
         raise typer.Exit
 
 
@@ -71,7 +71,7 @@ def ricordo(
     project: ProjectOption = None,
     as_json: JsonOption = False,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
     """Memory for LLM agents: lasting, in plain files, found again with its source.

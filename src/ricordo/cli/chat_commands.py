@@ -12,18 +12,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ricordo.cli.render import bold, say
+from ricordo.cli.render import bold, print_line
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
     from ricordo.cli.context import Target
 
-__all__ = ["HELP", "NAMES", "Slash", "cli_arguments", "parsed", "print_help", "run_command", "unknown"]
+__all__ = [
+    "HELP_LINES",
+    "COMMAND_NAMES",
+    "SlashCommand",
+    "cli_arguments",
+    "parse_line",
+    "print_help",
+    "run_command",
+    "unknown_command_message",
+]
 
-_MEMORY = ("list", "show", "search", "forget")
-_SESSION = ("list", "show", "search")
-HELP = (
+_MEMORY_ACTIONS = ("list", "show", "search", "forget")
+_SESSION_ACTIONS = ("list", "show", "search")
+HELP_LINES = (
     ("/memory list", "what is remembered; --id --kind --tag --source --scope --older-than --newer-than --limit"),
     ("/memory show ID", "one memory and what it rests on"),
     ("/memory search QUERY", "search memories, conversations and notes"),
@@ -57,7 +66,7 @@ HELP = (
     ("//text", "say a text that begins with a slash"),
     ("Ctrl-C", "stop a reply; what came of it is kept"),
 )
-NAMES = (
+COMMAND_NAMES = (
     *(
         "clear",
         "compact",
@@ -78,14 +87,14 @@ NAMES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slash:
+class SlashCommand:
     """A command: its name without the slash, in lower case, and the rest of the line."""
 
     name: str
     rest: str = ""
 
 
-def parsed(line: str) -> Slash | str:
+def parse_line(line: str) -> SlashCommand | str:
     """Return the command in a line, or what is said with it; `//text` says `/text`."""
     text = line.strip()
     if text.startswith("//"):
@@ -93,42 +102,42 @@ def parsed(line: str) -> Slash | str:
     if not text.startswith("/"):
         return text
     name, _, rest = text[1:].partition(" ")
-    return Slash(name=name.lower(), rest=rest.strip())
+    return SlashCommand(name=name.lower(), rest=rest.strip())
 
 
-def cli_arguments(slash: Slash) -> list[str] | None:
+def cli_arguments(slash: SlashCommand) -> list[str] | None:
     """Return the arguments of the command line's own command; None when it has none for this."""
-    words = _words(slash.rest)
+    words = _split_words(slash.rest)
     if slash.name == "undo":
         return ["undo", *words]
-    known = {"memory": _MEMORY, "session": _SESSION}.get(slash.name, ())
+    known = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name, ())
     act, *rest = words or ["list"]
     if act.startswith("-"):
         act, rest = "list", words
     if act not in known:
         return None
     if act == "search":
-        rest = _one_query(rest)
+        rest = _join_query(rest)
     return ["forget", *rest] if act == "forget" else [slash.name, act, *rest]
 
 
-def unknown(slash: Slash) -> str:
+def unknown_command_message(slash: SlashCommand) -> str:
     """Return what is said of a command that is none."""
-    acts = {"memory": _MEMORY, "session": _SESSION}.get(slash.name)
+    acts = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name)
     if acts:
         act = slash.rest.split()[0]
         near = difflib.get_close_matches(act, acts, n=1) or list(acts)
-        return f"There is no /{slash.name} {act}; there is {_listed([f'/{slash.name} {each}' for each in near])}."
-    near = difflib.get_close_matches(slash.name, NAMES, n=1)
+        return f"There is no /{slash.name} {act}; there is {_join_names([f'/{slash.name} {each}' for each in near])}."
+    near = difflib.get_close_matches(slash.name, COMMAND_NAMES, n=1)
     hint = f" Did you mean /{near[0]}?" if near else ""
     return f"There is no /{slash.name}.{hint} /help lists the commands; //{slash.name} says it to the agent."
 
 
 def print_help() -> None:
     """Print every command and key."""
-    width = max(len(name) for name, _ in HELP)
-    for name, text in HELP:
-        say(f"  {bold(f'{name:<{width}}')}  {text}")
+    width = max(len(name) for name, _ in HELP_LINES)
+    for name, text in HELP_LINES:
+        print_line(f"  {bold(f'{name:<{width}}')}  {text}")
 
 
 def run_command(group: "TyperGroup", target: "Target", arguments: Sequence[str]) -> int:
@@ -136,7 +145,7 @@ def run_command(group: "TyperGroup", target: "Target", arguments: Sequence[str])
     given = ["--root", str(target.root), "--user", target.user]
     if target.project:
         given += ["--project", target.project]
-    with _ordinary_interrupts():
+    with _default_interrupts():
         try:
             group.main([*given, *arguments], prog_name="ricordo", standalone_mode=True)
         except SystemExit as ended:
@@ -144,24 +153,24 @@ def run_command(group: "TyperGroup", target: "Target", arguments: Sequence[str])
     return 0
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     with suppress(ValueError):
         return shlex.split(text)
     return text.split()
 
 
-def _one_query(words: Sequence[str]) -> list[str]:
+def _join_query(words: Sequence[str]) -> list[str]:
     """Return the words up to the first option as one text."""
     end = next((number for number, word in enumerate(words) if word.startswith("-")), len(words))
     return [*([" ".join(words[:end])] if end else []), *words[end:]]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 @contextmanager
-def _ordinary_interrupts() -> Iterator[None]:
+def _default_interrupts() -> Iterator[None]:
     """Let Ctrl-C do what it does to a command: its own loop then ends in order."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -22,60 +22,60 @@ from typing import TypeVar
 
 import anyio
 
-from ricordo.cli.context import run
+from ricordo.cli.context import run_async
 
-__all__ = ["Foreground", "Interrupted"]
+__all__ = ["MainThreadRunner", "ReadInterrupted"]
 
 _T = TypeVar("_T")
 _HANG_UP: int = getattr(signal, "SIGHUP", 0)
-_NUDGE = signal.SIGURG
-_NUDGE_SECONDS = 0.05
-_ENDING = tuple(number for number in (signal.SIGTERM, _HANG_UP) if number)
+_REPEAT_SIGNAL = signal.SIGURG
+_REPEAT_SECONDS = 0.05
+_ENDING_SIGNALS = tuple(number for number in (signal.SIGTERM, _HANG_UP) if number)
 
 
-class Interrupted(Exception):
-    """Ctrl-C was pressed while something was read, or a signal ended the chat: `Foreground.ended` tells which."""
+class ReadInterrupted(Exception):
+    """Ctrl-C was pressed while something was read, or a signal ended the chat: `MainThreadRunner.end_signal` tells which."""
 
 
-class Foreground:
-    """The terminal's side of a chat; `ended` is the signal that ended it, 0 for none.
+class MainThreadRunner:
+    """The terminal's side of a chat; `end_signal` is the signal that ended it, 0 for none.
 
-    Set `closing` when the chat is being closed in order: the first signal that asks for just that then stops nothing.
+    Set `is_closing` when the chat is being closed in order: the first signal that asks for just that then stops nothing.
     """
 
     def __init__(self) -> None:
         """Take over nothing before `run`."""
-        self.ended = 0
-        self.closing = False
-        self._terminals = _open_terminals()
-        self._acts: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self.end_signal = 0
+        self.is_closing = False
+        self._terminals = _list_terminals()
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._scopes: list[anyio.CancelScope] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._reads = False
-        self._told: int | None = None
+        self._is_reading = False
+        self._wakeup_pipe: int | None = None
 
     def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Run `work` on a loop beside this thread, and do here what it asks for; return or raise what it comes to."""
         outcome: Future[_T] = Future()
-        thread = threading.Thread(target=self._beside, args=(work, outcome), name="ricordo-chat", daemon=True)
-        with self._hearing():
+        thread = threading.Thread(target=self._run_loop, args=(work, outcome), name="ricordo-chat", daemon=True)
+        with self._handle_signals():
             thread.start()
-            while (act := self._acts.get()) is not None:
+            while (act := self._calls.get()) is not None:
                 act()
             thread.join()
         return outcome.result()
 
-    async def do(self, act: Callable[[], _T], *, reads: bool = False) -> _T:
+    async def call(self, act: Callable[[], _T], *, reads: bool = False) -> _T:
         """Do `act` in the main thread and return what it returns; with `reads`, a signal ends it.
 
         Raises: Interrupted, and what `act` raises.
         """
         outcome: Future[_T] = Future()
-        self._acts.put(partial(self._do, act, reads, outcome))
+        self._calls.put(partial(self._call, act, reads, outcome))
         return await asyncio.wrap_future(outcome)
 
     @contextmanager
-    def stopping(self) -> Iterator[anyio.CancelScope]:
+    def cancel_on_signal(self) -> Iterator[anyio.CancelScope]:
         """Let Ctrl-C, and every signal that ends the chat, cancel the block; `cancelled_caught` then tells."""
         with anyio.CancelScope() as scope:
             self._scopes.append(scope)
@@ -84,74 +84,74 @@ class Foreground:
             finally:
                 self._scopes.remove(scope)
 
-    def stop(self) -> None:
+    def cancel_innermost(self) -> None:
         """Cancel the innermost block that can be stopped."""
         if self._scopes:
             self._scopes[-1].cancel()
 
-    def _beside(self, work: Callable[[], Awaitable[_T]], outcome: "Future[_T]") -> None:
-        async def known() -> _T:
+    def _run_loop(self, work: Callable[[], Awaitable[_T]], outcome: "Future[_T]") -> None:
+        async def run_with_reader() -> _T:
             self._loop = asyncio.get_running_loop()
-            if self._told is None:
+            if self._wakeup_pipe is None:
                 return await work()
-            self._loop.add_reader(self._told, self._nudge)
+            self._loop.add_reader(self._wakeup_pipe, self._repeat_signal)
             try:
                 return await work()
             finally:
-                self._loop.remove_reader(self._told)
+                self._loop.remove_reader(self._wakeup_pipe)
 
         try:
-            outcome.set_result(run(known))
+            outcome.set_result(run_async(run_with_reader))
         except BaseException as error:  # noqa: BLE001  (raised in the main thread)
             outcome.set_exception(error)
         finally:
-            self._acts.put(None)
+            self._calls.put(None)
 
-    def _do(self, act: Callable[[], _T], reads: bool, outcome: "Future[_T]") -> None:
+    def _call(self, act: Callable[[], _T], reads: bool, outcome: "Future[_T]") -> None:
         if not outcome.set_running_or_notify_cancel():
             return
         try:
-            result = self._read(act) if reads else self._written(act)
+            result = self._call_reading(act) if reads else self._call_writing(act)
         except KeyboardInterrupt:
-            outcome.set_exception(Interrupted())
+            outcome.set_exception(ReadInterrupted())
         except BaseException as error:  # noqa: BLE001  (raised where it was asked for)
             outcome.set_exception(error)
         else:
             outcome.set_result(result)
 
-    def _read(self, act: Callable[[], _T]) -> _T:
+    def _call_reading(self, act: Callable[[], _T]) -> _T:
         try:
-            self._reads = True
-            self._leave_if_ended()
+            self._is_reading = True
+            self._raise_if_ended()
             return act()
         finally:
-            self._reads = False
+            self._is_reading = False
 
-    def _written(self, act: Callable[[], _T]) -> _T:
+    def _call_writing(self, act: Callable[[], _T]) -> _T:
         try:
             return act()
         except OSError as error:
             if error.errno != errno.EIO or not self._terminals:
                 raise
         # the terminal is gone, and the signal that says so may still be on its way
-        self.ended = self.ended or _HANG_UP
-        self._let_go_of_the_terminal()
+        self.end_signal = self.end_signal or _HANG_UP
+        self._detach_terminal()
         return act()
 
-    def _leave_if_ended(self) -> None:
-        if self.ended:
+    def _raise_if_ended(self) -> None:
+        if self.end_signal:
             raise KeyboardInterrupt
 
     @contextmanager
-    def _hearing(self) -> Iterator[None]:
+    def _handle_signals(self) -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         # what is ignored, such as the end of the terminal under nohup, stays ignored
-        heard = [number for number in (signal.SIGINT, *_ENDING) if signal.getsignal(number) != signal.SIG_IGN]
-        before = {number: signal.signal(number, self._heard) for number in heard}
-        before[_NUDGE] = signal.signal(_NUDGE, lambda number, frame: None)
-        self._told, tells = os.pipe()
+        heard = [number for number in (signal.SIGINT, *_ENDING_SIGNALS) if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self._on_signal) for number in heard}
+        before[_REPEAT_SIGNAL] = signal.signal(_REPEAT_SIGNAL, lambda number, frame: None)
+        self._wakeup_pipe, tells = os.pipe()
         os.set_blocking(tells, False)
         wakes = signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
         try:
@@ -160,38 +160,42 @@ class Foreground:
             signal.set_wakeup_fd(wakes)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            os.close(self._told)
+            os.close(self._wakeup_pipe)
             os.close(tells)
 
-    def _nudge(self) -> None:
+    def _repeat_signal(self) -> None:
         """See to it that a signal is heard that came just before the main thread began to wait for a key."""
-        if self._loop is not None and self._told is not None and set(os.read(self._told, 64)) != {_NUDGE}:
+        if (
+            self._loop is not None
+            and self._wakeup_pipe is not None
+            and set(os.read(self._wakeup_pipe, 64)) != {_REPEAT_SIGNAL}
+        ):
             main = threading.main_thread().ident
             assert main is not None
-            self._loop.call_later(_NUDGE_SECONDS, signal.pthread_kill, main, _NUDGE)
+            self._loop.call_later(_REPEAT_SECONDS, signal.pthread_kill, main, _REPEAT_SIGNAL)
 
-    def _heard(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del frame
         # as soon as the end is told the chat may begin to learn, which this signal is not to stop
         running = self._scopes[-1:]
         if number == _HANG_UP:
-            self._let_go_of_the_terminal()
+            self._detach_terminal()
         if number != signal.SIGINT:
             # a terminal's end is told more than once, and hurries nobody; nor does the first word to end what ends
-            hurries = number != _HANG_UP and bool(self.ended)
-            ends_already = bool(self.ended) or self.closing
-            self.ended = self.ended or number
+            hurries = number != _HANG_UP and bool(self.end_signal)
+            ends_already = bool(self.end_signal) or self.is_closing
+            self.end_signal = self.end_signal or number
             if ends_already and not hurries:
                 return
-        if self._reads:
+        if self._is_reading:
             # a second signal must not tear off what the first one set going
-            self._reads = False
+            self._is_reading = False
             raise KeyboardInterrupt
         if self._loop is not None and running:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(running[0].cancel)
 
-    def _let_go_of_the_terminal(self) -> None:
+    def _detach_terminal(self) -> None:
         """Let what is still printed to a terminal that was closed go nowhere: writing to it would fail."""
         nowhere = os.open(os.devnull, os.O_RDWR)
         while self._terminals:
@@ -199,5 +203,5 @@ class Foreground:
         os.close(nowhere)
 
 
-def _open_terminals() -> list[int]:
+def _list_terminals() -> list[int]:
     return [number for number in range(3) if os.isatty(number)]

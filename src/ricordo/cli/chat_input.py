@@ -10,27 +10,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ricordo.cli.chat_commands import NAMES
-from ricordo.cli.render import bold, dim, say, shown
+from ricordo.cli.chat_commands import COMMAND_NAMES
+from ricordo.cli.render import bold, dim, print_line, escape
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from ricordo.tools import Approval
 
-__all__ = ["Answer", "Input"]
+__all__ = ["ApprovalAnswer", "ChatInput"]
 
-Answer: TypeAlias = Literal["no", "yes", "always"]
+ApprovalAnswer: TypeAlias = Literal["no", "yes", "always"]
 """What a person says to a question."""
 
 _PROMPT = "> "
-_ENDS = bytes.maketrans(b"\r\0\x04", b"\n\n\n")
+_LINE_ENDS = bytes.maketrans(b"\r\0\x04", b"\n\n\n")
 """What ends a line as it is typed: the key for it, and the end of the input, in its two shapes."""
 
-_ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always"}
+_APPROVAL_ANSWERS: dict[str, ApprovalAnswer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always"}
 
 
-class Input:
+class ChatInput:
     """Where lines come from; `is_terminal` tells whether a person sits there."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Input:
         self.is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
         self._readline: ModuleType | None = None
 
-    def prepare(self) -> None:
+    def enable_editing(self) -> None:
         """Switch editing and recalling on, for a terminal."""
         if not self.is_terminal:
             return
@@ -48,51 +48,51 @@ class Input:
         with suppress(ImportError):
             import readline
 
-            readline.set_completer(_completed)
+            readline.set_completer(_complete)
             readline.set_completer_delims(" ")
             readline.parse_and_bind("tab: complete")
             self._readline = readline
 
-    def line(self) -> str:
+    def read_line(self) -> str:
         """Return the next line without its end. Raises `EOFError` after the last."""
         if self.is_terminal:
-            return os.fsencode(_typed(_PROMPT)).decode("utf-8", "replace")
+            return os.fsencode(_input_line(_PROMPT)).decode("utf-8", "replace")
         line = sys.stdin.buffer.readline()
         if not line:
             raise EOFError
         return line.decode("utf-8", "replace").rstrip("\r\n")
 
-    def answered(self, asked: "Approval", *, always: bool) -> Answer:
+    def ask_approval(self, asked: "Approval", *, always: bool) -> ApprovalAnswer:
         """Show a change and ask whether it may be made, with `always` also for good; anything but yes is no.
 
         What was typed before is dropped, and so is the rest of a line that had been begun.
         """
-        who = f"{shown(asked.agent)} wants to: " if asked.agent else ""
+        who = f"{escape(asked.agent)} wants to: " if asked.agent else ""
         # a reply that still comes, or what was typed meanwhile, may stand on the line
-        say(f"\n{bold(f'{who}{shown(asked.act)} {shown(asked.target)}')}")
+        print_line(f"\n{bold(f'{who}{escape(asked.act)} {escape(asked.target)}')}")
         if asked.change:
-            say(shown(asked.change.rstrip("\n")))
-        begun = self._dropped()
-        with self._unrecalled():
-            line = self._answer(always=always)
+            print_line(escape(asked.change.rstrip("\n")))
+        begun = self._discard_typed()
+        with self._without_history():
+            line = self._read_answer(always=always)
             if begun:
-                say(dim("That line was begun before the question was asked, so it is no answer."))
-                line = self._answer(always=always)
-        answer = _ANSWERS.get(line, "no")
+                print_line(dim("That line was begun before the question was asked, so it is no answer."))
+                line = self._read_answer(always=always)
+        answer = _APPROVAL_ANSWERS.get(line, "no")
         return "no" if answer == "always" and not always else answer
 
-    def _answer(self, *, always: bool) -> str:
-        return _typed(f"May it? [y/N{'/a' if always else ''}] ").strip().lower()
+    def _read_answer(self, *, always: bool) -> str:
+        return _input_line(f"May it? [y/N{'/a' if always else ''}] ").strip().lower()
 
-    def _dropped(self) -> bool:
+    def _discard_typed(self) -> bool:
         """Take away what was typed and not read yet, say so, and tell whether its last line was only begun."""
-        typed = _waiting() if self.is_terminal else b""
+        typed = _read_pending() if self.is_terminal else b""
         if typed.strip():
-            say(dim("What was typed before this question is dropped."))
+            print_line(dim("What was typed before this question is dropped."))
         return bool(typed) and not typed.endswith(b"\n")
 
     @contextmanager
-    def _unrecalled(self) -> Iterator[None]:
+    def _without_history(self) -> Iterator[None]:
         if self._readline is None:
             yield
             return
@@ -103,7 +103,7 @@ class Input:
             self._readline.set_auto_history(True)
 
 
-def _waiting() -> bytes:
+def _read_pending() -> bytes:
     """Return, and take away, what was typed at the terminal and not read yet, a line that is not ended included."""
     try:
         import termios
@@ -125,10 +125,10 @@ def _waiting() -> bytes:
     except (OSError, termios.error):
         # a terminal that is gone
         return found
-    return found.translate(_ENDS)
+    return found.translate(_LINE_ENDS)
 
 
-def _typed(prompt: str) -> str:
+def _input_line(prompt: str) -> str:
     try:
         return input(prompt)
     except OSError as error:
@@ -136,6 +136,6 @@ def _typed(prompt: str) -> str:
         raise EOFError from error
 
 
-def _completed(text: str, state: int) -> str | None:
-    found = [f"/{name} " for name in NAMES if text and f"/{name}".startswith(text)]
+def _complete(text: str, state: int) -> str | None:
+    found = [f"/{name} " for name in COMMAND_NAMES if text and f"/{name}".startswith(text)]
     return found[state] if state < len(found) else None

@@ -16,20 +16,35 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ricordo.beside import beside
-from ricordo.cli.chat_agent import INCOGNITO, Wishes, described, incognito
-from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, run_command, unknown
-from ricordo.cli.chat_foreground import Foreground, Interrupted
-from ricordo.cli.chat_input import Answer, Input
-from ricordo.cli.chat_standing import STANDING_COMMANDS, always, begins, ended_line, has_standing, stands, stopped_line
-from ricordo.cli.chat_store import NOTHING_TAKEN_BACK, remembered
-from ricordo.cli.chat_turn import Screen
-from ricordo.cli.chat_window import WINDOW_COMMANDS, obeyed
-from ricordo.cli.render import bold, counted, dim, failed, note, say, shown
-from ricordo.cli.task_lines import is_going
+from ricordo.beside import background_task
+from ricordo.cli.chat_agent import INCOGNITO_NOTICE, ChatOptions, build_agent, apply_incognito
+from ricordo.cli.chat_commands import (
+    SlashCommand,
+    cli_arguments,
+    parse_line,
+    print_help,
+    run_command,
+    unknown_command_message,
+)
+from ricordo.cli.chat_foreground import MainThreadRunner, ReadInterrupted
+from ricordo.cli.chat_input import ApprovalAnswer, ChatInput
+from ricordo.cli.chat_standing import (
+    STATE_COMMANDS,
+    permanent_rule,
+    starts_session,
+    format_ended_tasks,
+    has_session_state,
+    run_state_command,
+    format_stopped_tasks,
+)
+from ricordo.cli.chat_store import NO_UNDO_MESSAGE, run_memory_command
+from ricordo.cli.chat_turn import TurnPrinter
+from ricordo.cli.chat_window import WINDOW_COMMANDS, run_window_command
+from ricordo.cli.render import bold, pluralize, dim, print_error, print_note, print_line, escape
+from ricordo.cli.task_lines import is_active
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidInput, ModelRateLimited, RicordoError
-from ricordo.harness.wording import asks
+from ricordo.harness.wording import is_question
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,351 +57,359 @@ if TYPE_CHECKING:
 __all__ = ["Chat"]
 
 _OFFLINE_SECONDS, _MODEL_SECONDS = 2.0, 10.0
-_SILENT_SECONDS = 0.3
-_MISUSED = 2
-_INTERRUPTED = 128 + signal.SIGINT
+_ANNOUNCE_AFTER_SECONDS = 0.3
+_EXIT_USAGE = 2
+_EXIT_INTERRUPTED = 128 + signal.SIGINT
 
 
 @dataclass(kw_only=True)
 class Chat:
-    """One chat, on one terminal or pipe; `keeps` tells whether what is said is kept."""
+    """One chat, on one terminal or pipe; `is_recorded` tells whether what is said is kept."""
 
-    wishes: Wishes
-    foreground: Foreground
-    input: Input
+    options: ChatOptions
+    main_thread: MainThreadRunner
+    input: ChatInput
     code: int = 0
-    keeps: bool = True
-    seen: set[str] = field(default_factory=set)
-    ended: set[str] = field(default_factory=set)
+    is_recorded: bool = True
+    seen_messages: set[str] = field(default_factory=set)
+    ended_tasks: set[str] = field(default_factory=set)
     agent: "HarnessAgent | None" = None
-    before: str | None = None
-    begun: "datetime" = field(default_factory=lambda: SystemClock().now())
+    previous_session: str | None = None
+    started_at: "datetime" = field(default_factory=lambda: SystemClock().now())
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
-    async def talk(self) -> int:
+    async def run(self) -> int:
         """Go on until the input ends; return the exit code."""
-        async with self._open_to_the_end():
-            if self.wishes.target.exists:
-                await self._opened()
-            await self._do(self._greet)
-            while not self.foreground.ended and await self._next():
+        async with self._agent_lifetime():
+            if self.options.target.exists:
+                await self._ensure_agent()
+            await self._call(self._print_greeting)
+            while not self.main_thread.end_signal and await self._handle_next_line():
                 pass
-            await self._end(tells=True)
-        return 128 + self.foreground.ended if self.foreground.ended else self.code
+            await self._learn_and_close(tells=True)
+        return 128 + self.main_thread.end_signal if self.main_thread.end_signal else self.code
 
-    async def once(self, text: str, *, quiet: bool) -> "tuple[TurnResult | None, str]":
+    async def run_once(self, text: str, *, quiet: bool) -> "tuple[TurnResult | None, str]":
         """Say `text` and return what came of it, None when it was stopped, and the session. Raises as `stream` does.
 
         `code` is 1 afterwards when something was to be kept and is not.
         """
-        async with self._open_to_the_end():
-            agent = await self._opened()
+        async with self._agent_lifetime():
+            agent = await self._ensure_agent()
             try:
-                result = await self._turn(agent, text, quiet=quiet)
+                result = await self._run_turn(agent, text, quiet=quiet)
             finally:
-                await self._end(tells=False)
+                await self._learn_and_close(tells=False)
             return result, agent.session
 
     @asynccontextmanager
-    async def _open_to_the_end(self) -> AsyncIterator[None]:
+    async def _agent_lifetime(self) -> AsyncIterator[None]:
         """Let the agent that is opened in the block be closed with it."""
-        with anyio.CancelScope() as self._whole:
+        with anyio.CancelScope() as self._scope:
             async with self._stack:
                 yield
 
-    async def _opened(self) -> "HarnessAgent":
+    async def _ensure_agent(self) -> "HarnessAgent":
         """Return the agent, which is opened, and the root made, at the first call."""
         if self.agent is None:
-            agent = await described(self.wishes, self._approve if self.input.is_terminal else None)
+            agent = await build_agent(self.options, self._approve if self.input.is_terminal else None)
             self.agent = await self._stack.enter_async_context(agent)
-            self.keeps = self.agent.keeps
-            self._look()
-            await self._newly_ended()
+            self.is_recorded = self.agent.is_recorded
+            self._note_seen_messages()
+            await self._newly_ended_tasks()
         return self.agent
 
-    def _look(self) -> None:
+    def _note_seen_messages(self) -> None:
         """Keep in mind which messages this chat has seen, to know later what they taught."""
         window = self.agent.window if self.agent else ()
-        self.seen.update(message.id for message in window if message.id)
+        self.seen_messages.update(message.id for message in window if message.id)
 
-    async def _do(self, act: Callable[[], None]) -> None:
-        await self.foreground.do(act)
+    async def _call(self, act: Callable[[], None]) -> None:
+        await self.main_thread.call(act)
 
-    def _greet(self) -> None:
+    def _print_greeting(self) -> None:
         if not self.input.is_terminal:
             return
-        target = self.wishes.target
-        root = shown(str(target.root))
-        if self.wishes.incognito:
-            say(INCOGNITO)
-        say(f"Memory in {root}." if target.exists else f"The first thing you say begins a memory in {root}.")
+        target = self.options.target
+        root = escape(str(target.root))
+        if self.options.incognito:
+            print_line(INCOGNITO_NOTICE)
+        print_line(f"Memory in {root}." if target.exists else f"The first thing you say begins a memory in {root}.")
         if self.agent is not None and self.agent.window:
-            messages = counted(len(self.agent.window), "message")
-            say(f"Going on with session {shown(self.agent.session)}: {messages} in the window.")
-        if self.agent is not None and self.agent.state.standing.plan.active:
-            say("Plan mode is on: /plan shows the plan, /plan off ends it.")
-        say(dim("/help lists the commands; Ctrl-D ends the chat."))
+            messages = pluralize(len(self.agent.window), "message")
+            print_line(f"Going on with session {escape(self.agent.session)}: {messages} in the window.")
+        if self.agent is not None and self.agent.state.work_state.plan.active:
+            print_line("Plan mode is on: /plan shows the plan, /plan off ends it.")
+        print_line(dim("/help lists the commands; Ctrl-D ends the chat."))
 
-    async def _next(self) -> bool:
+    async def _handle_next_line(self) -> bool:
         """Take one line and do what it asks for; False at the end of the input, or of the chat."""
-        await self._tell_ended()
+        await self._print_ended_tasks()
         try:
-            line = parsed(await self.foreground.do(self._line, reads=True))
+            line = parse_line(await self.main_thread.call(self._read_line, reads=True))
         except EOFError:
             if self.input.is_terminal:
-                await self._do(say)
+                await self._call(print_line)
             return False
-        except Interrupted:
-            return await self._left_alone()
+        except ReadInterrupted:
+            return await self._handle_interrupt()
         if isinstance(line, str) and line:
             # where nothing can be kept, nothing is said
-            await self._opened()
+            await self._ensure_agent()
         try:
-            if isinstance(line, Slash):
-                return await self._obey(line)
+            if isinstance(line, SlashCommand):
+                return await self._run_slash_command(line)
             if line:
                 await self._answer(line)
         except RicordoError as error:
             self.code = 0 if self.input.is_terminal else 1
-            await self._do(partial(failed, str(error)))
-        return self.code != _INTERRUPTED
+            await self._call(partial(print_error, str(error)))
+        return self.code != _EXIT_INTERRUPTED
 
-    def _line(self) -> str:
+    def _read_line(self) -> str:
         try:
-            return self.input.line()
+            return self.input.read_line()
         except EOFError:
             # nothing is asked any more that a task in the background wants to know
-            self.foreground.closing = True
+            self.main_thread.is_closing = True
             raise
 
-    async def _newly_ended(self) -> "list[Task]":
+    async def _newly_ended_tasks(self) -> "list[Task]":
         """Return the tasks of this session that have ended since this was asked last, oldest first."""
         found: list[Task] = []
         if self.agent is not None:
             with suppress(RicordoError):
                 found = [task for task in await self.agent.tasks.all() if task.session == self.agent.session]
-        new = [task for task in reversed(found) if not is_going(task) and f"{task.id} {task.state}" not in self.ended]
-        self.ended.update(f"{task.id} {task.state}" for task in new)
+        new = [
+            task
+            for task in reversed(found)
+            if not is_active(task) and f"{task.id} {task.state}" not in self.ended_tasks
+        ]
+        self.ended_tasks.update(f"{task.id} {task.state}" for task in new)
         return new
 
-    async def _tell_ended(self) -> None:
-        if self.input.is_terminal and (ended := await self._newly_ended()):
-            await self._do(lambda: say(dim(ended_line(ended))))
+    async def _print_ended_tasks(self) -> None:
+        if self.input.is_terminal and (ended := await self._newly_ended_tasks()):
+            await self._call(lambda: print_line(dim(format_ended_tasks(ended))))
 
-    async def _left_alone(self) -> bool:
+    async def _handle_interrupt(self) -> bool:
         if not self.input.is_terminal:
-            self.code = _INTERRUPTED
-        elif not self.foreground.ended:
-            await self._do(lambda: say(dim("\nCtrl-D or /quit ends the chat.")))
+            self.code = _EXIT_INTERRUPTED
+        elif not self.main_thread.end_signal:
+            await self._call(lambda: print_line(dim("\nCtrl-D or /quit ends the chat.")))
         return self.input.is_terminal
 
     async def _answer(self, text: str) -> None:
-        result = await self._turn(await self._opened(), text)
+        result = await self._run_turn(await self._ensure_agent(), text)
         if result is None and not self.input.is_terminal:
-            self.code = _INTERRUPTED
+            self.code = _EXIT_INTERRUPTED
 
-    async def _turn(self, agent: "HarnessAgent", text: str, *, quiet: bool = False) -> "TurnResult | None":
+    async def _run_turn(self, agent: "HarnessAgent", text: str, *, quiet: bool = False) -> "TurnResult | None":
         """Say `text` and show the reply as it comes; None when it was stopped."""
-        if self.foreground.ended:
+        if self.main_thread.end_signal:
             return None
-        verbose = self.wishes.verbose
-        screen = None if quiet else Screen(tools=self.input.is_terminal or verbose, thinking=verbose)
+        verbose = self.options.verbose
+        screen = None if quiet else TurnPrinter(tools=self.input.is_terminal or verbose, thinking=verbose)
         result: TurnResult | None = None
         try:
-            result = await self._streamed(agent, text, screen)
+            result = await self._stream_turn(agent, text, screen)
         except ModelRateLimited as error:
             if error.retry_after is None:
                 raise
             told = str(error).replace("asks to wait", f"asks to wait {error.retry_after:g} s", 1)
             raise ModelRateLimited(told, retry_after=error.retry_after) from error
         finally:
-            self._look()
+            self._note_seen_messages()
             if screen is not None:
-                await self._do(partial(screen.end, result))
+                await self._call(partial(screen.finish, result))
         if result is None and self.input.is_terminal:
-            came = self.keeps and bool(agent.window) and agent.window[-1].role != "user"
-            await self._do(lambda: say(dim(f"Stopped.{' What came of the reply is kept.' if came else ''}")))
-        if not (self.keeps or self.input.is_terminal or self.wishes.incognito or asks(text)):
+            came = self.is_recorded and bool(agent.window) and agent.window[-1].role != "user"
+            await self._call(lambda: print_line(dim(f"Stopped.{' What came of the reply is kept.' if came else ''}")))
+        if not (self.is_recorded or self.input.is_terminal or self.options.incognito or is_question(text)):
             self.code = self.code or 1
         return result
 
-    async def _streamed(self, agent: "HarnessAgent", text: str, screen: Screen | None) -> "TurnResult | None":
+    async def _stream_turn(self, agent: "HarnessAgent", text: str, screen: TurnPrinter | None) -> "TurnResult | None":
         result: TurnResult | None = None
-        with self.foreground.stopping():
+        with self.main_thread.cancel_on_signal():
             async with agent.stream(text) as events:
                 async for event in events:
                     if screen is not None:
-                        await self._do(partial(screen.show, event))
+                        await self._call(partial(screen.print_event, event))
             result = events.result
         return result  # noqa: RET504  (None when it was stopped)
 
     async def _approve(self, asked: "Approval") -> bool:
-        agent = await self._opened()
-        rule = always(asked, agent.permissions.rules)
+        agent = await self._ensure_agent()
+        rule = permanent_rule(asked, agent.permissions.rules)
         try:
-            answer = await self.foreground.do(partial(self._asked, asked, rule), reads=True)
+            answer = await self.main_thread.call(partial(self._ask_approval, asked, rule), reads=True)
         except EOFError:
             return False
-        except Interrupted:
-            self.foreground.stop()
+        except ReadInterrupted:
+            self.main_thread.cancel_innermost()
             return False
         if answer == "always":
-            await self._let(agent, rule)
+            await self._allow_rule(agent, rule)
         return answer != "no"
 
-    def _asked(self, asked: "Approval", rule: str) -> Answer:
-        return "no" if self.foreground.closing else self.input.answered(asked, always=bool(rule))
+    def _ask_approval(self, asked: "Approval", rule: str) -> ApprovalAnswer:
+        return "no" if self.main_thread.is_closing else self.input.ask_approval(asked, always=bool(rule))
 
-    async def _let(self, agent: "HarnessAgent", rule: str) -> None:
+    async def _allow_rule(self, agent: "HarnessAgent", rule: str) -> None:
         """Ask no more for calls of this kind in this session; where that can't be kept, only this once."""
         try:
             await agent.permissions.allow(rule)
         except RicordoError as error:
-            await self._do(partial(failed, f"{error} It is let through this once."))
+            await self._call(partial(print_error, f"{error} It is let through this once."))
             return
-        told = f"From now on in this session: {bold(shown(f'allow {rule}'))} (/permissions lists the rules)"
-        await self._do(lambda: say(told))
+        told = f"From now on in this session: {bold(escape(f'allow {rule}'))} (/permissions lists the rules)"
+        await self._call(lambda: print_line(told))
 
-    async def _obey(self, slash: Slash) -> bool:
+    async def _run_slash_command(self, slash: SlashCommand) -> bool:
         match slash.name:
             case "quit" | "exit":
                 return False
             case "help":
-                await self._do(print_help)
+                await self._call(print_help)
             case name if name in WINDOW_COMMANDS:
-                await self._look_at_window(slash)
-            case name if name in STANDING_COMMANDS:
-                await self._look_at_standing(slash)
+                await self._run_window_command(slash)
+            case name if name in STATE_COMMANDS:
+                await self._run_state_command(slash)
             case "incognito":
-                await self._hide(slash)
+                await self._toggle_incognito(slash)
             case "memory" if await self._has_other_store():
-                await self._look_at_store(slash)
+                await self._run_store_command(slash)
             case "undo" if not slash.rest.strip() and await self._has_other_store():
-                raise InvalidInput(NOTHING_TAKEN_BACK)
+                raise InvalidInput(NO_UNDO_MESSAGE)
             case _:
-                await self._run(slash)
+                await self._run_cli_command(slash)
         return True
 
-    async def _hide(self, slash: Slash) -> None:
+    async def _toggle_incognito(self, slash: SlashCommand) -> None:
         """End this session and begin an incognito one, or end that and go on with the one before."""
-        wishes = self.wishes
-        changed = incognito(wishes, slash)
+        wishes = self.options
+        changed = apply_incognito(wishes, slash)
         if changed.incognito != wishes.incognito:
             before = self.agent.session if self.agent else wishes.session
             self.agent = None
             await self._stack.aclose()
-            self.wishes = changed if changed.incognito else replace(changed, session=self.before)
-            self.before, self.keeps = before, True
-        told = INCOGNITO if self.wishes.incognito else "This chat is kept again."
-        await self._do(lambda: say(told))
+            self.options = changed if changed.incognito else replace(changed, session=self.previous_session)
+            self.previous_session, self.is_recorded = before, True
+        told = INCOGNITO_NOTICE if self.options.incognito else "This chat is kept again."
+        await self._call(lambda: print_line(told))
 
     async def _has_other_store(self) -> bool:
         """Tell whether the agent remembers elsewhere than in the root, which the command line's own commands show."""
-        if self.wishes.incognito:
+        if self.options.incognito:
             return False
-        if self.agent is None and (self.wishes.settings.store == "layered" or not self.wishes.target.exists):
+        if self.agent is None and (self.options.settings.store == "layered" or not self.options.target.exists):
             return False
-        return (await self._opened()).memory is None
+        return (await self._ensure_agent()).memory is None
 
-    async def _look_at_store(self, slash: Slash) -> None:
-        agent = await self._opened()
-        with self.foreground.stopping():
-            lines = await remembered(agent, slash, self._sure if self.input.is_terminal else None)
-            await self._do(lambda: say("\n".join(lines)))
+    async def _run_store_command(self, slash: SlashCommand) -> None:
+        agent = await self._ensure_agent()
+        with self.main_thread.cancel_on_signal():
+            lines = await run_memory_command(agent, slash, self._confirm if self.input.is_terminal else None)
+            await self._call(lambda: print_line("\n".join(lines)))
 
-    async def _sure(self, asked: "Approval") -> bool:
+    async def _confirm(self, asked: "Approval") -> bool:
         try:
-            return await self.foreground.do(partial(self.input.answered, asked, always=False), reads=True) == "yes"
-        except (EOFError, Interrupted):
+            return (
+                await self.main_thread.call(partial(self.input.ask_approval, asked, always=False), reads=True) == "yes"
+            )
+        except (EOFError, ReadInterrupted):
             return False
 
-    async def _run(self, slash: Slash) -> None:
+    async def _run_cli_command(self, slash: SlashCommand) -> None:
         """Run what the command line has a command for; what it changed is in the next request."""
         arguments = cli_arguments(slash)
         if arguments is None:
-            await self._do(partial(failed, unknown(slash)))
-            self.code = self.code or (0 if self.input.is_terminal else _MISUSED)
+            await self._call(partial(print_error, unknown_command_message(slash)))
+            self.code = self.code or (0 if self.input.is_terminal else _EXIT_USAGE)
             return
-        act = partial(run_command, self.wishes.group, self.wishes.target, arguments)
+        act = partial(run_command, self.options.command_group, self.options.target, arguments)
         try:
-            code = await self.foreground.do(act, reads=True)
-        except Interrupted:
-            code = _INTERRUPTED
+            code = await self.main_thread.call(act, reads=True)
+        except ReadInterrupted:
+            code = _EXIT_INTERRUPTED
         if arguments[0] in {"forget", "undo"} and self.agent is not None:
             await self.agent.system_prompt(anew=True)
         if not self.input.is_terminal:
             self.code = self.code or code
 
-    async def _look_at_window(self, slash: Slash) -> None:
-        if self.agent is None and not self.wishes.target.exists:
-            await self._do(lambda: say("Nothing was said yet."))
+    async def _run_window_command(self, slash: SlashCommand) -> None:
+        if self.agent is None and not self.options.target.exists:
+            await self._call(lambda: print_line("Nothing was said yet."))
             return
-        agent = await self._opened()
-        with self.foreground.stopping() as scope:
-            lines = await obeyed(agent, slash, self.wishes.settings)
-            await self._do(lambda: say("\n".join(lines)))
+        agent = await self._ensure_agent()
+        with self.main_thread.cancel_on_signal() as scope:
+            lines = await run_window_command(agent, slash, self.options.settings)
+            await self._call(lambda: print_line("\n".join(lines)))
         if scope.cancelled_caught:
-            await self._do(lambda: say(dim("Stopped; the window is as it was.")))
+            await self._call(lambda: print_line(dim("Stopped; the window is as it was.")))
 
-    async def _look_at_standing(self, slash: Slash) -> None:
-        if self.agent is None and not self.wishes.target.exists and not begins(slash):
-            await self._do(lambda: say("Nothing was said yet."))
+    async def _run_state_command(self, slash: SlashCommand) -> None:
+        if self.agent is None and not self.options.target.exists and not starts_session(slash):
+            await self._call(lambda: print_line("Nothing was said yet."))
             return
-        agent, has_model = await self._opened(), self.wishes.model is not None
-        with self.foreground.stopping():
-            lines = await stands(agent, slash, self.wishes.target, has_model=has_model)
+        agent, has_model = await self._ensure_agent(), self.options.model is not None
+        with self.main_thread.cancel_on_signal():
+            lines = await run_state_command(agent, slash, self.options.target, has_model=has_model)
             if slash.name == "tasks":
                 # what was just shown is not told again
-                await self._newly_ended()
-            await self._do(lambda: say("\n".join(lines)))
+                await self._newly_ended_tasks()
+            await self._call(lambda: print_line("\n".join(lines)))
 
-    async def _end(self, *, tells: bool) -> None:
+    async def _learn_and_close(self, *, tells: bool) -> None:
         """Learn from what was said, within the limit, and tell what that came to."""
         agent = self.agent
         if agent is None:
             return
-        flush, least = self.wishes.settings.flush, _OFFLINE_SECONDS if self.wishes.model is None else _MODEL_SECONDS
+        flush, least = self.options.settings.flush, _OFFLINE_SECONDS if self.options.model is None else _MODEL_SECONDS
         seconds = max(least, flush.closing_seconds) if flush else least
-        left = -1 if self.keeps else 0
-        self.foreground.closing = True
-        with self.foreground.stopping():
-            async with beside(partial(self._announce, "Learning from what was said; Ctrl-C skips it.")):
-                if self.keeps:
-                    left = await agent.settle(seconds=seconds)
-        with self.foreground.stopping():
-            async with beside(partial(self._announce, "Summarizing this session; Ctrl-C skips it.")):
-                await agent.sum_up()
+        left = -1 if self.is_recorded else 0
+        self.main_thread.is_closing = True
+        with self.main_thread.cancel_on_signal():
+            async with background_task(partial(self._announce_later, "Learning from what was said; Ctrl-C skips it.")):
+                if self.is_recorded:
+                    left = await agent.drain(seconds=seconds)
+        with self.main_thread.cancel_on_signal():
+            async with background_task(partial(self._announce_later, "Summarizing this session; Ctrl-C skips it.")):
+                await agent.summarize()
         if left:
             # the limit is over: closing works off nothing more
-            self._whole.cancel()
-        if running := agent.tasks.running:
-            await self._do(partial(say if self.input.is_terminal else note, stopped_line(running)))
-        if tells and (self.seen or has_standing(agent)):
+            self._scope.cancel()
+        if running := agent.tasks.running_count:
+            await self._call(
+                partial(print_line if self.input.is_terminal else print_note, format_stopped_tasks(running))
+            )
+        if tells and (self.seen_messages or has_session_state(agent)):
             with anyio.CancelScope(shield=True):
-                told = await self._told(agent, left)
-                await self._do(partial(say if self.input.is_terminal else note, told))
+                told = await self._closing_message(agent, left)
+                await self._call(partial(print_line if self.input.is_terminal else print_note, told))
 
-    async def _announce(self, what: str) -> None:
-        await anyio.sleep(_SILENT_SECONDS)
+    async def _announce_later(self, what: str) -> None:
+        await anyio.sleep(_ANNOUNCE_AFTER_SECONDS)
         if self.input.is_terminal:
-            await self._do(lambda: say(dim(what)))
+            await self._call(lambda: print_line(dim(what)))
 
-    async def _told(self, agent: "HarnessAgent", left: int) -> str:
-        place = shown(str(self.wishes.target.root))
-        if self.wishes.incognito:
+    async def _closing_message(self, agent: "HarnessAgent", left: int) -> str:
+        place = escape(str(self.options.target.root))
+        if self.options.incognito:
             return "Nothing of this session is kept: it was incognito."
-        if not self.keeps:
+        if not self.is_recorded:
             return f"Nothing of this chat is kept: the memory in {place} can only be read."
         kinds: Counter[str] = Counter()
         with suppress(RicordoError):
             for entry in await agent.memory.entries() if agent.memory else ():
-                is_new = entry.time is not None and entry.time >= self.begun
-                kinds[entry.kind] += is_new and bool(self.seen.intersection(entry.source.messages))
-        learned = ", ".join(counted(count, shown(kind)) for kind, count in kinds.most_common() if count)
+                is_new = entry.time is not None and entry.time >= self.started_at
+                kinds[entry.kind] += is_new and bool(self.seen_messages.intersection(entry.source.messages))
+        learned = ", ".join(pluralize(count, escape(kind)) for kind, count in kinds.most_common() if count)
         waits = "; the rest is learned when it is opened next" if left else ""
-        named = self.wishes.named_root
-        root = f" --root {shown(str(named))}" if named else ""
+        named = self.options.named_root
+        root = f" --root {escape(str(named))}" if named else ""
         return (
             f"Learned {learned or 'nothing new'}{waits}. It is in {place}; "
-            f"go on with: ricordo chat{root} --session {shown(agent.session)}"
+            f"go on with: ricordo chat{root} --session {escape(agent.session)}"
         )

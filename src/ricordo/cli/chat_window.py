@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from ricordo.cli.chat_commands import Slash
-from ricordo.cli.picture import change_lines, usage_lines
-from ricordo.cli.render import counted, shown
+from ricordo.cli.chat_commands import SlashCommand
+from ricordo.cli.picture import format_usage_change, format_usage
+from ricordo.cli.render import pluralize, escape
 from ricordo.errors import CompactionNotFound, InvalidInput, MessageNotFound, SessionNotFound
 
 if TYPE_CHECKING:
@@ -18,67 +18,67 @@ if TYPE_CHECKING:
     from ricordo.harness.journal import Compaction
     from ricordo.messages import Message
     from ricordo.runtime import Settings
-    from ricordo.runtime.session import Compacted
+    from ricordo.runtime.session import CompactionResult
     from ricordo.runtime.usage import ContextReport
-    from ricordo.tools.expand import Opened
+    from ricordo.tools.expand import ExpandedMessages
 
 __all__ = [
     "WINDOW_COMMANDS",
-    "compacted_lines",
+    "format_compaction_result",
     "edit_message",
-    "expanded_lines",
-    "listed_lines",
-    "obeyed",
+    "format_expanded",
+    "format_compactions",
+    "run_window_command",
     "remove_message",
-    "undone_lines",
-    "unheeded",
+    "format_undo",
+    "unused_focus_note",
 ]
 
 WINDOW_COMMANDS = frozenset({"clear", "compact", "context", "edit", "expand", "pin", "remove", "unpin"})
-"""The commands of a chat that `obeyed` carries out."""
+"""The commands of a chat that `run_window_command` carries out."""
 
-_SHOWN = 80
-_ASKED = "asked, but "
-_MESSAGE = "m:"
-_NO_FOCUS = "The focus was not heeded: rules write the summary, and rules have no focus; name a model."
+_MAX_START_CHARS = 80
+_ASKED_PREFIX = "asked, but "
+_MESSAGE_PREFIX = "m:"
+_UNUSED_FOCUS_NOTE = "The focus was not heeded: rules write the summary, and rules have no focus; name a model."
 
 
-async def obeyed(agent: "HarnessAgent", slash: Slash, settings: "Settings") -> list[str]:
+async def run_window_command(agent: "HarnessAgent", slash: SlashCommand, settings: "Settings") -> list[str]:
     """Carry out one of `WINDOW_COMMANDS` and return what is said of it. Raises `RicordoError`."""
-    words = _words(slash.rest)
+    words = _split_words(slash.rest)
     match slash.name:
         case "compact":
-            return await _compact(agent, words, settings)
+            return await _compact_command(agent, words, settings)
         case "expand":
             if len(words) != 1:
                 raise InvalidInput("/expand needs a handle, and takes one: /compact --list shows them.")
-            with _named_in_chat(words[0]):
-                return expanded_lines(await agent.compactions.expand(words[0]))
+            with _chat_handle_hint(words[0]):
+                return format_expanded(await agent.compactions.expand(words[0]))
         case "remove" | "edit":
-            return await _reword(agent, slash)
+            return await _change_message(agent, slash)
         case "pin" | "unpin":
             if len(words) > 1:
                 raise InvalidInput(f"/{slash.name} takes one message: its line in /session show, or its id.")
-            return await _pin(agent, "".join(words), on=slash.name == "pin")
+            return await _pin_command(agent, "".join(words), on=slash.name == "pin")
     if words:
-        raise InvalidInput(f"/{slash.name} stands alone; not with {shown(words[0])}.")
+        raise InvalidInput(f"/{slash.name} stands alone; not with {escape(words[0])}.")
     if slash.name == "context":
-        return await _context(agent)
+        return await _context_command(agent)
     await agent.clear()
-    return [f"The window is empty. What was said is kept: /session show {shown(agent.session)}"]
+    return [f"The window is empty. What was said is kept: /session show {escape(agent.session)}"]
 
 
-def unheeded(focus: str, model: str, settings: "Settings") -> str:
+def unused_focus_note(focus: str, model: str, settings: "Settings") -> str:
     """Say that nobody dwells on `focus`, as rules write the summary; empty where `model`, or another one, writes it."""
     from ricordo.harness.offline import OFFLINE
 
     named = settings.compaction.model if settings.compaction else None
     by_rules = (model if named is None else named) == OFFLINE
-    return _NO_FOCUS if focus and by_rules else ""
+    return _UNUSED_FOCUS_NOTE if focus and by_rules else ""
 
 
-def compacted_lines(
-    done: "Compacted", *, dry_run: bool, note: str = "", prefix: str = "/", suffix: str = ""
+def format_compaction_result(
+    done: "CompactionResult", *, dry_run: bool, note: str = "", prefix: str = "/", suffix: str = ""
 ) -> list[str]:
     """Tell a window's size by section before and after, what each reduction did, or why none did anything.
 
@@ -90,15 +90,15 @@ def compacted_lines(
         if each.status == "failed" or each.note
     ]
     handles = [each.handle for each in done if each.handle and each.status == "done"]
-    if why := _idle(done):
+    if why := _idle_reason(done):
         said.append(f"  Nothing {'would be' if dry_run else 'was'} made smaller: {why}.")
     if note:
         said.append(f"  {note}")
     if dry_run:
         handles, said = [], [*said, "  This was a dry run: the window is as it was."]
     return [
-        *change_lines(done.before, done.after),
-        *map(shown, said),
+        *format_usage_change(done.before, done.after),
+        *map(escape, said),
         *(
             f"  `{prefix}expand {each}{suffix}` opens what went, `{prefix}compact --undo{suffix}` brings it back."
             for each in handles
@@ -106,50 +106,50 @@ def compacted_lines(
     ]
 
 
-def listed_lines(found: Sequence["Compaction"]) -> list[str]:
+def format_compactions(found: Sequence["Compaction"]) -> list[str]:
     """Tell the compactions on record, newest first."""
     if not found:
         return ["No compaction is on record."]
     return [
-        f"{each.handle}  {each.at.astimezone():%Y-%m-%d %H:%M}  {each.act}: {counted(each.messages, 'message')}, "
-        f"{each.tokens_before:,} tokens before, {each.tokens_after:,} after ({shown(each.reason)})"
+        f"{each.handle}  {each.at.astimezone():%Y-%m-%d %H:%M}  {each.act}: {pluralize(each.messages, 'message')}, "
+        f"{each.tokens_before:,} tokens before, {each.tokens_after:,} after ({escape(each.reason)})"
         f"{'  (undone)' if each.undone else ''}"
         for each in found
     ]
 
 
-def undone_lines(made: "Compaction", before: "ContextReport", after: "ContextReport") -> list[str]:
+def format_undo(made: "Compaction", before: "ContextReport", after: "ContextReport") -> list[str]:
     """Tell that the window is as it was before a compaction, and by how much it grew."""
     back = after.messages - before.messages
-    grew = f"{counted(back, 'message')} more {'is' if back == 1 else 'are'} in the window again"
+    grew = f"{pluralize(back, 'message')} more {'is' if back == 1 else 'are'} in the window again"
     return [
         f"Took back {made.handle}: {grew if back > 0 else 'the window is as it was before it'}.",
-        *_missing(made.missing),
-        f"{before.tokens:,} tokens in {counted(before.messages, 'message')} before, "
+        *_format_missing(made.missing),
+        f"{before.tokens:,} tokens in {pluralize(before.messages, 'message')} before, "
         f"{after.tokens:,} in {after.messages:,} after",
     ]
 
 
-def expanded_lines(messages: "Opened") -> list[str]:
+def format_expanded(messages: "ExpandedMessages") -> list[str]:
     """Tell what a handle opens, every message whole, and how many are not there any more."""
-    from ricordo.tools.expand import as_record
+    from ricordo.tools.expand import render_record
 
-    told = shown(as_record(messages)).splitlines() or ["Nothing of it is kept."]
-    return [*told, *_missing(messages.missing)]
-
-
-def _missing(count: int) -> list[str]:
-    return [f"{counted(count, 'message')} of it can't be found any more."] if count else []
+    told = escape(render_record(messages)).splitlines() or ["Nothing of it is kept."]
+    return [*told, *_format_missing(messages.missing)]
 
 
-async def _context(agent: "HarnessAgent") -> list[str]:
+def _format_missing(count: int) -> list[str]:
+    return [f"{pluralize(count, 'message')} of it can't be found any more."] if count else []
+
+
+async def _context_command(agent: "HarnessAgent") -> list[str]:
     """Tell what fills the window, and what waits in the inbox."""
     report = await agent.get_context_usage()
-    waiting = await agent.settle(seconds=0)
-    return [*usage_lines(report), f"    inbox          {waiting:>9,} {'job waits' if waiting == 1 else 'jobs wait'}"]
+    waiting = await agent.drain(seconds=0)
+    return [*format_usage(report), f"    inbox          {waiting:>9,} {'job waits' if waiting == 1 else 'jobs wait'}"]
 
 
-async def _compact(agent: "HarnessAgent", words: Sequence[str], settings: "Settings") -> list[str]:
+async def _compact_command(agent: "HarnessAgent", words: Sequence[str], settings: "Settings") -> list[str]:
     """Make the window smaller, or tell of it what the options ask for; other words are what to dwell on."""
     options = {word for word in words if word.startswith("--")}
     others = [word for word in words if not word.startswith("--")]
@@ -158,36 +158,36 @@ async def _compact(agent: "HarnessAgent", words: Sequence[str], settings: "Setti
     if len(options) > 1:
         raise InvalidInput("/compact takes one of --dry-run, --list and --undo.")
     if "--list" in options and others:
-        raise InvalidInput(f"/compact --list stands alone; not with {shown(others[0])}.")
+        raise InvalidInput(f"/compact --list stands alone; not with {escape(others[0])}.")
     if "--list" in options:
-        return listed_lines(await agent.compactions.all())
+        return format_compactions(await agent.compactions.all())
     if "--undo" in options:
-        return await _undo(agent, others)
+        return await _undo_command(agent, others)
     focus, dry_run = " ".join(others), "--dry-run" in options
     done = await agent.compact(focus=focus, dry_run=dry_run)
-    return compacted_lines(done, dry_run=dry_run, note=unheeded(focus, done.before.model, settings))
+    return format_compaction_result(done, dry_run=dry_run, note=unused_focus_note(focus, done.before.model, settings))
 
 
-async def _undo(agent: "HarnessAgent", handles: Sequence[str]) -> list[str]:
+async def _undo_command(agent: "HarnessAgent", handles: Sequence[str]) -> list[str]:
     if len(handles) > 1:
         raise InvalidInput("/compact --undo takes one handle: /compact --list shows them.")
     before = await agent.get_context_usage()
-    with _named_in_chat("".join(handles)):
+    with _chat_handle_hint("".join(handles)):
         made = await agent.compactions.undo("".join(handles) or None)
-    return undone_lines(made, before, await agent.get_context_usage())
+    return format_undo(made, before, await agent.get_context_usage())
 
 
-def _idle(done: "Compacted") -> str:
+def _idle_reason(done: "CompactionResult") -> str:
     """Say why nothing was done; empty where something was, or where a failure is told."""
     if any(each.status in {"done", "failed"} for each in done):
         return ""
     reasons = {each.act: each.reason for each in done if each.reason}
     why = reasons.get("compact") or next(iter(reasons.values()), "no reduction has anything to do")
-    return why.removeprefix(_ASKED)
+    return why.removeprefix(_ASKED_PREFIX)
 
 
 @contextmanager
-def _named_in_chat(handle: str) -> Iterator[None]:
+def _chat_handle_hint(handle: str) -> Iterator[None]:
     """Let an error name the command of the chat that shows the handles."""
     try:
         yield
@@ -195,7 +195,7 @@ def _named_in_chat(handle: str) -> Iterator[None]:
         if not handle:
             raise
         raise CompactionNotFound(
-            f"No compaction on record has the handle {shown(handle)}: /compact --list shows them."
+            f"No compaction on record has the handle {escape(handle)}: /compact --list shows them."
         ) from error
 
 
@@ -204,12 +204,12 @@ async def remove_message(
 ) -> "tuple[Compaction, list[str]]":
     """Take a message out of the window; return what brings it back, and what is said of it. Raises `RicordoError`."""
     before = {message.id: message for message in agent.window}
-    named = await _named(agent, given, prefix)
-    with _with_hint(agent, prefix):
+    named = await _resolve_message_id(agent, given, prefix)
+    with _add_line_hint(agent, prefix):
         made = await agent.compactions.remove(named)
-    others = f" and {counted(made.messages - 1, 'message')} that it belongs to" if made.messages > 1 else ""
-    told = f'"{_start(before[named])}"{others} {"were" if others else "was"} taken out of the window.'
-    return made, [told, _back(made.handle, prefix, suffix)]
+    others = f" and {pluralize(made.messages - 1, 'message')} that it belongs to" if made.messages > 1 else ""
+    told = f'"{_message_start(before[named])}"{others} {"were" if others else "was"} taken out of the window.'
+    return made, [told, _undo_hint(made.handle, prefix, suffix)]
 
 
 async def edit_message(
@@ -220,15 +220,19 @@ async def edit_message(
     Raises: RicordoError.
     """
     known = {message.id for message in agent.window}
-    named = await _named(agent, given, prefix)
-    with _with_hint(agent, prefix):
+    named = await _resolve_message_id(agent, given, prefix)
+    with _add_line_hint(agent, prefix):
         made = await agent.compactions.edit(named, text)
     new = next((message for message in agent.window if message.id not in known), None)
-    told = f'The message says "{_start(new)}" now, as {_MESSAGE}{new.id}.' if new else "The message says that already."
-    return made, [told, _back(made.handle, prefix, suffix)]
+    told = (
+        f'The message says "{_message_start(new)}" now, as {_MESSAGE_PREFIX}{new.id}.'
+        if new
+        else "The message says that already."
+    )
+    return made, [told, _undo_hint(made.handle, prefix, suffix)]
 
 
-async def _reword(agent: "HarnessAgent", slash: Slash) -> list[str]:
+async def _change_message(agent: "HarnessAgent", slash: SlashCommand) -> list[str]:
     named, _, text = slash.rest.partition(" ")
     if slash.name == "edit":
         if not text.strip():
@@ -239,63 +243,63 @@ async def _reword(agent: "HarnessAgent", slash: Slash) -> list[str]:
     return (await remove_message(agent, named))[1]
 
 
-def _back(handle: str, prefix: str, suffix: str) -> str:
+def _undo_hint(handle: str, prefix: str, suffix: str) -> str:
     return f"The transcript keeps what was said; `{prefix}compact --undo {handle}{suffix}` brings it back."
 
 
-async def _pin(agent: "HarnessAgent", given: str, *, on: bool) -> list[str]:
-    from ricordo.messages import mark_of
+async def _pin_command(agent: "HarnessAgent", given: str, *, on: bool) -> list[str]:
+    from ricordo.messages import get_mark
 
-    said = [message.id for message in agent.window if message.role == "user" and mark_of(message) is None]
+    said = [message.id for message in agent.window if message.role == "user" and get_mark(message) is None]
     if not given and not said:
         raise MessageNotFound("Nothing that you said is in the window.")
-    named = await _named(agent, given or said[-1])
-    with _with_hint(agent):
+    named = await _resolve_message_id(agent, given or said[-1])
+    with _add_line_hint(agent):
         marked = await (agent.compactions.pin(named) if on else agent.compactions.unpin(named))
     stays = "stays in the window through every compaction" if on else "goes with a compaction again"
-    return [f'"{_start(marked)}" {stays}.']
+    return [f'"{_message_start(marked)}" {stays}.']
 
 
-async def _named(agent: "HarnessAgent", given: str, prefix: str = "/") -> str:
+async def _resolve_message_id(agent: "HarnessAgent", given: str, prefix: str = "/") -> str:
     """Return the id of a message that is given by it, with `m:` or without, or by its line in the transcript.
 
     Raises: MessageNotFound.
     """
-    named = given.removeprefix(_MESSAGE)
+    named = given.removeprefix(_MESSAGE_PREFIX)
     if named.isdecimal() and all(message.id != named for message in agent.window):
-        return await _at_line(agent, int(named), prefix)
+        return await _message_at_line(agent, int(named), prefix)
     return named
 
 
 @contextmanager
-def _with_hint(agent: "HarnessAgent", prefix: str = "/") -> Iterator[None]:
+def _add_line_hint(agent: "HarnessAgent", prefix: str = "/") -> Iterator[None]:
     """Let the error for a message that is not in the window say where its line stands."""
     try:
         yield
     except MessageNotFound as error:
-        raise MessageNotFound(f"{error} {_where(agent, prefix)}") from error
+        raise MessageNotFound(f"{error} {_line_hint(agent, prefix)}") from error
 
 
-def _start(message: "Message") -> str:
+def _message_start(message: "Message") -> str:
     words = " ".join((message.text or "".join(result.text for result in message.tool_results)).split())
-    return shown(f"{words[:_SHOWN]}{'…' if len(words) > _SHOWN else ''}")
+    return escape(f"{words[:_MAX_START_CHARS]}{'…' if len(words) > _MAX_START_CHARS else ''}")
 
 
-async def _at_line(agent: "HarnessAgent", line: int, prefix: str) -> str:
+async def _message_at_line(agent: "HarnessAgent", line: int, prefix: str) -> str:
     """Return the id of the message on a line of the transcript. Raises `MessageNotFound`."""
     with suppress(SessionNotFound):
         kept = await agent.memory.session(agent.session) if agent.memory else None
         for message, number in zip(kept.messages, kept.lines, strict=True) if kept else ():
             if number == line:
                 return message.id
-    raise MessageNotFound(f"No message stands on line {line}. {_where(agent, prefix)}")
+    raise MessageNotFound(f"No message stands on line {line}. {_line_hint(agent, prefix)}")
 
 
-def _where(agent: "HarnessAgent", prefix: str) -> str:
-    return f"`{prefix}session show {shown(agent.session)}` shows the line of each message."
+def _line_hint(agent: "HarnessAgent", prefix: str) -> str:
+    return f"`{prefix}session show {escape(agent.session)}` shows the line of each message."
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     with suppress(ValueError):
         return shlex.split(text)
     return text.split()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ricordo.cli.context import Target, redactor_of
+from ricordo.cli.context import Target, load_redactor
 from ricordo.errors import ChangeNotFound, FileMissing, StorageError
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ricordo.workspace.changes import Change, ChangeSets
     from ricordo.workspace.entry import Entry
 
-__all__ = ["Deed", "deeds_of"]
+__all__ = ["ChangeSummary", "summarize_changes"]
 
-_LONGEST = 60
+_MAX_QUOTE_CHARS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deed:
+class ChangeSummary:
     """A write, with the first words of what it was about and the act that it took back; empty where not known.
 
     `label` is `user` for the user's own root, `shared` for what the project shares, else `project`. `ids` are the
@@ -34,7 +34,7 @@ class Deed:
 
     item: "HistoryItem"
     about: str = ""
-    undid: str = ""
+    undone_act: str = ""
     label: str = "project"
     ids: tuple[str, ...] = ()
 
@@ -46,50 +46,60 @@ class Deed:
         return paths + whose.get(self.label, "")
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What was done to which memory, such as `undid forget "We use uv."`; empty when nothing is known."""
         quoted = f'"{self.about}"' if self.about else ""
-        return " ".join(filter(None, [f"undid {self.undid}" if self.undid else "", quoted]))
+        return " ".join(filter(None, [f"undid {self.undone_act}" if self.undone_act else "", quoted]))
 
 
-async def deeds_of(target: Target, items: "Sequence[HistoryItem]") -> list[Deed]:
+async def summarize_changes(target: Target, items: "Sequence[HistoryItem]") -> list[ChangeSummary]:
     """Return the deed of each item, in their order."""
     from ricordo.clock import MonotonicIds, SystemClock
-    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.assembly import root_files
     from ricordo.workspace.changes import ChangeSets
 
     clock = SystemClock()
     places = {
-        label: ChangeSets(files_of(folder), clock=clock, ids=MonotonicIds(clock))
+        label: ChangeSets(root_files(folder), clock=clock, ids=MonotonicIds(clock))
         for label, folder in target.folders().items()
         if label != "own" and folder.is_dir()
     }
-    redactor = await redactor_of(target)
-    return [await _deed(target, places, item, redactor) for item in items]
+    redactor = await load_redactor(target)
+    return [await _summarize_change(target, places, item, redactor) for item in items]
 
 
-async def _deed(target: Target, places: "Mapping[str, ChangeSets]", item: "HistoryItem", redactor: "Redactor") -> Deed:
+async def _summarize_change(
+    target: Target, places: "Mapping[str, ChangeSets]", item: "HistoryItem", redactor: "Redactor"
+) -> ChangeSummary:
     for label, changes in places.items():
         with suppress(ChangeNotFound, StorageError):
-            change = await changes.record(item.id)
-            entries = await _changed_entries(changes, change) or await _saved(target, label, item)
-            undid = await _act_of(changes, change.undoes, entries) if change.undoes else ""
-            return Deed(item=item, about=_words(entries, redactor), undid=undid, label=label, ids=_ids(entries))
+            change = await changes.get_change(item.id)
+            entries = await _changed_entries(changes, change) or await _load_saved_entries(target, label, item)
+            undid = await _find_undone_act(changes, change.undoes, entries) if change.undoes else ""
+            return ChangeSummary(
+                item=item,
+                about=_quote_entries(entries, redactor),
+                undone_act=undid,
+                label=label,
+                ids=_entry_ids(entries),
+            )
     for label in places:
-        entries = await _saved(target, label, item)
+        entries = await _load_saved_entries(target, label, item)
         if entries:
-            return Deed(item=item, about=_words(entries, redactor), label=label, ids=_ids(entries))
-    return Deed(item=item)
+            return ChangeSummary(
+                item=item, about=_quote_entries(entries, redactor), label=label, ids=_entry_ids(entries)
+            )
+    return ChangeSummary(item=item)
 
 
-async def _saved(target: Target, label: str, item: "HistoryItem") -> "list[Entry]":
-    from ricordo.runtime.assembly import files_of
+async def _load_saved_entries(target: Target, label: str, item: "HistoryItem") -> "list[Entry]":
+    from ricordo.runtime.assembly import root_files
     from ricordo.workspace.ledger import read_entries
 
     found: dict[str, Entry] = {}
     for path in item.paths if item.entries else ():
         with suppress(FileMissing, StorageError):
-            located = await read_entries(files_of(target.folders()[label]), path)
+            located = await read_entries(root_files(target.folders()[label]), path)
             found.update((each.entry.id, each.entry) for each in located)
     return [found[entry_id] for entry_id in item.entries if entry_id in found]
 
@@ -101,15 +111,15 @@ async def _changed_entries(changes: "ChangeSets", change: "Change") -> "list[Ent
     added: dict[str, Entry] = {}
     for file in change.files:
         with suppress(FileMissing, StorageError):
-            before = _entries(await changes.content(file.before), file.path)
-            after = _entries(await changes.content(file.after), file.path)
+            before = _parse_entries(await changes.read_content(file.before), file.path)
+            after = _parse_entries(await changes.read_content(file.after), file.path)
             removed |= {entry_id: entry for entry_id, entry in before.items() if entry_id not in after}
             added |= {entry_id: entry for entry_id, entry in after.items() if entry_id not in before}
             marked |= {entry_id: entry for entry_id, entry in after.items() if before.get(entry_id) != entry}
     return list((removed or added or marked).values())
 
 
-def _entries(document: bytes | None, path: str) -> "dict[str, Entry]":
+def _parse_entries(document: bytes | None, path: str) -> "dict[str, Entry]":
     from ricordo.workspace.entry_codec import parse_entries
 
     if document is None or not path.endswith(".md"):
@@ -117,21 +127,21 @@ def _entries(document: bytes | None, path: str) -> "dict[str, Entry]":
     return {found.entry.id: found.entry for found in parse_entries(document, path)}
 
 
-async def _act_of(changes: "ChangeSets", undone: str, entries: "Sequence[Entry]") -> str:
+async def _find_undone_act(changes: "ChangeSets", undone: str, entries: "Sequence[Entry]") -> str:
     """Return the act of the change that was undone; an append left no record, and its entries tell who made it."""
     with suppress(ChangeNotFound, StorageError):
-        return (await changes.record(undone)).act
+        return (await changes.get_change(undone)).act
     by = {entry.by for entry in entries if entry.id == undone}
     return ("extract" if "flush" in by else "save") if by else "a write"
 
 
-def _ids(entries: "Sequence[Entry]") -> tuple[str, ...]:
+def _entry_ids(entries: "Sequence[Entry]") -> tuple[str, ...]:
     return tuple(entry.id for entry in entries)
 
 
-def _words(entries: "Sequence[Entry]", redactor: "Redactor") -> str:
+def _quote_entries(entries: "Sequence[Entry]", redactor: "Redactor") -> str:
     if not entries:
         return ""
     text = " ".join(redactor.clean(entries[0].content).split())
-    first = text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]}…"
+    first = text if len(text) <= _MAX_QUOTE_CHARS else f"{text[:_MAX_QUOTE_CHARS].rsplit(' ', 1)[0]}…"
     return first if len(entries) == 1 else f"{first} (and {len(entries) - 1:,} more)"

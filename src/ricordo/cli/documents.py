@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ricordo.cli.context import Target
-from ricordo.clock import rfc3339
+from ricordo.clock import format_rfc3339
 from ricordo.messages.types import JsonValue
 
 if TYPE_CHECKING:
     from ricordo.audit import HistoryItem, MemoryUsage
-    from ricordo.recall.hits import Answer, Explained, Hit, Neighbour
+    from ricordo.recall.hits import Answer, Explanation, Hit, Neighbour
     from ricordo.sessions import SessionInfo
     from ricordo.workspace.entry import Entry
 
@@ -21,10 +21,10 @@ __all__ = [
     "answer_document",
     "change_document",
     "entry_document",
-    "explained_document",
+    "explanation_document",
     "hit_document",
     "session_document",
-    "usage_document",
+    "memory_usage_document",
 ]
 
 
@@ -34,33 +34,33 @@ def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str,
         "id": entry.id,
         "kind": entry.kind,
         "content": entry.content,
-        "tags": _list(entry.tags),
-        "time": _time(entry.time),
-        "since": _time(entry.since),
+        "tags": _json_list(entry.tags),
+        "time": _format_time(entry.time),
+        "since": _format_time(entry.since),
         "by": entry.by,
         "scope": str(entry.scope) if entry.scope else None,
         "confidence": entry.confidence,
         "state": entry.state,
         "supersedes": entry.supersedes,
-        "contradicts": _list(contradicts),
+        "contradicts": _json_list(contradicts),
         "pinned": entry.pinned,
         "confirmed": entry.confirmed.isoformat() if entry.confirmed else None,
         "reason": entry.reason,
         "rule": entry.rule,
         "source": {
             "session": entry.source.session,
-            "messages": _list(entry.source.messages),
+            "messages": _json_list(entry.source.messages),
             "quote": entry.source.quote,
             "origin": entry.source.origin,
         },
     }
 
 
-def usage_document(usage: "MemoryUsage") -> dict[str, JsonValue]:
+def memory_usage_document(usage: "MemoryUsage") -> dict[str, JsonValue]:
     """Describe how often a memory was shown, used and confirmed, and the first and the last time."""
     counts = {"shown": usage.shown, "used": usage.used, "confirmed": usage.confirmed}
     return {
-        act: {"count": counted.count, "first": _time(counted.first), "last": _time(counted.last)}
+        act: {"count": counted.count, "first": _format_time(counted.first), "last": _format_time(counted.last)}
         for act, counted in counts.items()
     }
 
@@ -71,28 +71,28 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "score": round(hit.score, 4),
         "why": hit.why,
         "path": hit.path,
-        "file": target.file(hit.path, hit.source),
+        "file": target.display_path(hit.path, hit.source),
         "line": hit.line_number,
         "end_line": hit.end_line,
         "source": hit.source,
         "speaker": hit.speaker or None,
         "trust": hit.trust.value,
         "heading": hit.heading or None,
-        "date": _time(hit.date),
-        "before": _neighbour(hit.before),
-        "after": _neighbour(hit.after),
+        "date": _format_time(hit.date),
+        "before": _neighbour_document(hit.before),
+        "after": _neighbour_document(hit.after),
         "superseded_by": hit.superseded_by or None,
         "entry": entry_document(hit.entry, hit.contradicts),
     }
 
 
-def explained_document(found: "Explained", target: Target) -> dict[str, JsonValue]:
+def explanation_document(found: "Explanation", target: Target) -> dict[str, JsonValue]:
     """Describe hits with what each signal gave to their scores, and the best candidates that are none with the reason.
 
-    `signals` are in 0..1; `shares` sum to the score; `instead` is the place of what stands for a rejected one.
+    `signals` are in 0..1; `shares` sum to the score; `replacement` is the place of what stands for a rejected one.
     """
 
-    def weighed(hit: "Hit") -> dict[str, JsonValue]:
+    def describe_hit(hit: "Hit") -> dict[str, JsonValue]:
         return {
             **hit_document(hit, target),
             "signals": {name: round(value, 4) for name, value in hit.signals.items()},
@@ -100,12 +100,13 @@ def explained_document(found: "Explained", target: Target) -> dict[str, JsonValu
         }
 
     return {
-        "hits": [weighed(hit) for hit in found.hits],
+        "hits": [describe_hit(hit) for hit in found.hits],
         "rejected": [
-            {**weighed(each.hit), "reason": each.reason, "instead": each.instead or None} for each in found.rejected
+            {**describe_hit(each.hit), "reason": each.reason, "instead": each.replacement or None}
+            for each in found.rejected
         ],
         "candidates": found.candidates,
-        "trouble": found.trouble or None,
+        "trouble": found.reranker_error or None,
     }
 
 
@@ -131,13 +132,13 @@ def change_document(item: "HistoryItem") -> dict[str, JsonValue]:
     """Describe one write."""
     return {
         "id": item.id,
-        "at": rfc3339(item.at),
+        "at": format_rfc3339(item.at),
         "who": item.who,
         "user": item.user or None,
         "act": item.act,
         "why": item.why or None,
-        "paths": _list(item.paths),
-        "entries": _list(item.entries),
+        "paths": _json_list(item.paths),
+        "entries": _json_list(item.entries),
         "undoes": item.undoes,
         "undone": item.undone,
     }
@@ -149,23 +150,23 @@ def session_document(info: "SessionInfo", target: Target) -> dict[str, JsonValue
         "id": info.session,
         "agent": info.agent,
         "messages": info.messages,
-        "first": _time(info.first),
-        "last": _time(info.last),
+        "first": _format_time(info.first),
+        "last": _format_time(info.last),
         "bytes": info.size,
         "path": info.path,
-        "file": target.file(info.path),
+        "file": target.display_path(info.path),
     }
 
 
-def _time(time: datetime | None) -> str | None:
-    return rfc3339(time) if time else None
+def _format_time(time: datetime | None) -> str | None:
+    return format_rfc3339(time) if time else None
 
 
-def _neighbour(neighbour: "Neighbour | None") -> JsonValue:
+def _neighbour_document(neighbour: "Neighbour | None") -> JsonValue:
     if neighbour is None:
         return None
     return {"text": neighbour.text, "speaker": neighbour.speaker or None, "line": neighbour.line_number}
 
 
-def _list(values: Iterable[str]) -> list[JsonValue]:
+def _json_list(values: Iterable[str]) -> list[JsonValue]:
     return list(values)

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from ricordo.errors import InvalidInput
 
-__all__ = ["edited_text"]
+__all__ = ["edit_text"]
 
-_USUAL = "vi"
+_DEFAULT_EDITOR = "vi"
 
 
-def edited_text(text: str) -> tuple[str, Path]:
+def edit_text(text: str) -> tuple[str, Path]:
     """Open `text` in the editor that VISUAL or EDITOR names; return what was saved, and the file that holds it.
 
     Raises: InvalidInput when the editor can't be started or says that it failed; the file stays.
     """
-    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _USUAL)
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _DEFAULT_EDITOR)
     descriptor, name = tempfile.mkstemp(prefix="ricordo-profile-", suffix=".txt")
     with os.fdopen(descriptor, "wb") as file:
         file.write(text.encode("utf-8", "replace"))

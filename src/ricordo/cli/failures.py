@@ -18,13 +18,13 @@ from typing import Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ricordo.cli.options import decoded, expect_json, wants_json
-from ricordo.cli.render import emit, failed
+from ricordo.cli.options import decode_argument, record_json_flag, wants_json
+from ricordo.cli.render import print_json, print_error
 from ricordo.errors import RicordoError, StorageFailed
 
-__all__ = ["Command", "Commands"]
+__all__ = ["Command", "CommandGroup"]
 
-_FAILED, _MISUSED, _INTERRUPTED = 1, 2, 130
+_EXIT_FAILED, _EXIT_USAGE, _EXIT_INTERRUPTED = 1, 2, 130
 # The base class of wrong use has no public name in every version of the parser.
 _UsageError = cast("type[Exception]", typer.BadParameter.__bases__[0])
 
@@ -35,76 +35,76 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run it. Raises: InvalidInput for a text that is not UTF-8."""
         names = {each.name: each.opts[0] if each.opts[0].startswith("-") else each.metavar for each in self.params}
-        ctx.params = {name: decoded(value, names.get(name) or name) for name, value in ctx.params.items()}
+        ctx.params = {name: decode_argument(value, names.get(name) or name) for name, value in ctx.params.items()}
         return super().invoke(ctx)
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The group of all commands; what they raise ends here."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options that stand before the command."""
-        expect_json(ctx, args)
-        with _failing_well(ctx):
+        record_json_flag(ctx, args)
+        with _report_errors(ctx):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        from ricordo.cli.warned import told_in_lines
+        from ricordo.cli.warned import print_warnings
 
-        with _failing_well(ctx), told_in_lines():
+        with _report_errors(ctx), print_warnings():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _failing_well(context: typer.Context) -> Iterator[None]:
+def _report_errors(context: typer.Context) -> Iterator[None]:
     try:
         yield
     except RicordoError as error:
-        _tell(context, type(error).__name__, str(error))
-        raise typer.Exit(_FAILED) from error
+        _print_failure(context, type(error).__name__, str(error))
+        raise typer.Exit(_EXIT_FAILED) from error
     except KeyboardInterrupt as error:
-        _tell(context, "Interrupted", "interrupted; what was saved before is kept")
-        raise typer.Exit(_INTERRUPTED) from error
+        _print_failure(context, "Interrupted", "interrupted; what was saved before is kept")
+        raise typer.Exit(_EXIT_INTERRUPTED) from error
     except OSError as error:
         if error.errno != errno.EPIPE:
             where = f"{error.filename}: " if error.filename else ""
-            _tell(context, StorageFailed.__name__, f"{where}{error.strerror or error}")
-            raise typer.Exit(_FAILED) from error
-        _silence(sys.stdout.fileno())
-        raise typer.Exit(_FAILED) from error
+            _print_failure(context, StorageFailed.__name__, f"{where}{error.strerror or error}")
+            raise typer.Exit(_EXIT_FAILED) from error
+        _discard_output(sys.stdout.fileno())
+        raise typer.Exit(_EXIT_FAILED) from error
     except _UsageError as error:
         if not wants_json(context):
-            told = _clean(_explained(error))
+            told = _redact(_usage_message(error))
             if type(error).__name__ != "NoArgsIsHelpError":
                 error.format_message = lambda: told  # type: ignore[attr-defined]
             raise
-        _tell(context, "UsageError", _explained(error))
-        raise typer.Exit(_MISUSED) from error
+        _print_failure(context, "UsageError", _usage_message(error))
+        raise typer.Exit(_EXIT_USAGE) from error
 
 
-def _explained(error: Exception) -> str:
+def _usage_message(error: Exception) -> str:
     if type(error).__name__ == "NoArgsIsHelpError":
         return "A command is missing: --help lists them."
     explain = getattr(error, "format_message", None)
     return str(explain()) if explain else str(error)
 
 
-def _tell(context: typer.Context, name: str, message: str) -> None:
-    message = _clean(message)
+def _print_failure(context: typer.Context, name: str, message: str) -> None:
+    message = _redact(message)
     if wants_json(context):
-        emit({"error": name, "message": message})
+        print_json({"error": name, "message": message})
     else:
-        failed(message)
+        print_error(message)
 
 
-def _clean(message: str) -> str:
+def _redact(message: str) -> str:
     # imported where it is needed: it takes time, and it lets every message pass the guard
     from ricordo.guard import Redactor
 
     return Redactor(token_bytes(32)).clean(message)
 
 
-def _silence(output: int) -> None:
+def _discard_output(output: int) -> None:
     """Let what is still buffered go nowhere, so that the interpreter does not complain at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), output)

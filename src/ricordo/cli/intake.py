@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.context import Target, opened
+from ricordo.cli.context import Target, open_memory
 from ricordo.errors import RicordoError
 
 if TYPE_CHECKING:
-    from ricordo.importers import Imported, Problem
+    from ricordo.importers import ImportedMessage, ImportProblem
     from ricordo.memory import Memory
     from ricordo.messages import Message
 
-__all__ = ["Reading", "Tally", "take_in"]
+__all__ = ["ImportFile", "ImportTotals", "import_files"]
 
 _BATCH_MESSAGES = 2_000
 _BATCH_BYTES = 16 * 1024 * 1024
@@ -28,12 +28,12 @@ _LEARNING_SECONDS = 30.0
 
 
 @dataclass(kw_only=True)
-class Tally:
+class ImportTotals:
     """What taking in did; `unreadable` names the files without a conversation and why.
 
     `notes` are what was read with losses, `understood` the forms that are, once a file had none of them. `change` is
-    the id by which all that was learned is undone. With `asked` a model learns from what was read, and so many jobs are
-    `waiting` for it.
+    the id by which all that was learned is undone. With `uses_model` a model learns from what was read, and so many jobs are
+    `waiting_jobs` for it.
     """
 
     files: int = 0
@@ -41,27 +41,27 @@ class Tally:
     new: int = 0
     sessions: set[str] = field(default_factory=set)
     learned: Counter[str] = field(default_factory=Counter)
-    problems: "list[Problem]" = field(default_factory=list)
-    notes: "list[Problem]" = field(default_factory=list)
+    problems: "list[ImportProblem]" = field(default_factory=list)
+    notes: "list[ImportProblem]" = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     understood: str = ""
     change: str = ""
-    asked: bool = False
-    waiting: int = 0
+    uses_model: bool = False
+    waiting_jobs: int = 0
 
     @property
-    def known(self) -> int:
+    def known_messages(self) -> int:
         """How many messages were there before."""
         return self.read - self.new
 
 
 @dataclass(kw_only=True)
-class Reading:
+class ImportFile:
     """One file on its way in; `session` gathers all its messages in one session, `name` is what people call it."""
 
     path: Path
     name: str
-    on_problem: "Callable[[Problem], None]"
+    on_problem: "Callable[[ImportProblem], None]"
     on_bytes: Callable[[int, int], None]
     session: str | None = None
     done: int = 0
@@ -70,7 +70,7 @@ class Reading:
         """Give messages of one session at a time. Raises what `read_history` raises."""
         waiting: defaultdict[str, list[Message]] = defaultdict(list)
         mark = count = 0
-        for imported in self._imported():
+        for imported in self._read_messages():
             waiting[imported.session].append(imported.message)
             count += 1
             if count >= _BATCH_MESSAGES or self.done - mark >= _BATCH_BYTES:
@@ -79,10 +79,10 @@ class Reading:
                 count, mark = sum(map(len, waiting.values())), self.done
         yield from waiting.items()
 
-    def _imported(self) -> "Iterator[Imported]":
+    def _read_messages(self) -> "Iterator[ImportedMessage]":
         from ricordo.importers import read_history
 
-        found = read_history(self.path, on_problem=self._report, on_progress=self._progress)
+        found = read_history(self.path, on_problem=self._report_problem, on_progress=self._report_progress)
         if self.session is None:
             yield from found
             return
@@ -93,16 +93,16 @@ class Reading:
             ids.add(imported.message.id)
             yield replace(imported, session=self.session, message=message)
 
-    def _report(self, problem: "Problem") -> None:
+    def _report_problem(self, problem: "ImportProblem") -> None:
         self.on_problem(replace(problem, path=self.name))
 
-    def _progress(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         self.done = done
         self.on_bytes(done, total)
 
 
-async def take_in(target: Target, readings: Sequence[Reading], tally: Tally) -> None:
-    """Take in the files, one after the other, and count what came of it in `tally`.
+async def import_files(target: Target, readings: Sequence[ImportFile], tally: ImportTotals) -> None:
+    """Take in the files, one after the other, and count what came of it in `totals`.
 
     A file that can't be read is tallied and the next one read.
     """
@@ -111,42 +111,42 @@ async def take_in(target: Target, readings: Sequence[Reading], tally: Tally) -> 
         for reading in readings:
             batches = reading.batches()
             known: defaultdict[str, Counter[str]] = defaultdict(Counter)
-            while (batch := await _next(batches, reading, tally)) is not None:
+            while (batch := await _next_batch(batches, reading, tally)) is not None:
                 if memory is None:
-                    memory = await stack.enter_async_context(opened(target))
-                await _ingest(memory, *batch, known[batch[0]], tally)
+                    memory = await stack.enter_async_context(open_memory(target))
+                await _ingest_batch(memory, *batch, known[batch[0]], tally)
             tally.files += 1
-        if memory is not None and tally.asked:
-            tally.waiting = await memory.settle(seconds=_LEARNING_SECONDS)
+        if memory is not None and tally.uses_model:
+            tally.waiting_jobs = await memory.drain(seconds=_LEARNING_SECONDS)
 
 
-async def _next(
-    batches: "Iterator[tuple[str, list[Message]]]", reading: Reading, tally: Tally
+async def _next_batch(
+    batches: "Iterator[tuple[str, list[Message]]]", reading: ImportFile, tally: ImportTotals
 ) -> "tuple[str, list[Message]] | None":
     from anyio import to_thread
 
-    from ricordo.importers import UNDERSTOOD
+    from ricordo.importers import SUPPORTED_FORMATS
 
     try:
         return await to_thread.run_sync(next, batches, None)
     except RicordoError as error:
         message = str(error).replace(str(reading.path), reading.name)
-        if message.endswith(UNDERSTOOD):
-            tally.understood = UNDERSTOOD
-        tally.unreadable.append((reading.name, message.removesuffix(UNDERSTOOD).strip()))
+        if message.endswith(SUPPORTED_FORMATS):
+            tally.understood = SUPPORTED_FORMATS
+        tally.unreadable.append((reading.name, message.removesuffix(SUPPORTED_FORMATS).strip()))
         return None
 
 
-async def _ingest(
-    memory: "Memory", session: str, messages: "list[Message]", known: "Counter[str]", tally: Tally
+async def _ingest_batch(
+    memory: "Memory", session: str, messages: "list[Message]", known: "Counter[str]", tally: ImportTotals
 ) -> None:
     from ricordo.messages.identity import count_fingerprints
 
     done = await memory.ingest(messages, session=session, known=known, part_of=tally.change)
-    tally.change = tally.change or done.change
+    tally.change = tally.change or done.change_id
     known.update(count_fingerprints(done.messages))
     tally.sessions.add(session)
     tally.read += len(messages)
-    tally.new += done.added
-    tally.asked = tally.asked or done.waits
+    tally.new += done.added_count
+    tally.uses_model = tally.uses_model or done.is_queued
     tally.learned.update(entry.kind for entry in done.entries)

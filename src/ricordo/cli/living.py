@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ricordo.cli.context import Target, opened, scope_of
-from ricordo.cli.recorded import RecordedClock, RecordedModel, RecordedTool, RecordedTurn, recorded_turns
-from ricordo.cli.unlived import Unlived, unlived
+from ricordo.cli.context import Target, open_memory, load_scope
+from ricordo.cli.recorded import RecordedClock, RecordedModel, RecordedTool, RecordedTurn, split_turns
+from ricordo.cli.unlived import RemainingTurns, find_remaining_turns
 from ricordo.errors import ReplyInvalid
 
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from ricordo.runtime import Settings
     from ricordo.scopes import Scope
 
-__all__ = ["Life", "Lived", "Reduction", "live"]
+__all__ = ["SessionReplay", "ReplayResult", "RecordedReduction", "replay_sessions"]
 
-_SETTLING_SECONDS = 60.0
+_DRAIN_SECONDS = 60.0
 _REDUCTIONS = ("evict", "truncate", "compact")
-_KEPT_SHARE = 4
+_KEPT_DIVISOR = 4
 """A quarter of the budget stays when a window is compacted."""
-_LEAST_SHOWN = 100
+_MIN_INJECTED_TOKENS = 100
 
 
 @dataclass(kw_only=True)
-class Reduction:
+class RecordedReduction:
     """What made a window smaller, and the summary that the window then began with, if any."""
 
     event: "Event"
@@ -38,28 +38,28 @@ class Reduction:
 
 
 @dataclass(kw_only=True)
-class Life:
-    """One session: `said` are the tokens of all its messages, `largest` those of the largest window that was sent.
+class SessionReplay:
+    """One session: `said_tokens` are the tokens of all its messages, `largest_tokens` those of the largest window that was sent.
 
-    `window` is what was left of it at the end. `begun` counts the messages that an earlier run, cut off, had lived
+    `window` is what was left of it at the end. `resumed_messages` counts the messages that an earlier run, cut off, had lived
     through already.
     """
 
     session: str
     turns: int = 0
     messages: int = 0
-    said: int = 0
-    largest: int = 0
+    said_tokens: int = 0
+    largest_tokens: int = 0
     window: "tuple[Message, ...]" = ()
-    left: int = 0
-    reductions: list[Reduction] = field(default_factory=list)
-    begun: int = 0
+    left_tokens: int = 0
+    reductions: list[RecordedReduction] = field(default_factory=list)
+    resumed_messages: int = 0
 
-    def sent(self, messages: "Sequence[Message]") -> None:
+    def record_window(self, messages: "Sequence[Message]") -> None:
         """Take in a window as it is sent: it is what the newest reductions left."""
-        from ricordo.messages import mark_of
+        from ricordo.messages import get_mark
 
-        summary = next((message.text for message in messages if mark_of(message) == "summary"), "")
+        summary = next((message.text for message in messages if get_mark(message) == "summary"), "")
         for reduction in reversed(self.reductions):
             if reduction.is_sent:
                 break
@@ -67,96 +67,96 @@ class Life:
 
 
 @dataclass(kw_only=True)
-class Lived:
-    """All sessions that were lived through, and what was learned and curated; `known` were there before."""
+class ReplayResult:
+    """All sessions that were lived through, and what was learned and curated; `skipped_sessions` were there before."""
 
-    lives: list[Life] = field(default_factory=list)
-    known: list[str] = field(default_factory=list)
+    sessions: list[SessionReplay] = field(default_factory=list)
+    skipped_sessions: list[str] = field(default_factory=list)
     learned: Counter[str] = field(default_factory=Counter)
     curated: Counter[str] = field(default_factory=Counter)
 
 
-async def live(
+async def replay_sessions(
     target: Target, sessions: "dict[str, list[Message]]", *, budget: int, on_turn: Callable[[int], None]
-) -> Lived:
+) -> ReplayResult:
     """Let an agent live through `sessions`, one after the other, with a window of about `budget` tokens.
 
     `on_turn` is told how many messages each turn had. A session that the root has whole is left alone; one that an
     earlier run did not end goes on where that one stopped.
     """
-    async with opened(target) as memory:
+    async with open_memory(target) as memory:
         there = {info.session for info in await memory.sessions()}
         logged = {name: (await memory.session(name)).messages for name in sessions if name in there}
         before = {entry.id for entry in await memory.entries()}
-    living = _Living(target=target, scope=await scope_of(target), budget=budget, on_turn=on_turn)
-    lived = living.lived
+    living = _Replayer(target=target, scope=await load_scope(target), budget=budget, on_turn=on_turn)
+    lived = living.result
     for session, messages in sessions.items():
         found = logged.get(session, ())
-        rest = unlived(recorded_turns(messages), found)
+        rest = find_remaining_turns(split_turns(messages), found)
         if found and not rest.turns and not rest.messages:
-            lived.known.append(session)
+            lived.skipped_sessions.append(session)
             on_turn(len(messages))
         else:
-            lived.lives.append(await living.life(session, messages, rest))
-    async with opened(target) as memory:
+            lived.sessions.append(await living.replay_session(session, messages, rest))
+    async with open_memory(target) as memory:
         lived.learned.update(entry.kind for entry in await memory.entries() if entry.id not in before)
     return lived
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Living:
+class _Replayer:
     """Lives through one session after the other, and adds up."""
 
     target: Target
     scope: "Scope"
     budget: int
     on_turn: Callable[[int], None]
-    lived: Lived = field(default_factory=Lived)
+    result: ReplayResult = field(default_factory=ReplayResult)
 
-    async def life(self, session: str, messages: "Sequence[Message]", rest: Unlived) -> Life:
+    async def replay_session(self, session: str, messages: "Sequence[Message]", rest: RemainingTurns) -> SessionReplay:
         """Live through what is left of one session."""
         from anyio.to_thread import run_sync
 
         clock = RecordedClock()
-        life = Life(session=session, said=await run_sync(_tokens, messages))
-        model = RecordedModel(clock, on_window=life.sent)
+        life = SessionReplay(session=session, said_tokens=await run_sync(_message_tokens, messages))
+        model = RecordedModel(clock, on_window=life.record_window)
         tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
         left = len(rest.messages) + sum(len(turn.messages) for turn in rest.turns)
-        life.begun = sum(message.role != "system" for message in messages) - left
+        life.resumed_messages = sum(message.role != "system" for message in messages) - left
         self.on_turn(len(messages) - left)
-        async with self._agent(life, model, clock, list(tools.values()), len(messages) + 1) as agent:
+        async with self._build_agent(life, model, clock, list(tools.values()), len(messages) + 1) as agent:
             if rest.messages:
-                clock.show(rest.messages)
+                clock.advance(rest.messages)
                 await agent.record(rest.messages)
-                self._count(life, len(rest.messages))
+                self._count_turn(life, len(rest.messages))
             for turn in rest.turns:
-                clock.show(turn.messages[:1])
-                model.begin(turn)
+                clock.advance(turn.messages[:1])
+                model.start_turn(turn)
                 for tool in tools.values():
-                    tool.begin(turn)
-                await _turn(agent, turn)
-                self._count(life, len(turn.messages))
-            clock.show(messages)
-            await agent.settle(seconds=_SETTLING_SECONDS)
+                    tool.start_turn(turn)
+                await _replay_turn(agent, turn)
+                self._count_turn(life, len(turn.messages))
+            clock.advance(messages)
+            await agent.drain(seconds=_DRAIN_SECONDS)
             await agent.consolidate()
-            life.largest, life.window = model.largest, agent.window
-            life.sent(agent.window)
-            life.left = await run_sync(_tokens, agent.window)
+            life.largest_tokens, life.window = model.largest_tokens, agent.window
+            life.record_window(agent.window)
+            life.left_tokens = await run_sync(_message_tokens, agent.window)
         return life
 
-    def _count(self, life: Life, messages: int) -> None:
+    def _count_turn(self, life: SessionReplay, messages: int) -> None:
         life.turns += 1
         life.messages += messages
         self.on_turn(messages)
 
-    def _agent(
-        self, life: Life, model: RecordedModel, clock: RecordedClock, tools: list[RecordedTool], max_iters: int
+    def _build_agent(
+        self, life: SessionReplay, model: RecordedModel, clock: RecordedClock, tools: list[RecordedTool], max_iters: int
     ) -> "HarnessAgent":
         from ricordo.agent import HarnessAgent
         from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig
         from ricordo.flush.config import FlushConfig
 
-        budget, kept = self.budget, self.budget // _KEPT_SHARE
+        budget, kept = self.budget, self.budget // _KEPT_DIVISOR
         return HarnessAgent(
             model,
             workspace=self.target.root,
@@ -178,19 +178,19 @@ class _Living:
             tool_result_eviction=ToolResultEvictionConfig(max_result_chars=budget, preview_chars=kept // 2),
             memory_tools=False,
             max_iters=max_iters,
-            on_event=partial(self._heard, life),
-            settings=self._fitting(),
+            on_event=partial(self._on_event, life),
+            settings=self._fit_settings(),
             clock=clock,
         )
 
-    def _fitting(self) -> "Settings":
+    def _fit_settings(self) -> "Settings":
         """Return the settings as a record is lived through: it plays the model, and can't be asked to consolidate.
 
         No more memory is in the prompt than half of the window, and of the profile a tenth of it.
         """
         settings, curates, shown = self.target.settings, self.target.settings.consolidation, None
         if settings.injection is not None:
-            most = max(_LEAST_SHOWN, min(settings.injection.max_injection_tokens, self.budget // 10))
+            most = max(_MIN_INJECTED_TOKENS, min(settings.injection.max_injection_tokens, self.budget // 10))
             shown = replace(settings.injection, max_injection_tokens=most)
         return replace(
             settings,
@@ -199,26 +199,26 @@ class _Living:
             consolidation=replace(curates, model="offline") if curates else None,
         )
 
-    def _heard(self, life: Life, event: "Event") -> None:
+    def _on_event(self, life: SessionReplay, event: "Event") -> None:
         if event.stage in _REDUCTIONS and event.status == "finished":
-            life.reductions.append(Reduction(event=event))
+            life.reductions.append(RecordedReduction(event=event))
         if event.stage == "consolidate" and event.status == "finished":
-            self.lived.curated.update(event.counts)
+            self.result.curated.update(event.counts)
 
 
-async def _turn(agent: "HarnessAgent", turn: RecordedTurn) -> None:
+async def _replay_turn(agent: "HarnessAgent", turn: RecordedTurn) -> None:
     """Live through one turn; one that has nothing said to the agent, or nothing replied, is only taken in."""
     if not turn.is_exchange:
         await agent.record(turn.messages)
         return
-    if turn.strays:
-        await agent.record(turn.strays)
+    if turn.stray_results:
+        await agent.record(turn.stray_results)
     with suppress(ReplyInvalid):
         # a record may end before the model does
-        await agent.send(turn.given)
+        await agent.send(turn.user_messages)
 
 
-def _tokens(messages: "Sequence[Message]") -> int:
+def _message_tokens(messages: "Sequence[Message]") -> int:
     from ricordo.tokens import estimate_message
 
     return sum(estimate_message(message) for message in messages)

@@ -9,7 +9,7 @@ import sys
 
 __all__ = ["run"]
 
-_INTERRUPTED = 128 + signal.SIGINT
+_EXIT_INTERRUPTED = 128 + signal.SIGINT
 
 
 def run() -> None:
@@ -17,7 +17,7 @@ def run() -> None:
     before = signal.getsignal(signal.SIGINT)
     # who is to ignore interruptions, such as a job in the background, goes on doing so
     if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
+        signal.signal(signal.SIGINT, _exit_at_once)
     from ricordo.cli.application import app
 
     for stream in (sys.stdout, sys.stderr):
@@ -27,10 +27,10 @@ def run() -> None:
         signal.signal(signal.SIGINT, before)
         app(prog_name="ricordo")
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(_EXIT_INTERRUPTED)
 
 
-def _leave(*told: object) -> None:
+def _exit_at_once(*told: object) -> None:
     """End at once: nothing was done yet, so nothing is to be closed."""
     del told
-    os._exit(_INTERRUPTED)
+    os._exit(_EXIT_INTERRUPTED)

@@ -30,23 +30,23 @@ __all__ = [
     "UserOption",
     "WhyOption",
     "YesOption",
-    "decoded",
-    "expect_json",
+    "decode_argument",
+    "record_json_flag",
     "given_options",
-    "moment",
+    "parse_time",
     "wants_json",
 ]
 
 _T = TypeVar("_T")
-_AGO = re.compile(r"(\d{1,6})\s*([mhdw])", re.ASCII)
+_AGE_PATTERN = re.compile(r"(\d{1,6})\s*([mhdw])", re.ASCII)
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def _inherited(context: typer.Context, parameter: typer.CallbackParam, value: _T) -> _T:
+def _inherit_value(context: typer.Context, parameter: typer.CallbackParam, value: _T) -> _T:
     """Keep what is given for the commands below, and take what was given above when nothing is given here."""
     key = f"ricordo.{parameter.name}"
-    value = decoded(value, parameter.opts[0])
+    value = decode_argument(value, parameter.opts[0])
     if value:
         context.meta[key] = value
         return value
@@ -54,7 +54,7 @@ def _inherited(context: typer.Context, parameter: typer.CallbackParam, value: _T
     return inherited
 
 
-def expect_json(context: typer.Context, arguments: Sequence[str]) -> None:
+def record_json_flag(context: typer.Context, arguments: Sequence[str]) -> None:
     """Remember that `--json` is among the arguments, for a failure that comes before they are read."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     context.meta["ricordo.expects_json"] = "--json" in options
@@ -65,13 +65,13 @@ def wants_json(context: typer.Context) -> bool:
     return bool(context.meta.get("ricordo.as_json") or context.meta.get("ricordo.expects_json"))
 
 
-def decoded(value: _T, name: str) -> _T:
+def decode_argument(value: _T, name: str) -> _T:
     """Return a text, or the texts of a list, as UTF-8 where the locale could not decode it; other values as they are.
 
     Raises: InvalidInput for bytes that are not UTF-8; `name` says which argument holds them.
     """
     if isinstance(value, list):
-        return cast("_T", [decoded(each, name) for each in value])
+        return cast("_T", [decode_argument(each, name) for each in value])
     if not isinstance(value, str) or not _SURROGATES.search(value):
         return value
     try:
@@ -80,17 +80,17 @@ def decoded(value: _T, name: str) -> _T:
         raise InvalidInput(f"{name} holds bytes that are not UTF-8: give the text in UTF-8.") from error
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """Read a time: `2026-11-22`, `2026-11-22T08:00`, with an offset or in local time, an age such as `7d`, or a day.
 
     A day in words, such as `yesterday`, `last monday` or `2 weeks ago`, is the local midnight at which it begins.
     """
     text = text.strip()
-    ago = _AGO.fullmatch(text)
+    ago = _AGE_PATTERN.fullmatch(text)
     try:
         if ago:
-            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        day = _day_in_words(text)
+            return datetime.now(UTC) - timedelta(**{_AGE_UNITS[ago[2]]: int(ago[1])})
+        day = _parse_day(text)
         return (datetime.fromisoformat(text) if day is None else datetime.combine(day, time.min)).astimezone()
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(
@@ -99,7 +99,7 @@ def moment(text: str) -> datetime:
         ) from error
 
 
-def _day_in_words(text: str) -> date | None:
+def _parse_day(text: str) -> date | None:
     from ricordo.language import find_dates
 
     found = find_dates(text, datetime.now().astimezone().date())
@@ -111,7 +111,7 @@ RootOption = Annotated[
     typer.Option(
         "--root",
         metavar="PATH",
-        callback=_inherited,
+        callback=_inherit_value,
         show_default=False,
         help="The root to use, a folder such as .ricordo; else RICORDO_ROOT, else the nearest one at or above here.",
     ),
@@ -125,7 +125,7 @@ UserOption = Annotated[
     typer.Option(
         "--user",
         metavar="NAME",
-        callback=_inherited,
+        callback=_inherit_value,
         show_default=False,
         help="Whose memory it is; else RICORDO_USER, else the login name.",
     ),
@@ -135,14 +135,14 @@ ProjectOption = Annotated[
     typer.Option(
         "--project",
         metavar="NAME",
-        callback=_inherited,
+        callback=_inherit_value,
         show_default=False,
         help="The project; else the one the root belongs to. A new root belongs to the project named after its folder.",
     ),
 ]
 JsonOption = Annotated[
     bool,
-    typer.Option("--json", is_eager=True, callback=_inherited, help="Print one JSON document, for errors too."),
+    typer.Option("--json", is_eager=True, callback=_inherit_value, help="Print one JSON document, for errors too."),
 ]
 WhyOption = Annotated[
     bool,
@@ -164,22 +164,22 @@ SinceOption = Annotated[
     datetime | None,
     typer.Option(
         "--since",
-        parser=moment,
+        parser=parse_time,
         metavar="TIME",
         help="Only what was saved or said since: 2026-11-22, or 7d for an age.",
     ),
 ]
 UntilOption = Annotated[
     datetime | None,
-    typer.Option("--until", parser=moment, metavar="TIME", help="Only what was saved or said before this time."),
+    typer.Option("--until", parser=parse_time, metavar="TIME", help="Only what was saved or said before this time."),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-_ENTRY_ID = (
+_ENTRY_ID_HELP = (
     "The id of a memory as `ricordo memory list` shows it, or six characters or more of its beginning or its end that "
     "no other has."
 )
-EntryId = Annotated[str, typer.Argument(metavar="ID", help=_ENTRY_ID)]
-OptionalEntryId = Annotated[str, typer.Argument(metavar="[ID]", help=_ENTRY_ID)]
+EntryId = Annotated[str, typer.Argument(metavar="ID", help=_ENTRY_ID_HELP)]
+OptionalEntryId = Annotated[str, typer.Argument(metavar="[ID]", help=_ENTRY_ID_HELP)]
 
 
 def given_options(root: Path | None, user: str | None, project: str | None) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from anyio.to_thread import run_sync
 
 from ricordo.errors import ReplyInvalid, ToolFailed
-from ricordo.messages import JsonValue, Message, Place, Text, ToolCall, ToolResult, ToolSpec, pair
+from ricordo.messages import JsonValue, Message, PartPosition, Text, ToolCall, ToolResult, ToolSpec, pair_calls
 from ricordo.models import Reply
 from ricordo.models.streaming import WholeReplies
 from ricordo.tokens import estimate_message
@@ -23,7 +23,7 @@ from ricordo.tokens import estimate_message
 if TYPE_CHECKING:
     from ricordo.tools import ToolContext, ToolOutput
 
-__all__ = ["RecordedClock", "RecordedModel", "RecordedTool", "RecordedTurn", "recorded_turns", "without_results"]
+__all__ = ["RecordedClock", "RecordedModel", "RecordedTool", "RecordedTurn", "split_turns", "strip_tool_results"]
 
 
 @dataclass(kw_only=True)
@@ -31,22 +31,22 @@ class RecordedTurn:
     """What was said in one turn, the replies to it in their order, and what the tools answered to each call's id.
 
     `messages` are all of them as they were recorded. Calls of one id are answered in the order of the calls, by None
-    where the record holds no result. `strays` are results that no reply of a living turn asked for.
+    where the record holds no result. `stray_results` are results that no reply of a living turn asked for.
     """
 
     messages: list[Message] = field(default_factory=list)
-    given: list[Message] = field(default_factory=list)
+    user_messages: list[Message] = field(default_factory=list)
     replies: list[Message] = field(default_factory=list)
     results: defaultdict[str, deque[ToolResult | None]] = field(default_factory=lambda: defaultdict(deque))
-    strays: list[Message] = field(default_factory=list)
+    stray_results: list[Message] = field(default_factory=list)
 
     @property
     def is_exchange(self) -> bool:
         """Whether something was said and replied to, so that it can be lived through."""
-        return bool(self.given and self.replies)
+        return bool(self.user_messages and self.replies)
 
 
-def recorded_turns(messages: Iterable[Message]) -> list[RecordedTurn]:
+def split_turns(messages: Iterable[Message]) -> list[RecordedTurn]:
     """Cut one session into turns.
 
     Each begins with what a person said after a reply, or with a reply that nobody asked for after the last one.
@@ -55,60 +55,60 @@ def recorded_turns(messages: Iterable[Message]) -> list[RecordedTurn]:
     turns: list[RecordedTurn] = []
     turn_of: list[RecordedTurn] = []
     for message in heard:
-        said = without_results(message)
-        if not turns or _begins(said, turns[-1]):
+        said = strip_tool_results(message)
+        if not turns or _starts_turn(said, turns[-1]):
             turns.append(RecordedTurn())
         turns[-1].messages.append(message)
         turn_of.append(turns[-1])
         if message.role == "assistant":
             turns[-1].replies.append(message)
         elif message.role == "user" and said.parts:
-            turns[-1].given.append(said)
-    _answer(heard, turn_of)
+            turns[-1].user_messages.append(said)
+    _assign_results(heard, turn_of)
     return turns
 
 
-def without_results(message: Message) -> Message:
+def strip_tool_results(message: Message) -> Message:
     """Return the message without the results of tools, which some providers let a user say."""
     if message.role == "assistant":
         return message
     return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, ToolResult)))
 
 
-def _begins(said: Message, turn: RecordedTurn) -> bool:
+def _starts_turn(said: Message, turn: RecordedTurn) -> bool:
     if said.role == "assistant":
         return bool(turn.replies) and not turn.replies[-1].tool_calls
     return said.role == "user" and bool(said.parts) and bool(turn.replies)
 
 
-def _answer(heard: Sequence[Message], turn_of: Sequence[RecordedTurn]) -> None:
+def _assign_results(heard: Sequence[Message], turn_of: Sequence[RecordedTurn]) -> None:
     """Give each call of an exchange its result; what is left of the results are strays."""
-    from ricordo.harness.calls import told_apart
+    from ricordo.harness.calls import deduplicate_call_ids
 
-    found: dict[Place, Place] = {}
-    for call, result in pair(heard).answered:
+    found: dict[PartPosition, PartPosition] = {}
+    for call, result in pair_calls(heard).answered:
         found.setdefault(call, result)
-    taken: set[Place] = set()
+    taken: set[PartPosition] = set()
     for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
         if message.role == "assistant" and turn.is_exchange:
             calls = [number for number, part in enumerate(message.parts) if isinstance(part, ToolCall)]
-            places = {number: found.get(Place(message=at, part=number)) for number in calls}
+            places = {number: found.get(PartPosition(message=at, part=number)) for number in calls}
             taken.update(place for place in places.values() if place)
             # a server may give one id twice; the loop then tells the calls apart, and so must the record
-            reply, _ = told_apart(message)
+            reply, _ = deduplicate_call_ids(message)
             turn.replies = [reply if each is message else each for each in turn.replies]
-            for call_, place in zip(reply.tool_calls, _in_order(message, places), strict=True):
+            for call_, place in zip(reply.tool_calls, _order_results(message, places), strict=True):
                 part = heard[place.message].parts[place.part] if place else None
                 turn.results[call_.id].append(part if isinstance(part, ToolResult) else None)
     for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
-        left = [part for number, part in _results(message) if Place(message=at, part=number) not in taken]
+        left = [part for number, part in _tool_results(message) if PartPosition(message=at, part=number) not in taken]
         if left and turn.is_exchange:
-            turn.strays.append(Message(role="tool", parts=tuple(left), time=message.time))
+            turn.stray_results.append(Message(role="tool", parts=tuple(left), time=message.time))
 
 
-def _in_order(message: Message, places: Mapping[int, Place | None]) -> list[Place | None]:
+def _order_results(message: Message, places: Mapping[int, PartPosition | None]) -> list[PartPosition | None]:
     """Return the places of the results for each call; among calls of one id the first has the first result."""
-    waiting: defaultdict[str, list[Place]] = defaultdict(list)
+    waiting: defaultdict[str, list[PartPosition]] = defaultdict(list)
     for call, place in zip(message.tool_calls, places.values(), strict=True):
         waiting[call.id] += [place] if place else []
     queues = {
@@ -118,7 +118,7 @@ def _in_order(message: Message, places: Mapping[int, Place | None]) -> list[Plac
     return [queues[call.id].popleft() if queues[call.id] else None for call in message.tool_calls]
 
 
-def _results(message: Message) -> list[tuple[int, ToolResult]]:
+def _tool_results(message: Message) -> list[tuple[int, ToolResult]]:
     if message.role == "assistant":
         return []
     return [(number, part) for number, part in enumerate(message.parts) if isinstance(part, ToolResult)]
@@ -131,7 +131,7 @@ class RecordedClock:
         """Begin without a time."""
         self._time: datetime | None = None
 
-    def show(self, messages: Sequence[Message]) -> None:
+    def advance(self, messages: Sequence[Message]) -> None:
         """Go on to the time of the last of these; time never runs backwards."""
         times = [message.time for message in messages if message.time]
         if times:
@@ -147,21 +147,21 @@ class RecordedClock:
 
 
 class RecordedModel(WholeReplies):
-    """A model that says again what was said. `begin` hands it the turn to be lived through.
+    """A model that says again what was said. `start_turn` hands it the turn to be lived through.
 
-    `largest` are the estimated tokens of the largest window it was sent.
+    `largest_tokens` are the estimated tokens of the largest window it was sent.
     """
 
     def __init__(self, clock: RecordedClock, *, on_window: Callable[[Sequence[Message]], None] | None = None) -> None:
         """Let `clock` show when each reply was given; `on_window` is told each window that is sent."""
         self.name = "recorded"
         self.window: int | None = None
-        self.largest = 0
+        self.largest_tokens = 0
         self._clock = clock
         self._on_window = on_window
         self._replies: Iterator[Message] = iter(())
 
-    def begin(self, turn: RecordedTurn) -> None:
+    def start_turn(self, turn: RecordedTurn) -> None:
         """Reply with what was replied in this turn."""
         self._replies = iter(turn.replies)
 
@@ -176,16 +176,16 @@ class RecordedModel(WholeReplies):
         del tools, schema
         if self._on_window:
             self._on_window(messages)
-        self.largest = max(self.largest, await run_sync(_tokens, messages))
+        self.largest_tokens = max(self.largest_tokens, await run_sync(_window_tokens, messages))
         message = next(self._replies, None)
         if message is None:
             raise ReplyInvalid("The record ends here: nothing was replied.")
-        self._clock.show([message])
+        self._clock.advance([message])
         parts = message.parts or (Text(text=""),)
         return Reply(message=replace(message, parts=parts), stop="tools" if message.tool_calls else "end")
 
 
-def _tokens(messages: Sequence[Message]) -> int:
+def _window_tokens(messages: Sequence[Message]) -> int:
     return sum(estimate_message(message) for message in messages if message.role != "system")
 
 
@@ -193,12 +193,12 @@ class RecordedTool:
     """A tool that answers again what it answered."""
 
     def __init__(self, name: str) -> None:
-        """Stand for the tool `name`; `begin` hands it the results of a turn."""
+        """Stand for the tool `name`; `start_turn` hands it the results of a turn."""
         description = f"{name}, as it was recorded"
         self.spec = ToolSpec(name=name, description=description, parameters={"type": "object"})
         self._results: Mapping[str, deque[ToolResult | None]] = {}
 
-    def begin(self, turn: RecordedTurn) -> None:
+    def start_turn(self, turn: RecordedTurn) -> None:
         """Answer the calls of this turn."""
         self._results = turn.results
 

@@ -3,7 +3,7 @@
 import shlex
 from typing import TYPE_CHECKING
 
-from ricordo.cli.render import counted, dim, say, shown, wrapped
+from ricordo.cli.render import pluralize, dim, print_line, escape, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,10 @@ def print_remaining(found: "Sequence[Remaining]", options: "Sequence[str]") -> N
     """Print what still says it, where, and the command for each; nothing where that is nothing."""
     if not found:
         return
-    say(f"{counted(len(found), 'place')} still {'says' if len(found) == 1 else 'say'} it, or nearly:")
+    print_line(f"{pluralize(len(found), 'place')} still {'says' if len(found) == 1 else 'say'} it, or nearly:")
     for one in found:
         text = " ".join(one.text.split())
         where = {"memory": "", "fact": " (profile)", "file": f" ({one.id})", "todo": f" (todo of session {one.id})"}
-        say(wrapped(f"{text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'}{where[one.kind]}", "  "))
+        print_line(wrap(f"{text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'}{where[one.kind]}", "  "))
         # not wrapped: it is copied
-        say(dim(f"    {shown(removal_command(one, options))}"))
+        print_line(dim(f"    {escape(removal_command(one, options))}"))

@@ -18,66 +18,66 @@ import typer
 from ricordo.messages.types import JsonValue
 
 __all__ = [
-    "age",
+    "format_age",
     "bold",
-    "counted",
+    "pluralize",
     "dim",
-    "emit",
-    "failed",
-    "highlighted",
+    "print_json",
+    "print_error",
+    "highlight",
     "is_colourful",
-    "note",
-    "say",
-    "sentences",
-    "shown",
-    "size",
-    "wrapped",
+    "print_note",
+    "print_line",
+    "join_sentences",
+    "escape",
+    "format_size",
+    "wrap",
 ]
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_IN_Y = re.compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
-_HISSING = re.compile(r"(s|x|z|ch|sh)$", re.IGNORECASE)
-_WIDEST = 100
-_STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
-_SCALE = 1024
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_Y_ENDING = re.compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
+_SIBILANT_ENDING = re.compile(r"(s|x|z|ch|sh)$", re.IGNORECASE)
+_MAX_COLUMNS = 100
+_AGE_UNITS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
+_SIZE_STEP = 1024
 
 
-def say(text: str = "") -> None:
+def print_line(text: str = "") -> None:
     """Print a line for people."""
     typer.echo(text)
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a line on stderr that is no failure."""
     typer.echo(text, err=True)
 
 
-def failed(message: str) -> None:
+def print_error(message: str) -> None:
     """Print what went wrong as one line on stderr."""
-    typer.echo(f"ricordo: {' '.join(shown(message).split())}", err=True)
+    typer.echo(f"ricordo: {' '.join(escape(message).split())}", err=True)
 
 
-def emit(document: Mapping[str, JsonValue]) -> None:
+def print_json(document: Mapping[str, JsonValue]) -> None:
     """Print one JSON document; it is ASCII, so every terminal and pipe can carry it."""
     typer.echo(json.dumps(document, indent=1))
 
 
-def shown(text: str) -> str:
+def escape(text: str) -> str:
     """Return `text` with its control characters written out, such as `\\x1b`."""
-    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
+    return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
-def sentences(told: Iterable[object]) -> str:
+def join_sentences(told: Iterable[object]) -> str:
     """Return what each of `told` says as one text, every sentence with its end."""
     texts = (str(each).rstrip() for each in told)
     return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in texts if text)
 
 
-def wrapped(text: str, indent: str = "", *, first: str | None = None) -> str:
+def wrap(text: str, indent: str = "", *, first: str | None = None) -> str:
     """Return `text` indented, and broken to the width of the terminal when there is one; `first` starts it."""
-    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
+    width = min(shutil.get_terminal_size().columns, _MAX_COLUMNS) if sys.stdout.isatty() else 0
     lines: list[str] = []
-    for line in shown(text).split("\n"):
+    for line in escape(text).split("\n"):
         starts = indent if lines or first is None else first
         if width and len(line) + len(starts) > width:
             lines += textwrap.wrap(line, width, initial_indent=starts, subsequent_indent=indent, break_long_words=False)
@@ -91,7 +91,7 @@ def bold(text: str) -> str:
     return typer.style(text, bold=True) if is_colourful() else text
 
 
-def highlighted(text: str, phrases: Iterable[str]) -> str:
+def highlight(text: str, phrases: Iterable[str]) -> str:
     """Return `text` with each of the phrases in bold on a terminal, whatever their capitals and the space in them."""
     wanted = [r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.split()]
     if not wanted or not is_colourful():
@@ -105,37 +105,37 @@ def dim(text: str) -> str:
     return typer.style(text, dim=True) if is_colourful() else text
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+def pluralize(count: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun, such as `1 session`, `2 sessions` or `2 entries`; `many` is for irregular ones."""
-    return f"{count:,} {one if count == 1 else many or _plural(one)}"
+    return f"{count:,} {one if count == 1 else many or _plural_of(one)}"
 
 
-def age(time: datetime | None) -> str:
+def format_age(time: datetime | None) -> str:
     """Return how long ago `time` was in its largest unit, such as `3 d`; `-` for none."""
     if time is None:
         return "-"
     left = max((datetime.now(UTC) - time).total_seconds(), 0.0)
-    for step, unit in _STEPS:
+    for step, unit in _AGE_UNITS:
         if left < step:
             return f"{int(left)} {unit}"
         left /= step
     return f"{int(left)} y"
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """Return a number of bytes for people, such as `2.4 MB`; a unit has 1,024 of the one before."""
     left = float(count)
     for unit in ("B", "kB", "MB", "GB"):
-        if left < _SCALE or unit == "GB":
+        if left < _SIZE_STEP or unit == "GB":
             break
-        left /= _SCALE
+        left /= _SIZE_STEP
     return f"{count} B" if unit == "B" else f"{left:.1f} {unit}"
 
 
-def _plural(noun: str) -> str:
-    if _IN_Y.search(noun):
+def _plural_of(noun: str) -> str:
+    if _Y_ENDING.search(noun):
         return f"{noun[:-1]}ies"
-    return f"{noun}es" if _HISSING.search(noun) else f"{noun}s"
+    return f"{noun}es" if _SIBILANT_ENDING.search(noun) else f"{noun}s"
 
 
 def is_colourful() -> bool:

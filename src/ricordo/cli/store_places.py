@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.context import Target, scope_of
+from ricordo.cli.context import Target, load_scope
 from ricordo.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ricordo.stores import Store
     from ricordo.stores.opening import Address
 
-__all__ = ["is_there", "opened_at", "placed", "scope_at"]
+__all__ = ["store_exists", "open_store_at", "resolve_address", "load_store_scope"]
 
 
-def placed(text: str, target: Target) -> "Address":
+def resolve_address(text: str, target: Target) -> "Address":
     """Return the address, with the root for `layered` without a place. Raises `InvalidSetting`."""
     from ricordo.stores.opening import parse_address
 
@@ -28,19 +28,19 @@ def placed(text: str, target: Target) -> "Address":
     return address
 
 
-def is_there(address: "Address") -> bool:
+def store_exists(address: "Address") -> bool:
     """Tell whether opening the store would create nothing: each of the folders that it names exists."""
-    from ricordo.runtime.store_folders import at_home
-    from ricordo.stores.opening import SCHEMES, parse_address, several
+    from ricordo.runtime.store_folders import expand_home
+    from ricordo.stores.opening import SCHEMES, parse_address, split_addresses
 
     if address.scheme == "fanout":
-        return all(is_there(parse_address(each)) for each in several(address.place))
+        return all(store_exists(parse_address(each)) for each in split_addresses(address.place))
     if address.scheme not in SCHEMES or not address.place:
         return True
-    return _exists(at_home(address.place))
+    return _path_exists(expand_home(address.place))
 
 
-def _exists(path: Path) -> bool:
+def _path_exists(path: Path) -> bool:
     """Tell whether it is there; what can't even be looked at is not, and says so when it is opened."""
     try:
         return path.exists()
@@ -48,31 +48,31 @@ def _exists(path: Path) -> bool:
         return False
 
 
-async def scope_at(addresses: "Sequence[Address]", target: Target) -> "Scope":
+async def load_store_scope(addresses: "Sequence[Address]", target: Target) -> "Scope":
     """Return whose stores these are: by the marker of the first folder that has one, else as for a command's root.
 
     The user is that of this machine, who sees in a root what is for all of their projects too.
     """
-    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.assembly import root_files
     from ricordo.runtime.marker import read_marker
     from ricordo.scopes import Scope
 
-    for folder in _folders(addresses):
-        owner = await read_marker(files_of(folder))
+    for folder in _existing_folders(addresses):
+        owner = await read_marker(root_files(folder))
         if owner:
             return Scope(**{"user": target.user} | owner.parts())
-    return await scope_of(target)
+    return await load_scope(target)
 
 
-def _folders(addresses: "Sequence[Address]") -> list[Path]:
-    from ricordo.runtime.store_folders import at_home
+def _existing_folders(addresses: "Sequence[Address]") -> list[Path]:
+    from ricordo.runtime.store_folders import expand_home
 
-    places = [at_home(address.place).absolute() for address in addresses if address.place]
-    return [place for place in places if _exists(place) and place.is_dir()]
+    places = [expand_home(address.place).absolute() for address in addresses if address.place]
+    return [place for place in places if _path_exists(place) and place.is_dir()]
 
 
 @asynccontextmanager
-async def opened_at(address: "Address", scope: "Scope", target: Target) -> "AsyncIterator[Store]":
+async def open_store_at(address: "Address", scope: "Scope", target: Target) -> "AsyncIterator[Store]":
     """Open the store; of a root nothing is consolidated meanwhile. Raises: InvalidInput if it can't be opened."""
     from ricordo.runtime.stores import open_store
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ricordo.stores import Store
     from ricordo.workspace.entry import Entry
 
-__all__ = ["QUESTIONS", "Samples", "made_up", "samples_of"]
+__all__ = ["SAMPLE_QUERIES", "Samples", "make_sample_entry", "measure_samples"]
 
 _T = TypeVar("_T")
 
-QUESTIONS: Mapping[str, str] = {
+SAMPLE_QUERIES: Mapping[str, str] = {
     "common word": "friday",
     "rare word": "zanzibar",
     "two words": "staging nadia",
@@ -32,11 +32,17 @@ QUESTIONS: Mapping[str, str] = {
 """What is asked, by the sort of question."""
 
 _SUBJECTS = ("the staging database", "deployments", "test fixtures", "the release notes", "code review", "billing")
-_SAID = ("is owned by Nadia", "comes from main only", "lives in tests/data", "waits for Friday", "needs two people")
+_PREDICATES = (
+    "is owned by Nadia",
+    "comes from main only",
+    "lives in tests/data",
+    "waits for Friday",
+    "needs two people",
+)
 _KINDS = ("fact", "decision", "preference")
 _SESSION = 100
-_RARE = 997
-_LIMIT = 5
+_RARE_EVERY = 997
+_RECALL_LIMIT = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +65,12 @@ class Samples:
     reopenings: Sequence[float] = ()
 
 
-def made_up(number: int) -> "Entry":
+def make_sample_entry(number: int) -> "Entry":
     """Return a made-up memory; a hundred in a row are of one session, and about one in a thousand has the rare word."""
     from ricordo.workspace.entry import Entry, Source
 
-    subject, said = _SUBJECTS[number % len(_SUBJECTS)], _SAID[number // len(_SUBJECTS) % len(_SAID)]
-    rare = " It was moved to Zanzibar." if number % _RARE == 1 else ""
+    subject, said = _SUBJECTS[number % len(_SUBJECTS)], _PREDICATES[number // len(_SUBJECTS) % len(_PREDICATES)]
+    rare = " It was moved to Zanzibar." if number % _RARE_EVERY == 1 else ""
     return Entry(
         content=f"Number {number}: {subject} {said}, as was agreed in the meeting of week {number % 52}.{rare}",
         kind=_KINDS[number % len(_KINDS)],
@@ -73,7 +79,7 @@ def made_up(number: int) -> "Entry":
     )
 
 
-async def samples_of(
+async def measure_samples(
     address: str,
     settings: "Settings",
     *,
@@ -95,22 +101,22 @@ async def samples_of(
     async with AsyncExitStack() as stack:
         opened = partial(open_store, address, scope=scope, settings=settings)
         store = await stack.enter_async_context(opened(disk=filling))
-        fill, closings = await _filled(store, entries)
+        fill, closings = await _fill_store(store, entries)
         if filling:
             await stack.aclose()
             store = await stack.enter_async_context(opened())
             await store.recall("")
-        saved = [await _saved_at_size(store, number, aside) for number in range(entries, entries + saves)]
+        saved = [await _time_save(store, number, aside) for number in range(entries, entries + saves)]
         recalls = {
-            sort: [(await _timed(store.recall(query, _LIMIT)))[0] for _ in range(tries)]
-            for sort, query in QUESTIONS.items()
+            sort: [(await _time_call(store.recall(query, _RECALL_LIMIT)))[0] for _ in range(tries)]
+            for sort, query in SAMPLE_QUERIES.items()
         }
-        preambles = [(await _timed(store.preamble()))[0] for _ in range(tries)]
+        preambles = [(await _time_call(store.preamble()))[0] for _ in range(tries)]
     reopenings = []
-    for _, query in zip(range(tries), cycle(QUESTIONS.values()), strict=False):
+    for _, query in zip(range(tries), cycle(SAMPLE_QUERIES.values()), strict=False):
         start = time.perf_counter()
         async with opened() as store:
-            await store.recall(query, _LIMIT)
+            await store.recall(query, _RECALL_LIMIT)
             reopenings.append(time.perf_counter() - start)
     saving, later, besides = zip(*saved, strict=True) if saved else ((), (), ())
     return Samples(
@@ -119,32 +125,32 @@ async def samples_of(
     )  # fmt: skip
 
 
-async def _filled(store: "Store", entries: int) -> tuple[list[float], list[float]]:
+async def _fill_store(store: "Store", entries: int) -> tuple[list[float], list[float]]:
     """Return the seconds of each save, and of each closing of a session where the store keeps sessions."""
     from ricordo.stores.capabilities import KeepsSessions, SessionNotes
 
     keeps, fill, closings = store.offers(KeepsSessions), [], []
     for number in range(entries):
-        entry = made_up(number)
-        fill.append((await _timed(store.save(entry)))[0])
+        entry = make_sample_entry(number)
+        fill.append((await _time_call(store.save(entry)))[0])
         if keeps and (number + 1) % _SESSION == 0:
             notes = SessionNotes(session=entry.source.session or "", summary=f"Session of number {number}.")
-            closings.append((await _timed(keeps.close_session(notes)))[0])
+            closings.append((await _time_call(keeps.close_session(notes)))[0])
     return fill, closings
 
 
-async def _saved_at_size(store: "Store", number: int, aside: Callable[[], None] | None) -> tuple[float, float, float]:
+async def _time_save(store: "Store", number: int, aside: Callable[[], None] | None) -> tuple[float, float, float]:
     """Return the seconds of a save, of a question right after it, and of what is done besides."""
-    query = [*QUESTIONS.values()][number % len(QUESTIONS)]
-    save, _ = await _timed(store.save(made_up(number)))
-    later, _ = await _timed(store.recall(query, _LIMIT))
+    query = [*SAMPLE_QUERIES.values()][number % len(SAMPLE_QUERIES)]
+    save, _ = await _time_call(store.save(make_sample_entry(number)))
+    later, _ = await _time_call(store.recall(query, _RECALL_LIMIT))
     start = time.perf_counter()
     if aside:
         aside()
     return save, later, time.perf_counter() - start
 
 
-async def _timed(work: Awaitable[_T]) -> tuple[float, _T]:
+async def _time_call(work: Awaitable[_T]) -> tuple[float, _T]:
     start = time.perf_counter()
     result = await work
     return time.perf_counter() - start, result

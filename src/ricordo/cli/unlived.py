@@ -9,50 +9,50 @@ Invariant: of what was said in the record, each message is either in the transcr
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ricordo.cli.recorded import RecordedTurn, without_results
-from ricordo.messages import Message, ToolResult, mark_of
+from ricordo.cli.recorded import RecordedTurn, strip_tool_results
+from ricordo.messages import Message, ToolResult, get_mark
 
-__all__ = ["Unlived", "unlived"]
+__all__ = ["RemainingTurns", "find_remaining_turns"]
 
-_REDACTED = "[secret:"
+_SECRET_MARK = "[secret:"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unlived:
+class RemainingTurns:
     """The messages that a turn lacks which was cut off, and the turns after it."""
 
     messages: tuple[Message, ...] = ()
     turns: tuple[RecordedTurn, ...] = ()
 
 
-def unlived(turns: Sequence[RecordedTurn], logged: Sequence[Message]) -> Unlived:
+def find_remaining_turns(turns: Sequence[RecordedTurn], logged: Sequence[Message]) -> RemainingTurns:
     """Return what `logged` lacks of a record; nothing when it is whole, or holds another conversation."""
-    there = [message for message in logged if mark_of(message) is None and _is_said(message)]
+    there = [message for message in logged if get_mark(message) is None and _is_said(message)]
     said = [message for turn in turns for message in turn.messages if _is_said(message)]
     if len(there) > len(said) or not all(map(_is_same, there, said)):
-        return Unlived()
+        return RemainingTurns()
     left = len(there)
     for number, turn in enumerate(turns):
         count = sum(map(_is_said, turn.messages))
         if left == 0 and count:
-            return Unlived(turns=tuple(turns[number:]))
+            return RemainingTurns(turns=tuple(turns[number:]))
         if left <= count:
-            rest = _rest(turn, left, logged)
+            rest = _remaining_messages(turn, left, logged)
             later = tuple(turns[number + 1 :])
-            return Unlived(messages=rest, turns=later) if rest or later else Unlived()
+            return RemainingTurns(messages=rest, turns=later) if rest or later else RemainingTurns()
         left -= count
-    return Unlived()
+    return RemainingTurns()
 
 
 def _is_said(message: Message) -> bool:
-    return message.role == "assistant" or (message.role == "user" and bool(without_results(message).parts))
+    return message.role == "assistant" or (message.role == "user" and bool(strip_tool_results(message).parts))
 
 
 def _is_same(there: Message, said: Message) -> bool:
-    return there.role == said.role and (there.text == said.text or _REDACTED in there.text)
+    return there.role == said.role and (there.text == said.text or _SECRET_MARK in there.text)
 
 
-def _rest(turn: RecordedTurn, done: int, logged: Sequence[Message]) -> tuple[Message, ...]:
+def _remaining_messages(turn: RecordedTurn, done: int, logged: Sequence[Message]) -> tuple[Message, ...]:
     """Return the messages after the `done`th that was said, but for results that are there."""
     last = max((number for number, message in enumerate(logged) if _is_said(message)), default=-1)
     answered = {result.call_id for message in logged[last:] for result in message.tool_results}

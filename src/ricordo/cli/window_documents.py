@@ -2,19 +2,25 @@
 
 from typing import TYPE_CHECKING
 
-from ricordo.clock import rfc3339
+from ricordo.clock import format_rfc3339
 from ricordo.messages.types import JsonValue
 
 if TYPE_CHECKING:
     from ricordo.harness.journal import Compaction
-    from ricordo.runtime.session import Compacted, NextRequest
+    from ricordo.runtime.session import CompactionResult, RequestPreview
     from ricordo.runtime.usage import ContextReport
-    from ricordo.tools.expand import Opened
+    from ricordo.tools.expand import ExpandedMessages
 
-__all__ = ["compacted_document", "compaction_document", "expanded_document", "request_document", "usage_document"]
+__all__ = [
+    "compaction_result_document",
+    "compaction_document",
+    "expanded_messages_document",
+    "request_document",
+    "context_usage_document",
+]
 
 
-def usage_document(report: "ContextReport", *, is_new: bool = False) -> dict[str, JsonValue]:
+def context_usage_document(report: "ContextReport", *, is_new: bool = False) -> dict[str, JsonValue]:
     """Describe what fills a window; the session of one that `is_new` has no id yet."""
     return {
         "session": None if is_new else report.session,
@@ -24,32 +30,32 @@ def usage_document(report: "ContextReport", *, is_new: bool = False) -> dict[str
         "conversation": report.conversation,
         "tokens": report.tokens,
         "limit": report.limit,
-        "over": report.over,
+        "over": report.excess_tokens,
         "ratio": report.ratio,
     }
 
 
-def request_document(request: "NextRequest") -> dict[str, JsonValue]:
+def request_document(request: "RequestPreview") -> dict[str, JsonValue]:
     """Describe a request as it would be sent: `url` and `body`, which are null where the model has no such form."""
-    from ricordo.messages import encode
+    from ricordo.messages import encode_message
     from ricordo.messages.jsontext import loads
 
     return {
         "model": request.model,
-        "url": request.sent.url if request.sent else None,
-        "body": dict(request.sent.body) if request.sent else None,
-        "messages": [loads(encode(message)) for message in request.messages],
+        "url": request.body.url if request.body else None,
+        "body": dict(request.body.body) if request.body else None,
+        "messages": [loads(encode_message(message)) for message in request.messages],
         "tools": [tool.name for tool in request.tools],
     }
 
 
-def compacted_document(done: "Compacted", *, dry_run: bool, note: str = "") -> dict[str, JsonValue]:
+def compaction_result_document(done: "CompactionResult", *, dry_run: bool, note: str = "") -> dict[str, JsonValue]:
     """Describe what making a window smaller came to; `note` says what of the request was not heeded."""
     return {
         "dry_run": dry_run,
         "note": note or None,
-        "before": usage_document(done.before),
-        "after": usage_document(done.after),
+        "before": context_usage_document(done.before),
+        "after": context_usage_document(done.after),
         "reports": [
             {
                 "act": report.act,
@@ -72,7 +78,7 @@ def compaction_document(made: "Compaction") -> dict[str, JsonValue]:
     return {
         "handle": made.handle,
         "act": made.act,
-        "at": rfc3339(made.at),
+        "at": format_rfc3339(made.at),
         "reason": made.reason,
         "first": made.first,
         "last": made.last,
@@ -84,9 +90,13 @@ def compaction_document(made: "Compaction") -> dict[str, JsonValue]:
     }
 
 
-def expanded_document(handle: str, messages: "Opened") -> dict[str, JsonValue]:
+def expanded_messages_document(handle: str, messages: "ExpandedMessages") -> dict[str, JsonValue]:
     """Describe what a handle opens: each message as its line in the transcript has it."""
-    from ricordo.messages import encode
+    from ricordo.messages import encode_message
     from ricordo.messages.jsontext import loads
 
-    return {"handle": handle, "messages": [loads(encode(message)) for message in messages], "missing": messages.missing}
+    return {
+        "handle": handle,
+        "messages": [loads(encode_message(message)) for message in messages],
+        "missing": messages.missing,
+    }

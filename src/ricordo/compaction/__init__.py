@@ -9,17 +9,27 @@ from ricordo.compaction.config import (
     ToolResultEvictionConfig,
     TruncateArgsConfig,
 )
-from ricordo.compaction.contract import Act, Handover, Reduction, Report, Strategy, Summarize, Summary, Taken, Window
+from ricordo.compaction.contract import (
+    Act,
+    ExtractionHandover,
+    Reduction,
+    StrategyReport,
+    Strategy,
+    Summarizer,
+    CompactionSummary,
+    ExtractionLease,
+    Window,
+)
 from ricordo.compaction.dedupe import DedupeReads
-from ricordo.compaction.digest import about, digest, tags
+from ricordo.compaction.digest import extract_title, build_digest, extract_tags
 from ricordo.compaction.drop import DropGroups
-from ricordo.compaction.evict import Evict
-from ricordo.compaction.logged import Logged
-from ricordo.compaction.nothing import Nothing
-from ricordo.compaction.reports import changed, unchanged
+from ricordo.compaction.evict import EvictResults
+from ricordo.compaction.logged import LoggingStrategy
+from ricordo.compaction.nothing import NoCompaction
+from ricordo.compaction.reports import changed_reduction, unchanged_reduction
 from ricordo.compaction.slide import SlidingWindow
-from ricordo.compaction.summary import DigestSummary, ModelSummary
-from ricordo.compaction.truncate import Truncate
+from ricordo.compaction.summary import DigestSummarizer, ModelSummarizer
+from ricordo.compaction.truncate import TruncateArgs
 
 __all__ = [
     "Act",
@@ -29,28 +39,28 @@ __all__ = [
     "CompactionConfig",
     "DedupeReads",
     "DedupeReadsConfig",
-    "DigestSummary",
+    "DigestSummarizer",
     "DropGroups",
-    "Evict",
-    "Handover",
+    "EvictResults",
+    "ExtractionHandover",
     "Hook",
-    "Logged",
-    "ModelSummary",
-    "Nothing",
+    "LoggingStrategy",
+    "ModelSummarizer",
+    "NoCompaction",
     "Reduction",
-    "Report",
+    "StrategyReport",
     "SlidingWindow",
     "Strategy",
-    "Summarize",
-    "Summary",
-    "Taken",
+    "Summarizer",
+    "CompactionSummary",
+    "ExtractionLease",
     "ToolResultEvictionConfig",
-    "Truncate",
+    "TruncateArgs",
     "TruncateArgsConfig",
     "Window",
-    "about",
-    "changed",
-    "digest",
-    "tags",
-    "unchanged",
+    "extract_title",
+    "changed_reduction",
+    "build_digest",
+    "extract_tags",
+    "unchanged_reduction",
 ]

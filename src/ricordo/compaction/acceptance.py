@@ -6,16 +6,26 @@ Invariant: an empty text, an error and a text without content are never accepted
 import re
 from dataclasses import dataclass
 
-from ricordo.compaction.answer import Answer
-from ricordo.compaction.quotes import folded, is_quoted_right
-from ricordo.compaction.record import Record
-from ricordo.compaction.sections import Sections, added, fitted, loosely, missing, outdated, parse, render, without
-from ricordo.compaction.steps import checked_steps
+from ricordo.compaction.answer import SummaryReply
+from ricordo.compaction.quotes import normalize_quote, has_valid_quotes
+from ricordo.compaction.record import ConversationRecord
+from ricordo.compaction.sections import (
+    SummarySections,
+    find_new_lines,
+    fit_sections,
+    parse_leniently,
+    find_missing_headings,
+    split_outdated,
+    parse_sections,
+    render_sections,
+    remove_lines,
+)
+from ricordo.compaction.steps import check_next_steps
 from ricordo.tokens import estimate_text
 
-__all__ = ["Bounds", "Verdict", "flaw", "taken_in", "taken_whole"]
+__all__ = ["SummaryBounds", "SummaryVerdict", "find_flaw", "accept_additions", "accept_whole"]
 
-_ERROR = re.compile(
+_ERROR_TEXT = re.compile(
     r"\W{0,3}(?:"
     r"(?:internal (?:server )?)?error(?:\s*\d{3})?\s*[:!.]"
     r"|\w*(?:Error|Exception|Timeout|Unavailable|RateLimited|Refused)\b\s*[:(]"
@@ -30,14 +40,14 @@ _ERROR = re.compile(
     r")",
     re.IGNORECASE,
 )
-_ENDED = {"refused": "it was refused", "length": "it was cut off", "window": "it was cut off"}
-_TOO_LONG = "it is too long"
-_MISQUOTED = "it quotes words that nobody said"
-_CONTENT = re.compile(r"[^\W_]")
+_STOP_FLAWS = {"refused": "it was refused", "length": "it was cut off", "window": "it was cut off"}
+_TOO_LONG_FLAW = "it is too long"
+_MISQUOTED_FLAW = "it quotes words that nobody said"
+_WORD_CHAR = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class SummaryBounds:
     """How long a summary should be (`limit`) and may be (`most`), in tokens."""
 
     limit: int
@@ -45,54 +55,60 @@ class Bounds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class SummaryVerdict:
     """The summary that comes of an answer, or the `flaw` because of which there is none."""
 
     text: str = ""
     flaw: str = ""
 
 
-def taken_whole(answer: Answer, record: Record, earlier: str, bounds: Bounds) -> Verdict:
+def accept_whole(
+    answer: SummaryReply, record: ConversationRecord, earlier: str, bounds: SummaryBounds
+) -> SummaryVerdict:
     """Return an answer that is the summary itself, as a prompt of somebody's own brings it."""
     text = answer.summary.strip()
-    found = _ENDED.get(answer.stop, "") or flaw(text)
+    found = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text)
     if not found and estimate_text(text) > bounds.most:
-        found = _TOO_LONG
-    if not found and not is_quoted_right(text, f"{record.said} {folded(earlier)}"):
-        found = _MISQUOTED
-    return Verdict(flaw=found) if found else Verdict(text=text)
+        found = _TOO_LONG_FLAW
+    if not found and not has_valid_quotes(text, f"{record.text} {normalize_quote(earlier)}"):
+        found = _MISQUOTED_FLAW
+    return SummaryVerdict(flaw=found) if found else SummaryVerdict(text=text)
 
 
-def taken_in(answer: Answer, record: Record, earlier: str, bounds: Bounds) -> Verdict:
+def accept_additions(
+    answer: SummaryReply, record: ConversationRecord, earlier: str, bounds: SummaryBounds
+) -> SummaryVerdict:
     """Return the `earlier` summary with what an answer adds to it, and without what that says is outdated."""
-    text, labels = outdated(answer.summary)
-    found, new = _ENDED.get(answer.stop, "") or flaw(text), parse(text)
+    text, labels = split_outdated(answer.summary)
+    found, new = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text), parse_sections(text)
     if not found and new is None:
-        found = f"the section {missing(text)[0]} is missing"
+        found = f"the section {find_missing_headings(text)[0]} is missing"
     elif not found and estimate_text(text) > bounds.most:
-        found = _TOO_LONG
-    elif not found and new and not is_quoted_right(_lines(new), f"{record.said} {folded(earlier)}"):
-        found = _MISQUOTED
+        found = _TOO_LONG_FLAW
+    elif not found and new and not has_valid_quotes(_join_lines(new), f"{record.text} {normalize_quote(earlier)}"):
+        found = _MISQUOTED_FLAW
     if found or new is None:
-        return Verdict(flaw=found)
-    kept = without(loosely(earlier), labels)
-    whole = fitted(kept, added(kept, checked_steps(new, record.cites)), limit=bounds.limit, most=bounds.most)
-    text = render(whole)
+        return SummaryVerdict(flaw=found)
+    kept = remove_lines(parse_leniently(earlier), labels)
+    whole = fit_sections(
+        kept, find_new_lines(kept, check_next_steps(new, record.citations)), limit=bounds.limit, most=bounds.most
+    )
+    text = render_sections(whole)
     if not whole:
-        return Verdict(flaw="it says nothing")
-    return Verdict(flaw=_TOO_LONG) if estimate_text(text) > bounds.most else Verdict(text=text)
+        return SummaryVerdict(flaw="it says nothing")
+    return SummaryVerdict(flaw=_TOO_LONG_FLAW) if estimate_text(text) > bounds.most else SummaryVerdict(text=text)
 
 
-def flaw(text: str) -> str:
+def find_flaw(text: str) -> str:
     """Say why `text` is no summary; empty when it is one."""
     if not text.strip():
         return "it is empty"
-    if not _CONTENT.search(text):
+    if not _WORD_CHAR.search(text):
         return "it holds no words"
-    if _ERROR.match(text.strip()):
+    if _ERROR_TEXT.match(text.strip()):
         return "it is the text of an error"
     return ""
 
 
-def _lines(sections: Sections) -> str:
+def _join_lines(sections: SummarySections) -> str:
     return "\n".join(line for lines in sections.lines for line in lines)

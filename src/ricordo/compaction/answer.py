@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ricordo.errors import InvalidMessage
-from ricordo.flush.lessons import LESSONS_FORM
+from ricordo.flush.lessons import LESSONS_SCHEMA
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import loads
 
-__all__ = ["FORM", "Answer", "answer_in"]
+__all__ = ["REPLY_SCHEMA", "SummaryReply", "parse_reply"]
 
-FORM: Mapping[str, JsonValue] = {
+REPLY_SCHEMA: Mapping[str, JsonValue] = {
     "type": "object",
-    "properties": {"summary": {"type": "string"}, "lessons": dict(LESSONS_FORM)},
+    "properties": {"summary": {"type": "string"}, "lessons": dict(LESSONS_SCHEMA)},
     "required": ["summary", "lessons"],
     "additionalProperties": False,
 }
@@ -23,7 +23,7 @@ FORM: Mapping[str, JsonValue] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class SummaryReply:
     """A summary, and what stands in the place of lessons, None where nothing does. `stop` says what ended it early."""
 
     summary: str
@@ -31,16 +31,16 @@ class Answer:
     stop: str = ""
 
 
-def answer_in(text: str, *, stop: str = "") -> Answer:
+def parse_reply(text: str, *, stop: str = "") -> SummaryReply:
     """Return the parts of what a model said: those of the JSON object in it, else all of it as the summary."""
-    found = _object(text)
+    found = _find_object(text)
     if found is None:
-        return Answer(summary=text, stop=stop)
+        return SummaryReply(summary=text, stop=stop)
     summary = found.get("summary")
-    return Answer(summary=summary if isinstance(summary, str) else "", lessons=found.get("lessons"), stop=stop)
+    return SummaryReply(summary=summary if isinstance(summary, str) else "", lessons=found.get("lessons"), stop=stop)
 
 
-def _object(text: str) -> Mapping[str, JsonValue] | None:
+def _find_object(text: str) -> Mapping[str, JsonValue] | None:
     """Return the object in `text`, whatever stands around it; None when it has none of the parts."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:

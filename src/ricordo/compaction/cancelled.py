@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import anyio
 
-__all__ = ["cancellation_in", "unwrapped"]
+__all__ = ["find_cancellation", "unwrap_cancellation"]
 
-_TRIOS_TIMEOUT = "TooSlowError"
+_TRIO_TIMEOUT = "TooSlowError"
 
 
-def cancellation_in(error: BaseException) -> BaseException | None:
+def find_cancellation(error: BaseException) -> BaseException | None:
     """Return the cancellation that `error` is, or that caused it: through groups, contexts and cyclic chains of causes;
     None when there is none."""
     kind = anyio.get_cancelled_exc_class()
@@ -26,7 +26,7 @@ def cancellation_in(error: BaseException) -> BaseException | None:
         if id(current) in seen:
             continue
         seen.add(id(current))
-        if isinstance(current, TimeoutError) or type(current).__name__ == _TRIOS_TIMEOUT:
+        if isinstance(current, TimeoutError) or type(current).__name__ == _TRIO_TIMEOUT:
             continue
         inside = current.exceptions if isinstance(current, BaseExceptionGroup) else ()
         before = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
@@ -35,12 +35,12 @@ def cancellation_in(error: BaseException) -> BaseException | None:
 
 
 @contextmanager
-def unwrapped() -> Iterator[None]:
+def unwrap_cancellation() -> Iterator[None]:
     """Raise a cancellation as such, where what is raised inside wraps one."""
     try:
         yield
     except BaseException as error:
-        cancelled = cancellation_in(error)
+        cancelled = find_cancellation(error)
         if cancelled is None or cancelled is error:
             raise
         raise cancelled from None

@@ -14,16 +14,25 @@ from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.config import ClearResultsConfig
 from ricordo.compaction.contract import Act, Reduction, Window
-from ricordo.compaction.plan import due, measured
-from ricordo.compaction.reports import changed, unchanged
-from ricordo.compaction.results import CLEARED, REPEATED, Answer, answers, files_of, records, shorter, with_pointer
-from ricordo.compaction.thoughts import without_thoughts
+from ricordo.compaction.plan import trigger_reason, count_message_tokens
+from ricordo.compaction.reports import changed_reduction, unchanged_reduction
+from ricordo.compaction.results import (
+    CLEARED_KEY,
+    REPEATED_KEY,
+    LocatedResult,
+    locate_results,
+    evicted_paths,
+    pointer_records,
+    is_shorter,
+    replace_with_pointer,
+)
+from ricordo.compaction.thoughts import remove_old_thoughts
 from ricordo.messages import Media, Message, Text, ToolResult, Unknown
 
 __all__ = ["ClearResults"]
 
-_LONGEST_NAME = 60
-_NAMED = 3
+_MAX_NAME_CHARS = 60
+_MAX_NAMED_MEDIA = 3
 
 
 class ClearResults:
@@ -42,79 +51,83 @@ class ClearResults:
         whatever the thresholds say, and however little that takes off.
         """
         await checkpoint()
-        tokens = measured(window.messages, window.ratio)
+        tokens = count_message_tokens(window.messages, window.ratio)
         config = self._config
         total = sum(tokens) + window.overhead
-        reason = due(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
+        reason = trigger_reason(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
         if not reason:
-            return unchanged(self.act, window, "below the thresholds", sum(tokens))
-        messages = list(without_thoughts(window.messages, config.keep_thinking))
+            return unchanged_reduction(self.act, window, "below the thresholds", sum(tokens))
+        messages = list(remove_old_thoughts(window.messages, config.keep_thinking))
         least = 1 if window.forced else max(1, config.min_tokens)
-        left = total - sum(tokens) + sum(measured(messages, window.ratio))
-        is_due = due(window, left, messages=config.trigger_messages, tokens=config.trigger_tokens)
+        left = total - sum(tokens) + sum(count_message_tokens(messages, window.ratio))
+        is_due = trigger_reason(window, left, messages=config.trigger_messages, tokens=config.trigger_tokens)
         if is_due or total - left < least:
-            for at, message in _cleared(window.messages, config):
+            for at, message in _clear_results(window.messages, config):
                 messages[at] = message
-        gained = sum(tokens) - sum(measured(messages, window.ratio))
+        gained = sum(tokens) - sum(count_message_tokens(messages, window.ratio))
         if gained < least:
             told = f"clearing would take off {gained} tokens, less than {least}" if gained else "nothing is to clear"
-            return unchanged(self.act, window, told, sum(tokens))
-        return changed(self.act, window, messages, reason)
+            return unchanged_reduction(self.act, window, told, sum(tokens))
+        return changed_reduction(self.act, window, messages, reason)
 
 
-def _cleared(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:
+def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:
     """Yield each message with results to clear, without them, by its index."""
     spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
     clearable = [
         (answer, handle)
-        for answer in answers(messages)
-        if _may_go(answer, messages[answer.place.message], config)
-        and shorter(answer.result, handle := _handle(answer, messages[answer.place.message]))
+        for answer in locate_results(messages)
+        if _is_clearable(answer, messages[answer.place.message], config)
+        and is_shorter(answer.result, handle := _pointer_text(answer, messages[answer.place.message]))
     ]
     found: dict[int, Message] = {}
     for answer, handle in clearable[: max(0, len(clearable) - config.keep_results)]:
         at = answer.place.message
         if at < spoken:
-            found[at] = with_pointer(found.get(at, messages[at]), answer.place.part, handle, CLEARED, {})
+            found[at] = replace_with_pointer(found.get(at, messages[at]), answer.place.part, handle, CLEARED_KEY, {})
     yield from found.items()
 
 
-def _may_go(answer: Answer, message: Message, config: ClearResultsConfig) -> bool:
+def _is_clearable(answer: LocatedResult, message: Message, config: ClearResultsConfig) -> bool:
     """Tell whether a result may be cleared: not without a known tool, which might be one that is left alone."""
     excluded = not answer.tool or any(fnmatchcase(answer.tool, pattern) for pattern in config.excluded_tool_names)
-    done = answer.place.part in records(message, CLEARED) or answer.place.part in records(message, REPEATED)
+    done = answer.place.part in pointer_records(message, CLEARED_KEY) or answer.place.part in pointer_records(
+        message, REPEATED_KEY
+    )
     return not (excluded or done or answer.result.is_error)
 
 
-def _handle(answer: Answer, message: Message) -> str:
-    files = files_of(message, answer.place.part)
-    told = "; ".join(filter(None, ("" if files else _size(answer.result.text), *_others(answer.result))))
+def _pointer_text(answer: LocatedResult, message: Message) -> str:
+    files = evicted_paths(message, answer.place.part)
+    told = "; ".join(
+        filter(None, ("" if files else _describe_size(answer.result.text), *_describe_media(answer.result)))
+    )
     held = f" It is kept in {' and '.join(files)}." if files else ""
     opened = (
         f"`expand` with `m:{message.id}` shows it whole."
         if message.id
         else "`expand` can't show it: its message has no id."
     )
-    return f"[An earlier result of {_name(answer.tool)}{f' ({told})' if told else ''} was cleared.{held} {opened}]"
+    return f"[An earlier result of {_clip_name(answer.tool)}{f' ({told})' if told else ''} was cleared.{held} {opened}]"
 
 
-def _size(text: str) -> str:
+def _describe_size(text: str) -> str:
     if not text:
         return ""
     lines = text.count("\n") + (not text.endswith("\n"))
     return f"{len(text):,} characters, {lines:,} {'line' if lines == 1 else 'lines'}"
 
 
-def _others(result: ToolResult) -> Iterator[str]:
+def _describe_media(result: ToolResult) -> Iterator[str]:
     """Yield what goes beside the texts, such as `image/png chart.png`."""
     others = [part for part in result.parts if not isinstance(part, Text)]
-    for part in others[:_NAMED]:
-        yield _name(" ".join(filter(None, _told(part))))
-    if len(others) > _NAMED:
-        yield f"{len(others) - _NAMED} more media"
+    for part in others[:_MAX_NAMED_MEDIA]:
+        yield _clip_name(" ".join(filter(None, _describe_part(part))))
+    if len(others) > _MAX_NAMED_MEDIA:
+        yield f"{len(others) - _MAX_NAMED_MEDIA} more media"
 
 
-def _told(part: Media | Text | Unknown) -> tuple[str, str]:
+def _describe_part(part: Media | Text | Unknown) -> tuple[str, str]:
     match part:
         case Media():
             return part.media_type or "a medium", part.name or ""
@@ -124,5 +137,5 @@ def _told(part: Media | Text | Unknown) -> tuple[str, str]:
             return "", ""
 
 
-def _name(name: str) -> str:
-    return " ".join(name.split())[:_LONGEST_NAME]
+def _clip_name(name: str) -> str:
+    return " ".join(name.split())[:_MAX_NAME_CHARS]

@@ -17,24 +17,33 @@ from anyio.to_thread import run_sync
 from ricordo.clock import Clock
 from ricordo.errors import FileMissing
 from ricordo.files import FileInfo, FileStore
-from ricordo.scopes import path_part
-from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, record_of
+from ricordo.scopes import encode_folder_name
+from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, parse_record_path
 
-__all__ = ["GRACE", "Collected", "Kept", "collect", "evicted_folder", "mentioned_in", "plan", "reference"]
+__all__ = [
+    "GRACE_PERIOD",
+    "CleanupResult",
+    "SessionReferences",
+    "remove_unreferenced",
+    "evicted_folder",
+    "find_references",
+    "select_unreferenced",
+    "reference_suffix",
+]
 
-GRACE = timedelta(days=1)
+GRACE_PERIOD = timedelta(days=1)
 """How long a file stays, and a session counts as in use, after the last change."""
 
-_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
 # the digest tells a file apart; a whole name would be looked for in time that grows with the square of a long word
 _REFERENCE = re.compile(rb"-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
 
 
-_REFERRING = frozenset({"state", "compactions"})
+_REFERRING_KINDS = frozenset({"state", "compactions"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collected:
+class CleanupResult:
     """How many files were removed, and how many bytes they had."""
 
     count: int = 0
@@ -42,47 +51,53 @@ class Collected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class SessionReferences:
     """What is known of one session: its state files and journals, and when its state and its transcript last changed.
 
-    `referring` are the paths of what may refer to evicted files, those of states that were set aside included.
+    `documents` are the paths of what may refer to evicted files, those of states that were set aside included.
     """
 
-    referring: list[str] = field(default_factory=list)
-    changed: dict[str, int] = field(default_factory=dict)
+    documents: list[str] = field(default_factory=list)
+    modified_ns: dict[str, int] = field(default_factory=dict)
 
 
-def plan(files: Iterable[FileInfo], kept: Kept, mentioned: Collection[str], *, before: int) -> list[FileInfo]:
+def select_unreferenced(
+    files: Iterable[FileInfo], kept: SessionReferences, mentioned: Collection[str], *, before: int
+) -> list[FileInfo]:
     """Return which files of one session may go; `before` is a time in nanoseconds that all of it must be older than.
 
     `mentioned` are the ends of names, digest and type, that its documents refer to.
     """
-    if not {"state", "transcript"} <= kept.changed.keys() or max(kept.changed.values()) >= before:
+    if not {"state", "transcript"} <= kept.modified_ns.keys() or max(kept.modified_ns.values()) >= before:
         return []
-    return [info for info in files if info.modified_ns < before and reference(info.path) not in mentioned]
+    return [info for info in files if info.modified_ns < before and reference_suffix(info.path) not in mentioned]
 
 
-async def collect(
-    files: FileStore, clock: Clock, *, eviction_path: str | None = None, grace: timedelta = GRACE
-) -> Collected:
+async def remove_unreferenced(
+    files: FileStore, clock: Clock, *, eviction_path: str | None = None, grace: timedelta = GRACE_PERIOD
+) -> CleanupResult:
     """Remove the files that nothing refers to, of all sessions of the workspace in `files`.
 
     `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. Raises `StorageError`.
     """
     folder = evicted_folder(eviction_path)
-    by_session = _by_session(folder, await files.list(folder))
-    before = _nanoseconds(clock.now() - grace)
+    by_session = _group_by_session(folder, await files.list(folder))
+    before = _to_nanoseconds(clock.now() - grace)
     if not any(info.modified_ns < before for evicted in by_session.values() for info in evicted):
-        return Collected()
-    kept = _kept(await files.list(f"{WORKSPACE}/agents"))
+        return CleanupResult()
+    kept = _sessions_by_folder(await files.list(f"{WORKSPACE}/agents"))
     gone: list[FileInfo] = []
     for part, evicted in by_session.items():
-        known = kept.get(part, Kept())
-        if not plan(evicted, known, (), before=before):
+        known = kept.get(part, SessionReferences())
+        if not select_unreferenced(evicted, known, (), before=before):
             continue
-        mentioned = await mentioned_in(files, known.referring)
-        gone += [info for info in plan(evicted, known, mentioned, before=before) if await _removed(files, info)]
-    return Collected(count=len(gone), bytes=sum(info.size for info in gone))
+        mentioned = await find_references(files, known.documents)
+        gone += [
+            info
+            for info in select_unreferenced(evicted, known, mentioned, before=before)
+            if await _delete_file(files, info)
+        ]
+    return CleanupResult(count=len(gone), bytes=sum(info.size for info in gone))
 
 
 def evicted_folder(eviction_path: str | None) -> str:
@@ -90,32 +105,32 @@ def evicted_folder(eviction_path: str | None) -> str:
     return f"{WORKSPACE}/{eviction_path.strip('/')}" if eviction_path else LARGE_RESULTS
 
 
-def _by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, list[FileInfo]]:
+def _group_by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, list[FileInfo]]:
     """Return the evicted files by the folder of their session; nothing that stands elsewhere or has another name."""
     found: defaultdict[str, list[FileInfo]] = defaultdict(list)
     for info in evicted:
         session, slash, name = info.path.removeprefix(f"{folder}/").partition("/")
-        if slash and _NAME.fullmatch(name):
+        if slash and _FILE_NAME.fullmatch(name):
             found[session].append(info)
     return found
 
 
-def _kept(documents: Iterable[FileInfo]) -> Mapping[str, Kept]:
+def _sessions_by_folder(documents: Iterable[FileInfo]) -> Mapping[str, SessionReferences]:
     """Return what is known of each session, by the folder of its evicted files."""
-    found: defaultdict[str, Kept] = defaultdict(Kept)
+    found: defaultdict[str, SessionReferences] = defaultdict(SessionReferences)
     for info in documents:
-        record = record_of(info.path)
-        if record is None or record.kind not in _REFERRING | {"transcript"}:
+        record = parse_record_path(info.path)
+        if record is None or record.kind not in _REFERRING_KINDS | {"transcript"}:
             continue
-        kept = found[path_part(record.session)]
-        if record.kind in _REFERRING:
-            kept.referring.append(info.path)
-        if record.kind != "compactions" and not record.aside:
-            kept.changed[record.kind] = max(info.modified_ns, kept.changed.get(record.kind, 0))
+        kept = found[encode_folder_name(record.session)]
+        if record.kind in _REFERRING_KINDS:
+            kept.documents.append(info.path)
+        if record.kind != "compactions" and not record.is_set_aside:
+            kept.modified_ns[record.kind] = max(info.modified_ns, kept.modified_ns.get(record.kind, 0))
     return found
 
 
-async def mentioned_in(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
+async def find_references(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
     """Return the end of every name in these documents that an evicted file could have."""
     found: set[str] = set()
     for path in paths:
@@ -127,12 +142,12 @@ async def mentioned_in(files: FileStore, paths: Iterable[str]) -> frozenset[str]
     return frozenset(found)
 
 
-def reference(path: str) -> str:
+def reference_suffix(path: str) -> str:
     """Return the end of the name of an evicted file, by which documents refer to it."""
     return f"-{path.rpartition('-')[2]}"
 
 
-async def _removed(files: FileStore, info: FileInfo) -> bool:
+async def _delete_file(files: FileStore, info: FileInfo) -> bool:
     try:
         await files.delete(info.path)
     except FileMissing:
@@ -140,5 +155,5 @@ async def _removed(files: FileStore, info: FileInfo) -> bool:
     return True
 
 
-def _nanoseconds(time: datetime) -> int:
+def _to_nanoseconds(time: datetime) -> int:
     return int(time.timestamp() * 1_000_000_000)

@@ -18,51 +18,63 @@ from typing import TypeAlias
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from ricordo.compaction.acceptance import flaw
-from ricordo.compaction.cancelled import unwrapped
+from ricordo.compaction.acceptance import find_flaw
+from ricordo.compaction.cancelled import unwrap_cancellation
 from ricordo.compaction.config import CompactionConfig
-from ricordo.compaction.contract import Act, Handover, Reduction, Summarize, Summary, Window
-from ricordo.compaction.digest import digest
-from ricordo.compaction.handles import handle_of
-from ricordo.compaction.learning import Learning, learning
-from ricordo.compaction.plan import LEAST_ADDED, Plan, decide, measured, thresholds
-from ricordo.compaction.reports import unchanged
-from ricordo.compaction.restored_files import Restored, files_message, fitted_file, is_files, recent_reads
-from ricordo.compaction.results import CLEARED, files_of, records, restored
-from ricordo.compaction.shorten import shortened
+from ricordo.compaction.contract import Act, ExtractionHandover, Reduction, Summarizer, CompactionSummary, Window
+from ricordo.compaction.digest import build_digest
+from ricordo.compaction.handles import make_handle
+from ricordo.compaction.learning import PendingExtraction, hand_over_messages
+from ricordo.compaction.plan import (
+    MIN_ADDED_MESSAGES,
+    CompactionPlan,
+    plan_compaction,
+    count_message_tokens,
+    resolve_thresholds,
+)
+from ricordo.compaction.reports import unchanged_reduction
+from ricordo.compaction.restored_files import (
+    RestoredFile,
+    build_files_message,
+    fit_file,
+    is_files_message,
+    find_recent_reads,
+)
+from ricordo.compaction.results import CLEARED_KEY, evicted_paths, pointer_records, restore_original
+from ricordo.compaction.shorten import shorten_messages
 from ricordo.compaction.summary_message import (
-    Asked,
-    asked,
-    carried,
-    handle_in,
-    instructions,
-    leading,
-    summary_message,
+    UserRequest,
+    select_requests,
+    is_carried_whole,
+    summary_handle,
+    find_instructions,
+    count_leading_system,
+    build_summary_message,
 )
 from ricordo.errors import RicordoError
-from ricordo.messages import JsonValue, Message, mark_of
+from ricordo.messages import JsonValue, Message, get_mark
 from ricordo.tokens.estimate import estimate_message, estimate_text
 from ricordo.uncut import compute
 
-__all__ = ["Compact", "Hook", "Original", "Reread"]
+__all__ = ["Compact", "Hook", "FindOriginal", "RereadFile"]
 
 Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 """Called with messages in order; what it raises is told in the report, see `Compact`."""
 
-Original: TypeAlias = Callable[[str], Message | None]
+FindOriginal: TypeAlias = Callable[[str], Message | None]
 """Gives the message with this id as it was recorded; None where that is not at hand."""
 
-Reread: TypeAlias = Callable[[Mapping[str, JsonValue]], Awaitable[str]]
+RereadFile: TypeAlias = Callable[[Mapping[str, JsonValue]], Awaitable[str]]
 """Reads a file again with these arguments and returns what the tool for it shows; empty where that is not possible."""
 
 _AT_ONCE = 200
 """So many messages are planned for in some milliseconds."""
-_LEAST_BODY = 16
-_LEAST_FILE = 50
-_NOT_SMALLER = "a summary would not be smaller"
+_MIN_BODY_TOKENS = 16
+_MIN_FILE_TOKENS = 50
+_NOT_SMALLER_REASON = "a summary would not be smaller"
 
 
-class _NotHeldError(Exception):
+class _NotInTranscriptError(Exception):
     """The transcript does not hold what is about to go."""
 
 
@@ -74,17 +86,17 @@ class Compact:
     def __init__(
         self,
         config: CompactionConfig,
-        summarize: Summarize,
+        summarize: Summarizer,
         before_drop: Hook | None = None,
         *,
         before_summary: Hook | None = None,
         offload: Hook | None = None,
-        handover: Handover | None = None,
+        handover: ExtractionHandover | None = None,
         recorded: bool = True,
-        original: Original | None = None,
-        reread: Reread | None = None,
+        original: FindOriginal | None = None,
+        reread: RereadFile | None = None,
     ) -> None:
-        """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `original` gives it back.
+        """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `find_original` gives it back.
 
         With `flush_before_compact`, what people and the assistant said in the messages that go is learned from:
         `combined`, `handover` takes them, and what the summary brings along is accepted; else `before_summary` gets
@@ -95,75 +107,77 @@ class Compact:
         """
         combined = config.combined and handover is not None
         self._config = config
-        self._summarize = summarize
+        self._summarizer = summarize
         self._before_drop = before_drop
         self._handover = handover if config.flush_before_compact and combined else None
         self._before_summary = before_summary if config.flush_before_compact and not combined else None
         self._offload = offload if config.offload_before_compact else None
-        self._recorded = recorded or self._offload is not None
-        self._original = original
+        self._is_recorded = recorded or self._offload is not None
+        self._find_original = original
         self._reread = reread
-        self._warned = False
-        self._unused = ""
+        self._has_warned = False
+        self._unused_summary_at = ""
         """The last message of the window whose summary could not be used; empty where it could."""
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window with a summary in the place of its older messages, when a trigger says so."""
         await checkpoint()
-        self._warn(window)
+        self._warn_if_clamped(window)
         size = len(window.messages)
         plan, dropped, hindrance, total = await compute(
             partial(_planned, window, self._config), size=size, at_once=_AT_ONCE
         )
-        head = leading(window.messages)
-        hindrance = hindrance or self._too_soon(window, plan)
+        head = count_leading_system(window.messages)
+        hindrance = hindrance or self._retry_hindrance(window, plan)
         if hindrance:
-            idle = partial(self._shortened, window, plan, unchanged(self.act, window, hindrance, total))
+            idle = partial(self._shorten_rest, window, plan, unchanged_reduction(self.act, window, hindrance, total))
             return await compute(idle, size=size, at_once=_AT_ONCE)
         notes: list[str] = []
         try:
-            found = await self._replaced(window, plan, dropped, notes)
-        except _NotHeldError as error:
-            same = unchanged(self.act, window, str(error), total)
+            found = await self._summarize_prefix(window, plan, dropped, notes)
+        except _NotInTranscriptError as error:
+            same = unchanged_reduction(self.act, window, str(error), total)
             return replace(same, report=replace(same.report, status="failed"))
-        self._unused = "" if found else window.messages[-1].id
+        self._unused_summary_at = "" if found else window.messages[-1].id
         if found is None:
-            reason, note = f"{plan.reason}, but {_NOT_SMALLER}", "; ".join(notes)
-            idle = partial(self._shortened, window, plan, unchanged(self.act, window, reason, total, note=note))
+            reason, note = f"{plan.reason}, but {_NOT_SMALLER_REASON}", "; ".join(notes)
+            idle = partial(
+                self._shorten_rest, window, plan, unchanged_reduction(self.act, window, reason, total, note=note)
+            )
             return await compute(idle, size=size, at_once=_AT_ONCE)
-        handle = handle_in(found)
-        if not self._recorded:
+        handle = summary_handle(found)
+        if not self._is_recorded:
             notes.append("this can't be undone, as nothing keeps these messages")
         if self._before_drop:
-            await _told(self._before_drop, dropped, notes)
-        files = await self._files(window, plan, dropped, found)
+            await _call_hook(self._before_drop, dropped, notes)
+        files = await self._restore_files(window, plan, dropped, found)
         messages = (*window.messages[:head], found, *files, *window.messages[plan.cut :])
         report = replace(
-            unchanged(self.act, window, plan.reason, total).report,
+            unchanged_reduction(self.act, window, plan.reason, total).report,
             status="done",
             note="; ".join(notes),
             handle=handle,
-            due=plan.by,
+            due=plan.trigger,
         )
         found_shorter = Reduction(messages=messages, report=report, dropped=dropped)
-        return await compute(partial(self._shortened, window, plan, found_shorter), size=size, at_once=_AT_ONCE)
+        return await compute(partial(self._shorten_rest, window, plan, found_shorter), size=size, at_once=_AT_ONCE)
 
-    async def _replaced(
-        self, window: Window, plan: Plan, dropped: tuple[Message, ...], notes: list[str]
+    async def _summarize_prefix(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], notes: list[str]
     ) -> Message | None:
         """Return the summary's message, with all that comes before and after its request; None when there is none.
 
         Raises: _NotHeldError.
         """
-        said = [message for message in dropped if mark_of(message) in {None, "cut"} and message.role != "system"]
-        async with learning(self._handover, said, notes) as learned:
+        said = [message for message in dropped if get_mark(message) in {None, "cut"} and message.role != "system"]
+        async with hand_over_messages(self._handover, said, notes) as learned:
             if self._before_summary and said:
-                await _told(self._before_summary, said, notes)
-            await self._offloaded(dropped)
-            return await self._summary(window, plan, dropped, learned)
+                await _call_hook(self._before_summary, said, notes)
+            await self._offload_messages(dropped)
+            return await self._build_summary(window, plan, dropped, learned)
 
-    async def _files(
-        self, window: Window, plan: Plan, dropped: tuple[Message, ...], found: Message
+    async def _restore_files(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], found: Message
     ) -> tuple[Message, ...]:
         """Return the message with the files that were read last among `dropped`, read anew; empty where none fits."""
         config, kept = self._config, window.messages[plan.cut :]
@@ -171,138 +185,149 @@ class Compact:
             return ()
         saved = sum(map(estimate_message, dropped)) - estimate_message(found)
         room = min(
-            config.restore_tokens, saved // 2, *self._left(window, plan, sum(map(estimate_message, (found, *kept))))
+            config.restore_tokens,
+            saved // 2,
+            *self._file_budgets(window, plan, sum(map(estimate_message, (found, *kept)))),
         )
-        restored: list[Restored] = []
-        for arguments in recent_reads(dropped, kept):
-            if len(restored) == config.restore_files or room < _LEAST_FILE:
+        restored: list[RestoredFile] = []
+        for arguments in find_recent_reads(dropped, kept):
+            if len(restored) == config.restore_files or room < _MIN_FILE_TOKENS:
                 break
-            text = fitted_file(await self._reread(arguments), room if not restored else max(_LEAST_FILE, room // 2))
+            text = fit_file(await self._reread(arguments), room if not restored else max(_MIN_FILE_TOKENS, room // 2))
             if text:
-                restored.append(Restored(arguments=arguments, text=text))
-                room -= estimate_text(text) + _LEAST_FILE
-        return (files_message(restored, session=window.session),) if restored else ()
+                restored.append(RestoredFile(arguments=arguments, text=text))
+                room -= estimate_text(text) + _MIN_FILE_TOKENS
+        return (build_files_message(restored, session=window.session),) if restored else ()
 
-    def _left(self, window: Window, plan: Plan, taken: int) -> Iterator[int]:
+    def _file_budgets(self, window: Window, plan: CompactionPlan, taken: int) -> Iterator[int]:
         """Yield what the bounds of the window leave to files, by the estimate, where the messages take `taken`."""
-        limits = thresholds(self._config, window.limit)
-        for bound in (limits.tokens, limits.ceiling):
+        limits = resolve_thresholds(self._config, window.limit)
+        for bound in (limits.tokens, limits.max_request_tokens):
             if bound:
                 yield (int((bound - window.overhead) / window.ratio) - taken) // 2
         if plan.room is not None:
             yield (int(plan.room / window.ratio) - taken) // 2
 
-    async def _offloaded(self, dropped: Sequence[Message]) -> None:
+    async def _offload_messages(self, dropped: Sequence[Message]) -> None:
         if self._offload is None:
             return
         try:
-            with unwrapped():
+            with unwrap_cancellation():
                 await self._offload(dropped)
         except RicordoError as error:
-            raise _NotHeldError(f"the transcript does not hold these messages: {error}") from error
+            raise _NotInTranscriptError(f"the transcript does not hold these messages: {error}") from error
 
-    async def _summary(
-        self, window: Window, plan: Plan, dropped: tuple[Message, ...], learned: Learning
+    async def _build_summary(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], learned: PendingExtraction
     ) -> Message | None:
         """Return the message that takes the place of `dropped`, smaller than they are; None when there is none."""
-        framing = partial(self._frame, window, plan, dropped, learned.pending)
+        framing = partial(self._frame, window, plan, dropped, learned.pending_ids)
         frame = await compute(framing, size=len(dropped), at_once=_AT_ONCE)
-        found = await self._written(frame, window.focus, learned)
+        found = await self._request_summary(frame, window.focus, learned)
         fitting = partial(frame.fitted, found.text)
         message = await compute(fitting, size=len(dropped), at_once=_AT_ONCE) if found.text else None
         if found.text and message is None:
             learned.notes.append("a summary was not used: it is not smaller than what it stands for")
-        await learned.settle(found)
+        await learned.accept_lessons(found)
         if message is not None:
             return message
-        for most in (frame.limit, max(_LEAST_BODY, frame.limit // 3), _LEAST_BODY):
-            body = await run_sync(partial(digest, frame.told, limit_tokens=most))
+        for most in (frame.limit, max(_MIN_BODY_TOKENS, frame.limit // 3), _MIN_BODY_TOKENS):
+            body = await run_sync(partial(build_digest, frame.told, limit_tokens=most))
             message = await run_sync(frame.fitted, body) if body else None
             if message is not None:
                 learned.notes.append("the digest took its place")
                 return message
         return None
 
-    def _frame(self, window: Window, plan: Plan, dropped: tuple[Message, ...], pending: Collection[str]) -> "_Frame":
+    def _frame(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], pending: Collection[str]
+    ) -> "_Frame":
         """Return what a summary of `dropped` stands in; what is in `pending` is to be learned from as well."""
         size = sum(map(estimate_message, dropped))
-        requests = asked(dropped, min(self._config.carry_tokens, size // 4))
+        requests = select_requests(dropped, min(self._config.carry_tokens, size // 4))
         build = partial(
-            summary_message,
+            build_summary_message,
             dropped=dropped,
             session=window.session,
             kept=len(window.messages) - plan.cut,
-            standing=instructions(dropped),
-            handle=handle_of(dropped) if self._recorded else "",
+            standing=find_instructions(dropped),
+            handle=make_handle(dropped) if self._is_recorded else "",
         )
-        wanted = size - int(plan.gain / window.ratio)
+        wanted = size - int(plan.min_gain / window.ratio)
         around = estimate_message(build("", requests=requests, lead=True))
-        barest = min(map(estimate_message, _forms(partial(build, ""), requests)))
-        limit = max(_LEAST_BODY, min(self._limit(window, plan), wanted - around))
+        barest = min(map(estimate_message, _message_forms(partial(build, ""), requests)))
+        limit = max(_MIN_BODY_TOKENS, min(self._summary_limit(window, plan), wanted - around))
         # what is carried whole is not condensed, unless there is more to it, or it is to be learned from as well
         told = tuple(
-            self._whole(message)
+            self._restore_cleared(message)
             for message in dropped
-            if not is_files(message) and (not carried(message) or message.tool_calls or message.id in pending)
+            if not is_files_message(message)
+            and (not is_carried_whole(message) or message.tool_calls or message.id in pending)
         )
         most = max(limit, size - 1 - barest)
         return _Frame(build=build, requests=requests, size=size, wanted=wanted, limit=limit, most=most, told=told)
 
-    def _whole(self, message: Message) -> Message:
+    def _restore_cleared(self, message: Message) -> Message:
         """Return a message with the results that were cleared in it, but for those that were too wide to begin with."""
-        cleared = records(message, CLEARED)
-        if self._original is None or not cleared or any(files_of(message, part) for part in cleared):
+        cleared = pointer_records(message, CLEARED_KEY)
+        if self._find_original is None or not cleared or any(evicted_paths(message, part) for part in cleared):
             return message
-        original = self._original(message.id)
-        return message if original is None else restored(message, original)
+        original = self._find_original(message.id)
+        return message if original is None else restore_original(message, original)
 
-    async def _written(self, frame: "_Frame", focus: str, learned: Learning) -> Summary:
+    async def _request_summary(self, frame: "_Frame", focus: str, learned: PendingExtraction) -> CompactionSummary:
         """Return what `summarize` wrote; without a text where that is no summary."""
         try:
-            with unwrapped():
-                found = await self._summarize(
-                    frame.told, limit_tokens=frame.limit, most_tokens=frame.most, focus=focus, pending=learned.pending
+            with unwrap_cancellation():
+                found = await self._summarizer(
+                    frame.told,
+                    limit_tokens=frame.limit,
+                    most_tokens=frame.most,
+                    focus=focus,
+                    pending=learned.pending_ids,
                 )
         except (RicordoError, TimeoutError) as error:
             learned.notes.append(f"a summary was not used: {type(error).__name__}")
-            return Summary(text="")
+            return CompactionSummary(text="")
         learned.notes.extend(found.notes)
-        if wrong := flaw(found.text):
+        if wrong := find_flaw(found.text):
             learned.notes.append(f"a summary was not used: {wrong}")
             return replace(found, text="")
         return replace(found, text=found.text.strip())
 
-    def _limit(self, window: Window, plan: Plan) -> int:
+    def _summary_limit(self, window: Window, plan: CompactionPlan) -> int:
         """How long a summary may be: a quarter of a small room, so that what stays still fits beside it."""
         if plan.room is None:
             return self._config.summary_tokens
-        return max(_LEAST_BODY, min(self._config.summary_tokens, int(plan.room / window.ratio) // 8))
+        return max(_MIN_BODY_TOKENS, min(self._config.summary_tokens, int(plan.room / window.ratio) // 8))
 
-    def _shortened(self, window: Window, plan: Plan, found: Reduction) -> Reduction:
+    def _shorten_rest(self, window: Window, plan: CompactionPlan, found: Reduction) -> Reduction:
         """Shorten what alone is too large, when the window must get smaller and still is not; fill in the report."""
         messages = found.messages
         same = messages is window.messages
-        tokens = found.report.tokens_before if same else sum(measured(messages, window.ratio))
+        tokens = found.report.tokens_before if same else sum(count_message_tokens(messages, window.ratio))
         report = replace(found.report, messages_after=len(messages), tokens_after=tokens)
         if plan.room is None or tokens <= plan.room:
             return replace(found, report=report)
-        messages = shortened(messages, plan.room, ratio=window.ratio)
+        messages = shorten_messages(messages, plan.room, ratio=window.ratio)
         if all(new is old for new, old in zip(messages, found.messages, strict=True)):
             return replace(found, report=report)
         note = "; ".join(filter(None, (report.note, "messages that were too long were shortened")))
-        report = replace(report, status="done", note=note, tokens_after=sum(measured(messages, window.ratio)))
+        report = replace(
+            report, status="done", note=note, tokens_after=sum(count_message_tokens(messages, window.ratio))
+        )
         return replace(found, messages=messages, report=report)
 
-    def _too_soon(self, window: Window, plan: Plan) -> str:
+    def _retry_hindrance(self, window: Window, plan: CompactionPlan) -> str:
         """Say why no summary is asked for again, as the last one could not be used; empty when one is."""
         ids = [message.id for message in window.messages]
-        if plan.pressed or not self._unused or self._unused not in ids[-LEAST_ADDED:]:
+        if plan.must_shrink or not self._unused_summary_at or self._unused_summary_at not in ids[-MIN_ADDED_MESSAGES:]:
             return ""
-        return f"{plan.reason}, but fewer than {LEAST_ADDED} messages since a summary that was not smaller"
+        return f"{plan.reason}, but fewer than {MIN_ADDED_MESSAGES} messages since a summary that was not smaller"
 
-    def _warn(self, window: Window) -> None:
-        if not self._warned and thresholds(self._config, window.limit).clamped:
-            self._warned = True
+    def _warn_if_clamped(self, window: Window) -> None:
+        if not self._has_warned and resolve_thresholds(self._config, window.limit).is_clamped:
+            self._has_warned = True
             warnings.warn(
                 f"reserved ({self._config.reserved} tokens) is not smaller than the model's window: "
                 "compaction starts at half the window.",
@@ -319,7 +344,7 @@ class _Frame:
     """
 
     build: Callable[..., Message]
-    requests: Sequence[Asked]
+    requests: Sequence[UserRequest]
     size: int
     wanted: int
     limit: int
@@ -328,39 +353,42 @@ class _Frame:
 
     def fitted(self, body: str) -> Message | None:
         """Return the message with this body, smaller than what it stands for; None when there is none."""
-        return _smaller(_forms(partial(self.build, body), self.requests), self.size, self.wanted)
+        return _choose_form(_message_forms(partial(self.build, body), self.requests), self.size, self.wanted)
 
 
-def _planned(window: Window, config: CompactionConfig) -> tuple[Plan, tuple[Message, ...], str, int]:
+def _planned(window: Window, config: CompactionConfig) -> tuple[CompactionPlan, tuple[Message, ...], str, int]:
     """Return what to do with the window, which messages that drops, what stands against it, and its tokens."""
-    tokens = measured(window.messages, window.ratio)
-    plan = decide(window, config, tokens)
-    dropped = window.messages[leading(window.messages) : plan.cut]
-    return plan, dropped, _hindrance(window, plan, dropped), sum(tokens)
+    tokens = count_message_tokens(window.messages, window.ratio)
+    plan = plan_compaction(window, config, tokens)
+    dropped = window.messages[count_leading_system(window.messages) : plan.cut]
+    return plan, dropped, _find_hindrance(window, plan, dropped), sum(tokens)
 
 
-def _hindrance(window: Window, plan: Plan, dropped: tuple[Message, ...]) -> str:
+def _find_hindrance(window: Window, plan: CompactionPlan, dropped: tuple[Message, ...]) -> str:
     """Say why nothing is summed up; empty when something is."""
     if not plan.cut:
         return plan.reason
-    return "" if _worth(dropped, window) else f"{plan.reason}, but {_NOT_SMALLER}"
+    return "" if _is_worthwhile(dropped, window) else f"{plan.reason}, but {_NOT_SMALLER_REASON}"
 
 
-def _worth(dropped: tuple[Message, ...], window: Window) -> bool:
+def _is_worthwhile(dropped: tuple[Message, ...], window: Window) -> bool:
     """Tell whether the barest summary would be smaller than what it stands for, before anybody is asked for one."""
     build = partial(
-        summary_message,
+        build_summary_message,
         "None.",
         dropped,
         session=window.session,
         kept=0,
-        standing=instructions(dropped),
-        handle=handle_of(dropped),
+        standing=find_instructions(dropped),
+        handle=make_handle(dropped),
     )
-    return _smaller(_forms(build, asked(dropped, 0)), sum(map(estimate_message, dropped))) is not None
+    return (
+        _choose_form(_message_forms(build, select_requests(dropped, 0)), sum(map(estimate_message, dropped)))
+        is not None
+    )
 
 
-def _forms(build: Callable[..., Message], requests: Sequence[Asked]) -> Iterator[Message]:
+def _message_forms(build: Callable[..., Message], requests: Sequence[UserRequest]) -> Iterator[Message]:
     """Yield the summary's message from the full form to the barest."""
     few = (requests[0], requests[-1]) if len(requests) > 1 else requests
     for lead in (True, False):
@@ -369,7 +397,7 @@ def _forms(build: Callable[..., Message], requests: Sequence[Asked]) -> Iterator
             yield build(requests=few, lead=lead)
 
 
-def _smaller(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | None:
+def _choose_form(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | None:
     """Return the fullest form of at most `wanted` tokens, else the barest that is smaller than `size`; None if none
     is."""
     barest = None
@@ -380,9 +408,9 @@ def _smaller(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | 
     return barest
 
 
-async def _told(hook: Hook, messages: Sequence[Message], notes: list[str]) -> None:
+async def _call_hook(hook: Hook, messages: Sequence[Message], notes: list[str]) -> None:
     try:
-        with unwrapped():
+        with unwrap_cancellation():
             await hook(messages)
     except Exception as error:  # noqa: BLE001  (a hook of somebody else may raise anything, and stops nothing)
         notes.append(f"a hook failed: {type(error).__name__}")

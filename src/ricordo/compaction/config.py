@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.naming import check_named_model
+from ricordo.models.naming import validate_model_name
 from ricordo.tokens import Budget, Share, Tokens
 
 __all__ = [
-    "DEFAULT_EXCLUDED",
-    "KEPT_RESULTS",
-    "MESSAGES",
+    "DEFAULT_EXCLUDED_TOOLS",
+    "DEFAULT_KEPT_TOOLS",
+    "MESSAGES_PLACEHOLDER",
     "ClearResultsConfig",
     "CompactionConfig",
     "DedupeReadsConfig",
@@ -23,10 +23,10 @@ __all__ = [
     "TruncateArgsConfig",
 ]
 
-MESSAGES = "{messages}"
+MESSAGES_PLACEHOLDER = "{messages}"
 """What a summary prompt holds where the conversation goes."""
 
-DEFAULT_EXCLUDED = frozenset(
+DEFAULT_EXCLUDED_TOOLS = frozenset(
     {
         "read_file",
         "read_result",
@@ -42,7 +42,7 @@ DEFAULT_EXCLUDED = frozenset(
 )
 """Tools whose results stay: those that page or bound what they answer, so an evicted one would come straight back."""
 
-KEPT_RESULTS = frozenset({"remember", "recall", "memory_*", "session_*", "expand"})
+DEFAULT_KEPT_TOOLS = frozenset({"remember", "recall", "memory_*", "session_*", "expand"})
 """Tools whose old results are not cleared: short, and asked for because they were needed later on."""
 
 
@@ -61,7 +61,7 @@ class ClearResultsConfig:
     keep_results: int = 5
     keep_thinking: int = 1
     min_tokens: int = 5_000
-    excluded_tool_names: frozenset[str] = field(default=KEPT_RESULTS)
+    excluded_tool_names: frozenset[str] = field(default=DEFAULT_KEPT_TOOLS)
 
     def __post_init__(self) -> None:
         """Refuse negative sizes, and names that are none."""
@@ -206,9 +206,11 @@ class CompactionConfig:
     def _check_summary(self) -> None:
         if self.summary_prompt is not None:
             _require_text("summary_prompt", self.summary_prompt)
-            if MESSAGES not in self.summary_prompt:
-                raise InvalidSetting(f"summary_prompt holds {MESSAGES} where the conversation goes; this one does not.")
-        check_named_model(self.model, self.base_url, self.model_settings)
+            if MESSAGES_PLACEHOLDER not in self.summary_prompt:
+                raise InvalidSetting(
+                    f"summary_prompt holds {MESSAGES_PLACEHOLDER} where the conversation goes; this one does not."
+                )
+        validate_model_name(self.model, self.base_url, self.model_settings)
         if self.truncate_args is not None and not isinstance(self.truncate_args, TruncateArgsConfig):
             raise InvalidSetting(f"truncate_args takes a TruncateArgsConfig or None, not {self.truncate_args!r}.")
 
@@ -239,7 +241,7 @@ class ToolResultEvictionConfig:
     max_result_chars: int = 80_000
     preview_chars: int = 2_000
     eviction_path: str = "/large_tool_results"
-    excluded_tool_names: frozenset[str] = field(default=DEFAULT_EXCLUDED)
+    excluded_tool_names: frozenset[str] = field(default=DEFAULT_EXCLUDED_TOOLS)
 
     def __post_init__(self) -> None:
         """Refuse no limit, a preview larger than the limit, a folder that is none, and names that are none."""

@@ -12,7 +12,17 @@ from typing import Literal, Protocol, TypeAlias
 from ricordo.flush.types import Finding
 from ricordo.messages import Message
 
-__all__ = ["Act", "Handover", "Reduction", "Report", "Strategy", "Summarize", "Summary", "Taken", "Window"]
+__all__ = [
+    "Act",
+    "ExtractionHandover",
+    "Reduction",
+    "StrategyReport",
+    "Strategy",
+    "Summarizer",
+    "CompactionSummary",
+    "ExtractionLease",
+    "Window",
+]
 
 Act: TypeAlias = Literal["evict", "clear", "dedupe", "truncate", "compact", "drop", "slide", "none", "remove", "edit"]
 """What a strategy does, which is the stage that is reported: wide results to files, old results cleared, repeated
@@ -50,7 +60,7 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class StrategyReport:
     """What a strategy did, in numbers: messages and tokens before and after, without the overhead.
 
     `reason` says why, or why not; `note` what went otherwise than it should, such as a summary that could not be used.
@@ -75,7 +85,7 @@ class Reduction:
     """The window after a strategy, and the report; `dropped` are the messages that a summary stands for now."""
 
     messages: tuple[Message, ...]
-    report: Report
+    report: StrategyReport
     dropped: tuple[Message, ...] = ()
 
 
@@ -93,7 +103,7 @@ class Strategy(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class CompactionSummary:
     """What takes the place of messages: `text` with its sections, and what was learned in the same breath.
 
     `lessons` rest on the messages that were named as pending; empty when there was nothing to learn, None when nobody
@@ -105,7 +115,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
-class Summarize(Protocol):
+class Summarizer(Protocol):
     """Writes a summary."""
 
     async def __call__(
@@ -116,20 +126,20 @@ class Summarize(Protocol):
         most_tokens: int | None = None,
         focus: str = "",
         pending: Collection[str] = (),
-    ) -> Summary:
+    ) -> CompactionSummary:
         """Return a summary of `messages` in about `limit_tokens` tokens; earlier summaries among them are taken in.
 
-        One of more than `most_tokens` would not be smaller than what it stands for. `pending` are the ids of the
+        One of more than `max_prompt_tokens` would not be smaller than what it stands for. `pending_ids` are the ids of the
         messages to learn from in the same request; without any, nothing is learned.
         """
         ...
 
 
-class Taken(Protocol):
+class ExtractionLease(Protocol):
     """Messages that were handed over to be learned from, durably: whatever happens now, somebody does it, once."""
 
     @property
-    def pending(self) -> Collection[str]:
+    def pending_ids(self) -> Collection[str]:
         """The ids of those that were not learned from yet."""
         ...
 
@@ -142,9 +152,9 @@ class Taken(Protocol):
         ...
 
 
-class Handover(Protocol):
+class ExtractionHandover(Protocol):
     """Takes the messages that are about to go, so that the summary's request can learn from them too."""
 
-    async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+    async def __call__(self, messages: Sequence[Message]) -> ExtractionLease | None:
         """Return them as taken; None when others learn from them, such as a worker that is at it already."""
         ...

@@ -17,17 +17,25 @@ from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.config import DedupeReadsConfig
 from ricordo.compaction.contract import Act, Reduction, Window
-from ricordo.compaction.plan import measured
-from ricordo.compaction.reports import changed, unchanged
-from ricordo.compaction.results import CLEARED, REPEATED, Answer, answers, records, shorter, with_pointer
+from ricordo.compaction.plan import count_message_tokens
+from ricordo.compaction.reports import changed_reduction, unchanged_reduction
+from ricordo.compaction.results import (
+    CLEARED_KEY,
+    REPEATED_KEY,
+    LocatedResult,
+    locate_results,
+    pointer_records,
+    is_shorter,
+    replace_with_pointer,
+)
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.jsontext import loads
 
 __all__ = ["DedupeReads"]
 
-_Spot: TypeAlias = tuple[str, int]
-_LONGEST_NAME = 60
+_PartKey: TypeAlias = tuple[str, int]
+_MAX_NAME_CHARS = 60
 
 
 class DedupeReads:
@@ -45,72 +53,74 @@ class DedupeReads:
         A forced one gets them however little that takes off.
         """
         await checkpoint()
-        total = sum(measured(window.messages, window.ratio))
-        messages = _deduped(window.messages, self._config)
-        gained = total - sum(measured(messages, window.ratio)) if messages else 0
+        total = sum(count_message_tokens(window.messages, window.ratio))
+        messages = _deduplicate(window.messages, self._config)
+        gained = total - sum(count_message_tokens(messages, window.ratio)) if messages else 0
         least = 1 if window.forced else max(1, self._config.min_tokens)
         if not messages or gained < least:
             told = f"pointers would take off {gained} tokens, less than {least}" if gained else "nothing was read again"
-            return unchanged(self.act, window, told, total)
-        return changed(self.act, window, messages, window.forced or "read again")
+            return unchanged_reduction(self.act, window, told, total)
+        return changed_reduction(self.act, window, messages, window.forced or "read again")
 
 
-def _deduped(messages: Sequence[Message], config: DedupeReadsConfig) -> list[Message] | None:
+def _deduplicate(messages: Sequence[Message], config: DedupeReadsConfig) -> list[Message] | None:
     """Return the messages with pointers; None when nothing was read again."""
     found = list(messages)
-    moved: dict[_Spot, Answer] = {}
-    for earlier, latest in _repeats(messages, config):
+    moved: dict[_PartKey, LocatedResult] = {}
+    for earlier, latest in _find_repeats(messages, config):
         at, part = earlier.place.message, earlier.place.part
-        found[at] = _pointing(found[at], part, earlier.tool, latest, messages)
+        found[at] = _set_pointer(found[at], part, earlier.tool, latest, messages)
         moved[messages[at].id, part] = latest
     if not moved:
         return None
-    return [_moved(message, moved, messages) for message in found]
+    return [_move_pointers(message, moved, messages) for message in found]
 
 
-def _repeats(messages: Sequence[Message], config: DedupeReadsConfig) -> Iterator[tuple[Answer, Answer]]:
+def _find_repeats(
+    messages: Sequence[Message], config: DedupeReadsConfig
+) -> Iterator[tuple[LocatedResult, LocatedResult]]:
     """Yield each read that a later one repeats, with the latest of its run."""
-    reads: dict[tuple[str, str], list[Answer]] = defaultdict(list)
-    for answer in answers(messages):
+    reads: dict[tuple[str, str], list[LocatedResult]] = defaultdict(list)
+    for answer in locate_results(messages):
         if answer.call and answer.call.name in config.tool_names:
-            reads[answer.call.name, _normal(answer.call.arguments)].append(answer)
+            reads[answer.call.name, _normalize_arguments(answer.call.arguments)].append(answer)
     for same in reads.values():
-        latest: Answer | None = None
+        latest: LocatedResult | None = None
         for answer in reversed(same):
             message = messages[answer.place.message]
-            if answer.place.part in records(message, REPEATED):
+            if answer.place.part in pointer_records(message, REPEATED_KEY):
                 continue
-            if answer.place.part in records(message, CLEARED) or answer.result.is_error:
+            if answer.place.part in pointer_records(message, CLEARED_KEY) or answer.result.is_error:
                 latest = None
             elif latest is None or answer.result.parts != latest.result.parts:
                 latest = answer
-            elif shorter(answer.result, _text(answer.tool, message, messages[latest.place.message])):
+            elif is_shorter(answer.result, _pointer_text(answer.tool, message, messages[latest.place.message])):
                 yield answer, latest
 
 
-def _pointing(message: Message, part: int, tool: str, latest: Answer, messages: Sequence[Message]) -> Message:
+def _set_pointer(message: Message, part: int, tool: str, latest: LocatedResult, messages: Sequence[Message]) -> Message:
     target = messages[latest.place.message]
     record: Mapping[str, JsonValue] = {"tool": tool, "same": target.id, "at": latest.place.part}
-    return with_pointer(message, part, _text(tool, message, target), REPEATED, record)
+    return replace_with_pointer(message, part, _pointer_text(tool, message, target), REPEATED_KEY, record)
 
 
-def _moved(message: Message, moved: Mapping[_Spot, Answer], messages: Sequence[Message]) -> Message:
+def _move_pointers(message: Message, moved: Mapping[_PartKey, LocatedResult], messages: Sequence[Message]) -> Message:
     """Return a message with pointers whose read became a pointer itself: they go to the latest one now."""
-    for part, record in records(message, REPEATED).items():
+    for part, record in pointer_records(message, REPEATED_KEY).items():
         same, at, tool = record.get("same"), record.get("at"), record.get("tool")
         if isinstance(same, str) and same and isinstance(at, int) and isinstance(tool, str) and (same, at) in moved:
-            message = _pointing(message, part, tool, moved[same, at], messages)
+            message = _set_pointer(message, part, tool, moved[same, at], messages)
     return message
 
 
-def _text(tool: str, message: Message, latest: Message) -> str:
+def _pointer_text(tool: str, message: Message, latest: Message) -> str:
     where = f", in message {latest.id}" if latest.id else ""
     opened = f" `expand` with `m:{message.id}` shows it here." if message.id else ""
-    name = " ".join(tool.split())[:_LONGEST_NAME]
+    name = " ".join(tool.split())[:_MAX_NAME_CHARS]
     return f"[{name} gave exactly this again later{where}: see there.{opened}]"
 
 
-def _normal(arguments: str) -> str:
+def _normalize_arguments(arguments: str) -> str:
     """Return arguments in one writing; those that are no JSON as they are."""
     try:
         return json.dumps(loads(arguments), sort_keys=True)

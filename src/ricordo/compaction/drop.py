@@ -11,19 +11,28 @@ from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.config import CompactionConfig
 from ricordo.compaction.contract import Act, Reduction, Window
-from ricordo.compaction.handles import handle_of
-from ricordo.compaction.plan import items_over, measured, thresholds
-from ricordo.compaction.reports import changed, unchanged
-from ricordo.compaction.shorten import shortened
-from ricordo.compaction.stays import droppable, newest_request
-from ricordo.messages import JsonValue, Message, Text, count_items, groups, is_pinned, marked, with_ids
+from ricordo.compaction.handles import make_handle
+from ricordo.compaction.plan import count_excess_items, count_message_tokens, resolve_thresholds
+from ricordo.compaction.reports import changed_reduction, unchanged_reduction
+from ricordo.compaction.shorten import shorten_messages
+from ricordo.compaction.stays import find_droppable, find_newest_request
+from ricordo.messages import (
+    JsonValue,
+    Message,
+    Text,
+    count_provider_items,
+    split_groups,
+    is_pinned,
+    with_mark,
+    with_ids,
+)
 
 __all__ = ["DropGroups"]
 
-_KEY = "ricordo.dropped"
-_NAMED = 3
-_SLACK = 16
-_SHORTENED = "messages that were too long were shortened"
+_DROPPED_KEY = "ricordo.dropped"
+_MAX_HANDLES = 3
+_NOTICE_SLACK = 16
+_SHORTENED_NOTE = "messages that were too long were shortened"
 
 
 class DropGroups:
@@ -42,39 +51,39 @@ class DropGroups:
         nothing is dropped.
         """
         await checkpoint()
-        tokens = measured(window.messages, window.ratio)
+        tokens = count_message_tokens(window.messages, window.ratio)
         total = sum(tokens)
-        room, many = _room(window, self._config), items_over(window)
+        room, many = _messages_room(window, self._config), count_excess_items(window)
         if room is None and many:
             room = total
-        hindrance = _hindrance(self._config, room, total, many=many)
+        hindrance = _find_hindrance(self._config, room, total, many=many)
         if hindrance or room is None:
-            return unchanged(self.act, window, hindrance, total)
-        going = _going(window, tokens, room, many)
+            return unchanged_reduction(self.act, window, hindrance, total)
+        going = _select_dropped(window, tokens, room, many)
         dropped = tuple(window.messages[at] for at in sorted(going))
-        kept = _with_notice(window, going) if going else window.messages
-        messages = _fitted(kept, window, room) if window.shortens else kept
-        left = sum(measured(messages, window.ratio))
+        kept = _insert_notice(window, going) if going else window.messages
+        messages = _shorten_to_fit(kept, window, room) if window.shortens else kept
+        left = sum(count_message_tokens(messages, window.ratio))
         short = any(new is not old for new, old in zip(messages, kept, strict=True))
         over = f"{left} tokens are left, more than the {room} that fit" if left > room else ""
-        note = "; ".join(filter(None, (_SHORTENED if short else "", over)))
+        note = "; ".join(filter(None, (_SHORTENED_NOTE if short else "", over)))
         reason = f"{total} tokens are more than the {room} that fit"
         if many and total <= room:
             reason = f"{len(tokens)} messages are more than the provider takes"
         if not short and not dropped:
-            return unchanged(self.act, window, f"{reason}, but nothing may go", total, note=note)
-        return changed(self.act, window, messages, reason, dropped=dropped, note=note)
+            return unchanged_reduction(self.act, window, f"{reason}, but nothing may go", total, note=note)
+        return changed_reduction(self.act, window, messages, reason, dropped=dropped, note=note)
 
 
-def _room(window: Window, config: CompactionConfig) -> int | None:
+def _messages_room(window: Window, config: CompactionConfig) -> int | None:
     """Return what the messages may take, the smaller one of the target and the model's room; None for neither."""
-    ceiling = thresholds(config, window.limit).ceiling
+    ceiling = resolve_thresholds(config, window.limit).max_request_tokens
     room = None if ceiling is None else ceiling - window.overhead
     known = [each for each in (window.target, room) if each is not None]
     return max(0, min(known)) if known else None
 
 
-def _hindrance(config: CompactionConfig, room: int | None, total: int, *, many: int) -> str:
+def _find_hindrance(config: CompactionConfig, room: int | None, total: int, *, many: int) -> str:
     if not config.drop:
         return "dropping is off"
     if room is None:
@@ -82,44 +91,44 @@ def _hindrance(config: CompactionConfig, room: int | None, total: int, *, many: 
     return "the messages fit" if total <= room and not many else ""
 
 
-def _going(window: Window, tokens: Sequence[int], room: int, many: int) -> set[int]:
+def _select_dropped(window: Window, tokens: Sequence[int], room: int, many: int) -> set[int]:
     """Return the indexes of the messages to drop; none when a notice would take more than they do.
 
     `many` messages at least go, as the provider counts them.
     """
     messages = window.messages
-    notices = [at for at, message in enumerate(messages) if _KEY in message.metadata]
-    request = newest_request(messages)
+    notices = [at for at, message in enumerate(messages) if _DROPPED_KEY in message.metadata]
+    request = find_newest_request(messages)
     keep = {*notices, *(() if request is None else (request,))}
-    last = groups(messages)[-1].start if messages else 0
-    sample = _notice(window, (*messages[:last], *(messages[at] for at in notices)))
-    cost = measured([sample], window.ratio)[0] + _SLACK - sum(tokens[at] for at in notices)
+    last = split_groups(messages)[-1].start if messages else 0
+    sample = _build_notice(window, (*messages[:last], *(messages[at] for at in notices)))
+    cost = count_message_tokens([sample], window.ratio)[0] + _NOTICE_SLACK - sum(tokens[at] for at in notices)
     surplus = sum(tokens) + cost - room
     going: set[int] = set()
     freed, items = 0, 0
-    for group in droppable(messages, last, keep):
+    for group in find_droppable(messages, last, keep):
         if freed >= surplus and items >= many:
             break
         going.update(group)
         freed += sum(tokens[at] for at in group)
-        items += sum(count_items(messages[at]) for at in group)
+        items += sum(count_provider_items(messages[at]) for at in group)
     worth = freed > max(cost, 0) or items > 1
     return going.union(notices) if going and (worth if many else freed > max(cost, 0)) else set()
 
 
-def _with_notice(window: Window, going: set[int]) -> tuple[Message, ...]:
+def _insert_notice(window: Window, going: set[int]) -> tuple[Message, ...]:
     """Return the messages with a notice in the place of the first one that goes."""
     first = min(going)
-    notice = _notice(window, [message for at, message in enumerate(window.messages) if at in going])
+    notice = _build_notice(window, [message for at, message in enumerate(window.messages) if at in going])
     staying = [message for at, message in enumerate(window.messages[first:], first) if at not in going]
     return (*window.messages[:first], notice, *staying)
 
 
-def _notice(window: Window, dropped: Sequence[Message]) -> Message:
+def _build_notice(window: Window, dropped: Sequence[Message]) -> Message:
     """Return what stands for `dropped`, the earlier notices among them taken in."""
-    count = sum(_count(message) for message in dropped)
-    before = [handle for message in reversed(dropped) for handle in _handles(message)]
-    handles = list(dict.fromkeys((handle_of(dropped), *before)))[:_NAMED]
+    count = sum(_count_dropped(message) for message in dropped)
+    before = [handle for message in reversed(dropped) for handle in _dropped_handles(message)]
+    handles = list(dict.fromkeys((make_handle(dropped), *before)))[:_MAX_HANDLES]
     latest, *earlier = (f"`{handle}`" for handle in handles)
     others = f", with {' and '.join(earlier)} those that went before" if earlier else ""
     what = f"{count:,} earlier {'message was' if count == 1 else 'messages were'}"
@@ -129,26 +138,26 @@ def _notice(window: Window, dropped: Sequence[Message]) -> Message:
         role="user",
         parts=(Text(text=text),),
         time=dropped[-1].time if dropped else None,
-        metadata={_KEY: {"messages": count, "handles": noted}},
+        metadata={_DROPPED_KEY: {"messages": count, "handles": noted}},
     )
-    return marked(with_ids([message], session=window.session)[0], "notice")
+    return with_mark(with_ids([message], session=window.session)[0], "notice")
 
 
-def _count(message: Message) -> int:
-    record = message.metadata.get(_KEY)
+def _count_dropped(message: Message) -> int:
+    record = message.metadata.get(_DROPPED_KEY)
     count = record.get("messages") if isinstance(record, dict) else None
     return count if isinstance(count, int) else 1
 
 
-def _handles(message: Message) -> list[str]:
-    record = message.metadata.get(_KEY)
+def _dropped_handles(message: Message) -> list[str]:
+    record = message.metadata.get(_DROPPED_KEY)
     listed = record.get("handles") if isinstance(record, dict) else None
     return [handle for handle in listed if isinstance(handle, str)] if isinstance(listed, list) else []
 
 
-def _fitted(messages: tuple[Message, ...], window: Window, room: int) -> tuple[Message, ...]:
+def _shorten_to_fit(messages: tuple[Message, ...], window: Window, room: int) -> tuple[Message, ...]:
     """Return the messages, those that nobody pinned shortened where that is needed to fit."""
-    bound = sum(measured([message for message in messages if is_pinned(message)], window.ratio))
+    bound = sum(count_message_tokens([message for message in messages if is_pinned(message)], window.ratio))
     free = [message for message in messages if not is_pinned(message)]
-    short = iter(shortened(free, max(0, room - bound), ratio=window.ratio))
+    short = iter(shorten_messages(free, max(0, room - bound), ratio=window.ratio))
     return tuple(message if is_pinned(message) else next(short) for message in messages)

@@ -23,48 +23,48 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction.config import ToolResultEvictionConfig
 from ricordo.compaction.content import content_kind
-from ricordo.compaction.contract import Act, Reduction, Report, Window
-from ricordo.compaction.placeholder import Evicted, Wide, evicted_parts, own_text, with_evicted
-from ricordo.compaction.plan import measured
+from ricordo.compaction.contract import Act, Reduction, StrategyReport, Window
+from ricordo.compaction.placeholder import EvictedPiece, WidePiece, evicted_parts, join_texts, replace_with_previews
+from ricordo.compaction.plan import count_message_tokens
 from ricordo.errors import AlreadyExists, StorageError, StorageFailed
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, ToolCall, ToolResult, Unknown, pair
-from ricordo.scopes import path_part
+from ricordo.messages import Media, Message, ToolCall, ToolResult, Unknown, pair_calls
+from ricordo.scopes import encode_folder_name
 from ricordo.workspace.layout import WORKSPACE
 
-__all__ = ["READER", "Evict"]
+__all__ = ["READ_TOOL", "EvictResults"]
 
-READER = "read_file"
+READ_TOOL = "read_file"
 """The tool that reads evicted results, unless another one is named."""
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-_TEXT_TYPE = re.compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
-_LONGEST_NAME = 60
-_DIGESTS = (8, 16)
-_FORCED_PREVIEWS = 4
+_UNSAFE_NAME_CHARS = re.compile(r"[^A-Za-z0-9_-]+")
+_TEXT_MEDIA_TYPE = re.compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
+_MAX_NAME_CHARS = 60
+_DIGEST_SIZES = (8, 16)
+_FORCED_LIMIT_PREVIEWS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Source:
+class _ResultSource:
     """A result, where it stands in its message, its tool, and which pieces of the message are evicted already."""
 
     result: ToolResult
     part: int
     tool: str
-    done: frozenset[tuple[int, int | None]]
+    evicted: frozenset[tuple[int, int | None]]
 
 
-class Evict:
+class EvictResults:
     """Moves wide results to files; see the module."""
 
     act: Act = "evict"
 
     def __init__(
-        self, config: ToolResultEvictionConfig, files: FileStore, redactor: Redactor, *, reader: str = READER
+        self, config: ToolResultEvictionConfig, files: FileStore, redactor: Redactor, *, reader: str = READ_TOOL
     ) -> None:
         """Write to `files`, the root that holds the workspace; `reader` names the tool that reads it."""
-        self._reader = reader
+        self._read_tool = reader
         self._config = config
         self._files = files
         self._redactor = redactor
@@ -77,32 +77,32 @@ class Evict:
         await checkpoint()
         failures: list[str] = []
         messages = list(window.messages)
-        for at, wide in _all_wide(window.messages, self._config, self._limit(window)):
-            evicted = [done for piece in wide if (done := await self._written(piece, window.session, failures))]
+        for at, wide in _find_wide_results(window.messages, self._config, self._max_chars(window)):
+            evicted = [done for piece in wide if (done := await self._evict_piece(piece, window.session, failures))]
             if evicted:
-                messages[at] = with_evicted(messages[at], evicted, self._config.preview_chars)
-        return Reduction(messages=tuple(messages), report=_report(window, messages, failures))
+                messages[at] = replace_with_previews(messages[at], evicted, self._config.preview_chars)
+        return Reduction(messages=tuple(messages), report=_build_report(window, messages, failures))
 
-    def _limit(self, window: Window) -> int:
-        least = max(_FORCED_PREVIEWS * self._config.preview_chars, 1)
+    def _max_chars(self, window: Window) -> int:
+        least = max(_FORCED_LIMIT_PREVIEWS * self._config.preview_chars, 1)
         return min(self._config.max_result_chars, least) if window.forced else self._config.max_result_chars
 
-    async def _written(self, wide: Wide, session: str, failures: list[str]) -> Evicted | None:
+    async def _evict_piece(self, wide: WidePiece, session: str, failures: list[str]) -> EvictedPiece | None:
         """Store one piece; None, and the reason among `failures`, when that is not possible."""
-        text, kind = await run_sync(_looked_at, wide.text, self._redactor)
+        text, kind = await run_sync(_clean_and_classify, wide.text, self._redactor)
         data = wide.data or text.encode("utf-8", "surrogatepass")
         try:
-            path = await self._stored(data, wide, session)
+            path = await self._store(data, wide, session)
         except StorageError as error:
             failures.append(str(error))
             return None
-        return Evicted(wide=wide, path=path.removeprefix(WORKSPACE), text=text, kind=kind, reader=self._reader)
+        return EvictedPiece(piece=wide, path=path.removeprefix(WORKSPACE), text=text, kind=kind, reader=self._read_tool)
 
-    async def _stored(self, data: bytes, wide: Wide, session: str) -> str:
+    async def _store(self, data: bytes, wide: WidePiece, session: str) -> str:
         """Write `data` under a name made of its digest and return the path; a longer one when somebody changed that
         file."""
-        folder = f"{WORKSPACE}/{self._config.eviction_path.strip('/')}/{path_part(session) if session else 'default'}"
-        for size in _DIGESTS:
+        folder = f"{WORKSPACE}/{self._config.eviction_path.strip('/')}/{encode_folder_name(session) if session else 'default'}"
+        for size in _DIGEST_SIZES:
             path = f"{folder}/{_file_name(wide, blake2b(data, digest_size=size).hexdigest())}"
             try:
                 await self._files.create(path, data)
@@ -113,15 +113,15 @@ class Evict:
         raise StorageFailed(f"{path} was changed, so what stood there can't be told from this result.")
 
 
-def _looked_at(text: str, redactor: Redactor) -> tuple[str, str]:
+def _clean_and_classify(text: str, redactor: Redactor) -> tuple[str, str]:
     """Return the text without secrets, and what kind of content it is."""
     cleaned = redactor.clean(text) if text else ""
     return cleaned, content_kind(cleaned)
 
 
-def _all_wide(
+def _find_wide_results(
     messages: Sequence[Message], config: ToolResultEvictionConfig, limit: int
-) -> Iterator[tuple[int, list[Wide]]]:
+) -> Iterator[tuple[int, list[WidePiece]]]:
     """Yield each message with wide pieces, by its index."""
     names = _tool_names(messages)
     spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
@@ -131,9 +131,9 @@ def _all_wide(
             piece
             for part, result in enumerate(message.parts)
             if isinstance(result, ToolResult)
-            and not _excluded(name := result.name or names.get((at, part), ""), config)
-            for piece in _pieces(
-                _Source(result=result, part=part, tool=name or "tool", done=done), limit, seen=at < spoken
+            and not _is_excluded(name := result.name or names.get((at, part), ""), config)
+            for piece in _find_wide_pieces(
+                _ResultSource(result=result, part=part, tool=name or "tool", evicted=done), limit, seen=at < spoken
             )
             if (piece.part, piece.item) not in done
         ]
@@ -141,31 +141,31 @@ def _all_wide(
             yield at, wide
 
 
-def _pieces(source: _Source, limit: int, *, seen: bool) -> Iterator[Wide]:
+def _find_wide_pieces(source: _ResultSource, limit: int, *, seen: bool) -> Iterator[WidePiece]:
     part, tool = source.part, source.tool
-    text = own_text(source.result, frozenset(item for at, item in source.done if at == part and item is not None))
+    text = join_texts(source.result, frozenset(item for at, item in source.evicted if at == part and item is not None))
     if len(text) > limit:
-        yield Wide(part=part, tool=tool, text=text)
+        yield WidePiece(part=part, tool=tool, text=text)
     for at, item in enumerate(source.result.parts):
         if isinstance(item, Unknown) and len(item.raw) > limit:
-            yield Wide(part=part, tool=tool, text=item.raw, item=at)
+            yield WidePiece(part=part, tool=tool, text=item.raw, item=at)
         elif isinstance(item, Media) and len(item.uri) > limit:
-            data, content = _content(item)
+            data, content = _decode_medium(item)
             if content or (data and seen):
                 media_type = item.media_type or "application/octet-stream"
-                yield Wide(part=part, tool=tool, item=at, media_type=media_type, data=data, text=content)
+                yield WidePiece(part=part, tool=tool, item=at, media_type=media_type, data=data, text=content)
 
 
-def _content(medium: Media) -> tuple[bytes, str]:
+def _decode_medium(medium: Media) -> tuple[bytes, str]:
     """Return what a medium holds, as text when it is one."""
-    data = _data_of(medium.uri)
-    if _TEXT_TYPE.match(medium.media_type):
+    data = _decode_data_uri(medium.uri)
+    if _TEXT_MEDIA_TYPE.match(medium.media_type):
         with suppress(UnicodeDecodeError):
             return b"", data.decode()
     return data, ""
 
 
-def _data_of(uri: str) -> bytes:
+def _decode_data_uri(uri: str) -> bytes:
     """Return what a data URI holds; nothing for any other one and for one that can't be read."""
     head, comma, body = uri.partition(",")
     if head[:5].lower() != "data:" or not comma:
@@ -182,19 +182,19 @@ def _data_of(uri: str) -> bytes:
 def _tool_names(messages: Sequence[Message]) -> Mapping[tuple[int, int], str]:
     """Return the tool of each result by the place of the result, as its call names it."""
     found: dict[tuple[int, int], str] = {}
-    for call, result in pair(messages).answered:
+    for call, result in pair_calls(messages).answered:
         asked = messages[call.message].parts[call.part]
         if isinstance(asked, ToolCall):
             found[result.message, result.part] = asked.name
     return found
 
 
-def _excluded(name: str, config: ToolResultEvictionConfig) -> bool:
+def _is_excluded(name: str, config: ToolResultEvictionConfig) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in config.excluded_tool_names)
 
 
-def _file_name(wide: Wide, digest: str) -> str:
-    tool = _UNSAFE.sub("_", wide.tool)[:_LONGEST_NAME] or "tool"
+def _file_name(wide: WidePiece, digest: str) -> str:
+    tool = _UNSAFE_NAME_CHARS.sub("_", wide.tool)[:_MAX_NAME_CHARS] or "tool"
     return f"{tool}-{digest}{_extension(wide.media_type) if wide.media_type else '.txt'}"
 
 
@@ -204,15 +204,15 @@ def _extension(media_type: str) -> str:
     return f".{subtype[1].lower()}" if subtype else ".bin"
 
 
-def _report(window: Window, messages: Sequence[Message], failures: Sequence[str]) -> Report:
+def _build_report(window: Window, messages: Sequence[Message], failures: Sequence[str]) -> StrategyReport:
     changed = sum(new is not old for new, old in zip(messages, window.messages, strict=True))
-    before = sum(measured(window.messages, window.ratio))
-    return Report(
+    before = sum(count_message_tokens(window.messages, window.ratio))
+    return StrategyReport(
         act="evict",
         status="failed" if failures else "done" if changed else "skipped",
         reason=failures[0] if failures else (window.forced or "wide results") if changed else "no result is too wide",
         messages_before=len(messages),
         messages_after=len(messages),
         tokens_before=before,
-        tokens_after=sum(measured(messages, window.ratio)) if changed else before,
+        tokens_after=sum(count_message_tokens(messages, window.ratio)) if changed else before,
     )

@@ -6,14 +6,14 @@ from hashlib import blake2b
 
 from ricordo.messages import Message
 
-__all__ = ["handle_of"]
+__all__ = ["make_handle"]
 
-_BYTES = 5
+_HANDLE_BYTES = 5
 
 
-def handle_of(dropped: Sequence[Message]) -> str:
+def make_handle(dropped: Sequence[Message]) -> str:
     """Return the handle of these messages, by their ids and order: `c` and ten hexadecimal digits; empty for none."""
     if not dropped:
         return ""
     named = "\0".join(message.id or message.text for message in dropped)
-    return "c" + blake2b(named.encode("utf-8", "surrogatepass"), digest_size=_BYTES).hexdigest()
+    return "c" + blake2b(named.encode("utf-8", "surrogatepass"), digest_size=_HANDLE_BYTES).hexdigest()

@@ -7,12 +7,12 @@ import logging
 
 from ricordo.compaction.contract import Act, Reduction, Strategy, Window
 
-__all__ = ["Logged"]
+__all__ = ["LoggingStrategy"]
 
 _LEVELS = {"done": logging.INFO, "skipped": logging.DEBUG, "failed": logging.WARNING}
 
 
-class Logged:
+class LoggingStrategy:
     """Tells what another strategy did; see the module."""
 
     def __init__(self, strategy: Strategy, *, log: logging.Logger | None = None) -> None:

@@ -3,13 +3,13 @@
 from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.contract import Act, Reduction, Window
-from ricordo.compaction.plan import measured
-from ricordo.compaction.reports import unchanged
+from ricordo.compaction.plan import count_message_tokens
+from ricordo.compaction.reports import unchanged_reduction
 
-__all__ = ["Nothing"]
+__all__ = ["NoCompaction"]
 
 
-class Nothing:
+class NoCompaction:
     """Makes nothing smaller, whatever forces it."""
 
     act: Act = "none"
@@ -17,6 +17,6 @@ class Nothing:
     async def reduce(self, window: Window) -> Reduction:
         """Return the window as it came."""
         await checkpoint()
-        return unchanged(
-            self.act, window, "nothing is to be made smaller", sum(measured(window.messages, window.ratio))
+        return unchanged_reduction(
+            self.act, window, "nothing is to be made smaller", sum(count_message_tokens(window.messages, window.ratio))
         )

@@ -1,28 +1,28 @@
 """What a model is asked when it writes a summary."""
 
 __all__ = [
-    "AGAIN",
-    "DELTA",
-    "EARLIER",
-    "FOCUS",
-    "LESSONS",
-    "LIMIT",
-    "LINES",
-    "NEW",
-    "SECTIONS",
-    "SUMMARY",
+    "RETRY_PROMPT",
+    "DELTA_PROMPT",
+    "EARLIER_SUMMARY_SOURCE",
+    "FOCUS_PROMPT",
+    "LESSONS_PROMPT",
+    "LIMIT_PLACEHOLDER",
+    "EARLIER_LINES_SOURCE",
+    "NEW_KIND",
+    "SECTION_NAMES",
+    "SUMMARY_PROMPT",
 ]
 
-LIMIT = "{limit_tokens}"
+LIMIT_PLACEHOLDER = "{limit_tokens}"
 """What a prompt may hold where the length that is wanted goes, in tokens."""
 
-SECTIONS = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
+SECTION_NAMES = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
 """The headings of a summary, in order."""
 
-NEW = "new"
+NEW_KIND = "new"
 """The kind of the messages that were not learned from yet, as their items say it."""
 
-SUMMARY = """\
+SUMMARY_PROMPT = """\
 You condense the first part of a working session. Your extract will take the place of these messages, and whoever goes
 on with the work sees nothing else of them. Keep what is needed to go on without asking again and without doing finished
 work twice. Leave out greetings, detours that led nowhere, and tool output that no longer matters.
@@ -49,13 +49,13 @@ Take at most {limit_tokens} tokens. Write in the language that the person uses. 
 {messages}
 """
 
-EARLIER = "an extract of what came before; what still holds of it belongs into yours"
+EARLIER_SUMMARY_SOURCE = "an extract of what came before; what still holds of it belongs into yours"
 """Where an earlier summary comes from, as the model is told when it is to write all of it anew."""
 
-LINES = "the extract so far, line by line"
+EARLIER_LINES_SOURCE = "the extract so far, line by line"
 """Where the lines of an earlier summary come from, as the model is told when it writes what is new."""
 
-DELTA = """
+DELTA_PROMPT = """
 The first item of the block holds the extract so far. Its lines have labels: I for SESSION INTENT, S for SUMMARY, A for
 ARTIFACTS, N for NEXT STEPS. They stay as they are: do not repeat them and do not word them anew. Write under the four
 headings only what is new. After the four sections write one last line with the labels of the lines that no longer hold,
@@ -63,10 +63,12 @@ that a new line replaces, or that are done, such as "OUTDATED: S3 N1", or "OUTDA
 """
 """What is added when there is an earlier summary."""
 
-FOCUS = "\nThe person who reads the extract asks that it dwell on this above all; form and length stay as they are:\n"
+FOCUS_PROMPT = (
+    "\nThe person who reads the extract asks that it dwell on this above all; form and length stay as they are:\n"
+)
 """What stands before a focus."""
 
-LESSONS = """
+LESSONS_PROMPT = """
 Answer with a JSON object of two parts. `summary` is the extract, as one string, as it is described above. `lessons` are
 the things of lasting use that are told in the messages whose items say kind="new", and only there: facts, decisions,
 preferences, lessons learned, conventions and goals, said by people, or by the assistant and then confirmed. No small
@@ -77,7 +79,7 @@ list is a good answer.
 """
 """What is added when lessons are asked for."""
 
-AGAIN = (
+RETRY_PROMPT = (
     "\nYour last answer could not be used: {flaw}. Answer once more in the form that is asked for, in fewer words.\n"
 )
 """What is added when a second try is made."""

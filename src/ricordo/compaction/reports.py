@@ -5,19 +5,19 @@ Pure. Invariant: a window that stayed as it was is reported as skipped, one that
 
 from collections.abc import Sequence
 
-from ricordo.compaction.contract import Act, Reduction, Report, Window
-from ricordo.compaction.handles import handle_of
-from ricordo.compaction.plan import measured
+from ricordo.compaction.contract import Act, Reduction, StrategyReport, Window
+from ricordo.compaction.handles import make_handle
+from ricordo.compaction.plan import count_message_tokens
 from ricordo.messages import Message
 
-__all__ = ["changed", "unchanged"]
+__all__ = ["changed_reduction", "unchanged_reduction"]
 
 
-def unchanged(act: Act, window: Window, reason: str, tokens: int, *, note: str = "") -> Reduction:
+def unchanged_reduction(act: Act, window: Window, reason: str, tokens: int, *, note: str = "") -> Reduction:
     """Return the window as it came; `tokens` are those of its messages."""
     return Reduction(
         messages=window.messages,
-        report=Report(
+        report=StrategyReport(
             act=act,
             status="skipped",
             reason=reason,
@@ -30,7 +30,7 @@ def unchanged(act: Act, window: Window, reason: str, tokens: int, *, note: str =
     )
 
 
-def changed(
+def changed_reduction(
     act: Act,
     window: Window,
     messages: Sequence[Message],
@@ -43,15 +43,15 @@ def changed(
     return Reduction(
         messages=tuple(messages),
         dropped=tuple(dropped),
-        report=Report(
+        report=StrategyReport(
             act=act,
             status="done",
             reason=reason,
             messages_before=len(window.messages),
             messages_after=len(messages),
-            tokens_before=sum(measured(window.messages, window.ratio)),
-            tokens_after=sum(measured(messages, window.ratio)),
+            tokens_before=sum(count_message_tokens(window.messages, window.ratio)),
+            tokens_after=sum(count_message_tokens(messages, window.ratio)),
             note=note,
-            handle=handle_of(dropped),
+            handle=make_handle(dropped),
         ),
     )

@@ -1,54 +1,66 @@
 """The results in a window, each with its tool and its call, and the pointer that can take a result's place.
 
 Pure. A pointer is one short text in the result; the call, the id, the name and the error flag stay. Invariant: which
-results are pointers is known by the message's metadata, never by its text, and `restored` takes them back exactly.
+results are pointers is known by the message's metadata, never by its text, and `restore_original` takes them back exactly.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ricordo.compaction.placeholder import EVICTED
-from ricordo.messages import JsonValue, Message, Place, Text, ToolCall, ToolResult, pair
+from ricordo.compaction.placeholder import EVICTED_KEY
+from ricordo.messages import JsonValue, Message, PartPosition, Text, ToolCall, ToolResult, pair_calls
 from ricordo.tokens.estimate import estimate_message
 
-__all__ = ["CLEARED", "REPEATED", "Answer", "answers", "files_of", "records", "restored", "shorter", "with_pointer"]
+__all__ = [
+    "CLEARED_KEY",
+    "REPEATED_KEY",
+    "LocatedResult",
+    "locate_results",
+    "evicted_paths",
+    "pointer_records",
+    "restore_original",
+    "is_shorter",
+    "replace_with_pointer",
+]
 
-CLEARED = "ricordo.cleared"
+CLEARED_KEY = "ricordo.cleared"
 """Where the metadata list the results that were cleared: `part` is the index of each in its message."""
 
-REPEATED = "ricordo.repeated"
+REPEATED_KEY = "ricordo.repeated"
 """Where the metadata list the results that a later one repeats: `part`, the `tool`, and the later one's place."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class LocatedResult:
     """A result at its place; `tool` is empty when nobody says which it was, `call` None when nobody asked for it."""
 
-    place: Place
+    place: PartPosition
     result: ToolResult
     tool: str
     call: ToolCall | None = None
 
 
-def answers(messages: Sequence[Message]) -> tuple[Answer, ...]:
+def locate_results(messages: Sequence[Message]) -> tuple[LocatedResult, ...]:
     """Return every result, in order."""
     calls = {
         result: asked
-        for call, result in pair(messages).answered
+        for call, result in pair_calls(messages).answered
         if isinstance(asked := messages[call.message].parts[call.part], ToolCall)
     }
     found = []
     for at, message in enumerate(messages):
         for number, part in enumerate(message.parts):
             if isinstance(part, ToolResult):
-                place = Place(message=at, part=number)
+                place = PartPosition(message=at, part=number)
                 call = calls.get(place)
-                found.append(Answer(place=place, result=part, tool=part.name or (call.name if call else ""), call=call))
+                found.append(
+                    LocatedResult(place=place, result=part, tool=part.name or (call.name if call else ""), call=call)
+                )
     return tuple(found)
 
 
-def records(message: Message, key: str) -> dict[int, Mapping[str, JsonValue]]:
-    """Return what the metadata say under `CLEARED` or `REPEATED`, by the index of the part."""
+def pointer_records(message: Message, key: str) -> dict[int, Mapping[str, JsonValue]]:
+    """Return what the metadata say under `CLEARED_KEY` or `REPEATED_KEY`, by the index of the part."""
     listed = message.metadata.get(key)
     found: dict[int, Mapping[str, JsonValue]] = {}
     for record in listed if isinstance(listed, list) else []:
@@ -58,17 +70,19 @@ def records(message: Message, key: str) -> dict[int, Mapping[str, JsonValue]]:
     return found
 
 
-def files_of(message: Message, part: int) -> tuple[str, ...]:
+def evicted_paths(message: Message, part: int) -> tuple[str, ...]:
     """Return the files that hold what was evicted from a result, as the agent's file tool reads them."""
-    return tuple(dict.fromkeys(str(record["path"]) for record in _evicted(message) if record.get("part") == part))
+    return tuple(
+        dict.fromkeys(str(record["path"]) for record in _evicted_records(message) if record.get("part") == part)
+    )
 
 
-def with_pointer(message: Message, part: int, text: str, key: str, record: Mapping[str, JsonValue]) -> Message:
+def replace_with_pointer(message: Message, part: int, text: str, key: str, record: Mapping[str, JsonValue]) -> Message:
     """Return the message with `text` in the place of the result at `part`, noted under `key`."""
     result = message.parts[part]
     if not isinstance(result, ToolResult):
         return message
-    noted: list[JsonValue] = [dict(each) for at, each in records(message, key).items() if at != part]
+    noted: list[JsonValue] = [dict(each) for at, each in pointer_records(message, key).items() if at != part]
     pointer = replace(result, parts=(Text(text=text),))
     return replace(
         message,
@@ -77,33 +91,35 @@ def with_pointer(message: Message, part: int, text: str, key: str, record: Mappi
     )
 
 
-def shorter(result: ToolResult, text: str) -> bool:
+def is_shorter(result: ToolResult, text: str) -> bool:
     """Tell whether `text` takes fewer tokens than the result."""
-    return _tokens(replace(result, parts=(Text(text=text),))) < _tokens(result)
+    return _count_tokens(replace(result, parts=(Text(text=text),))) < _count_tokens(result)
 
 
-def restored(message: Message, original: Message) -> Message:
-    """Return `message` with what its pointers stand for, taken from `original`, the message before it had any.
+def restore_original(message: Message, original: Message) -> Message:
+    """Return `message` with what its pointers stand for, taken from `find_original`, the message before it had any.
 
-    Without pointers it comes back as it is; so does one whose id is not that of `original`.
+    Without pointers it comes back as it is; so does one whose id is not that of `find_original`.
     """
-    parts = {*records(message, CLEARED), *records(message, REPEATED)}
+    parts = {*pointer_records(message, CLEARED_KEY), *pointer_records(message, REPEATED_KEY)}
     if not parts or message.id != original.id or max(parts) >= len(original.parts):
         return message
-    metadata = {key: value for key, value in message.metadata.items() if key not in {CLEARED, REPEATED, EVICTED}}
-    evicted: list[JsonValue] = [dict(each) for each in _evicted(message) if each.get("part") not in parts]
-    evicted += [dict(each) for each in _evicted(original) if each.get("part") in parts]
+    metadata = {
+        key: value for key, value in message.metadata.items() if key not in {CLEARED_KEY, REPEATED_KEY, EVICTED_KEY}
+    }
+    evicted: list[JsonValue] = [dict(each) for each in _evicted_records(message) if each.get("part") not in parts]
+    evicted += [dict(each) for each in _evicted_records(original) if each.get("part") in parts]
     return replace(
         message,
         parts=tuple(original.parts[at] if at in parts else part for at, part in enumerate(message.parts)),
-        metadata={**metadata, **({EVICTED: evicted} if evicted else {})},
+        metadata={**metadata, **({EVICTED_KEY: evicted} if evicted else {})},
     )
 
 
-def _evicted(message: Message) -> list[Mapping[str, JsonValue]]:
-    listed = message.metadata.get(EVICTED)
+def _evicted_records(message: Message) -> list[Mapping[str, JsonValue]]:
+    listed = message.metadata.get(EVICTED_KEY)
     return [each for each in listed if isinstance(each, Mapping) and "path" in each] if isinstance(listed, list) else []
 
 
-def _tokens(result: ToolResult) -> int:
+def _count_tokens(result: ToolResult) -> int:
     return estimate_message(Message(role="tool", parts=(result,)))

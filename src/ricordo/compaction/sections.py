@@ -9,45 +9,45 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ricordo.compaction.prompts import SECTIONS
+from ricordo.compaction.prompts import SECTION_NAMES
 from ricordo.tokens.estimate import estimate_text
 
 __all__ = [
-    "Lines",
-    "Sections",
-    "added",
-    "fitted",
+    "SectionLines",
+    "SummarySections",
+    "find_new_lines",
+    "fit_sections",
     "is_line",
-    "labelled",
-    "loosely",
-    "missing",
-    "outdated",
-    "parse",
-    "render",
-    "without",
+    "label_lines",
+    "parse_leniently",
+    "find_missing_headings",
+    "split_outdated",
+    "parse_sections",
+    "render_sections",
+    "remove_lines",
 ]
 
-Lines: TypeAlias = tuple[str, ...]
+SectionLines: TypeAlias = tuple[str, ...]
 
 _INTENT, _SUMMARY, _ARTIFACTS, _STEPS = range(4)
 _LABELS = "ISAN"
 _HEADING = re.compile(
-    rf"\s{{0,8}}(?P<mark>[#*_>]{{0,8}})\s{{0,8}}(?:\d[.)]\s{{0,8}})?(?P<bold>[*_]{{0,4}})(?P<name>{'|'.join(SECTIONS)})\b"
+    rf"\s{{0,8}}(?P<mark>[#*_>]{{0,8}})\s{{0,8}}(?:\d[.)]\s{{0,8}})?(?P<bold>[*_]{{0,4}})(?P<name>{'|'.join(SECTION_NAMES)})\b"
     r"[*_ \t]*(?P<colon>[::]?)[*_ \t]*(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL | re.ASCII,
 )
 _OUTDATED = re.compile(r"^[ \t>*_#-]*OUTDATED(?:[*_ \t]*:|[*_ \t]*$)", re.MULTILINE)
 _LABEL = re.compile(rf"(?<!\w)[{_LABELS}][1-9]\d{{0,5}}(?!\w)")
-_ECHO = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[[{_LABELS}]\d+\]\s*")
-_NOTHING = frozenset({"", "none", "(none)", "none.", "n/a", "(none.)", "nothing", "nothing."})
-_BULLET = " \t-*•"
+_LABEL_ECHO = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[[{_LABELS}]\d+\]\s*")
+_EMPTY_LINES = frozenset({"", "none", "(none)", "none.", "n/a", "(none.)", "nothing", "nothing."})
+_BULLET_CHARS = " \t-*•"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sections:
-    """The lines of a summary, one tuple for each of `SECTIONS`; an empty one has nothing to say."""
+class SummarySections:
+    """The lines of a summary, one tuple for each of `SECTION_NAMES`; an empty one has nothing to say."""
 
-    lines: tuple[Lines, Lines, Lines, Lines] = ((), (), (), ())
+    lines: tuple[SectionLines, SectionLines, SectionLines, SectionLines] = ((), (), (), ())
 
     def __bool__(self) -> bool:
         """Tell whether there is any line."""
@@ -57,10 +57,10 @@ class Sections:
 def is_line(text: str) -> bool:
     """Tell whether `text` can be a line: one line with words, not "None", and no heading; spaces end none."""
     one = len(text.splitlines()) == 1 and text == text.rstrip()
-    return one and text.strip(_BULLET).casefold() not in _NOTHING and _heading(text) is None
+    return one and text.strip(_BULLET_CHARS).casefold() not in _EMPTY_LINES and _parse_heading(text) is None
 
 
-def parse(text: str) -> Sections | None:
+def parse_sections(text: str) -> SummarySections | None:
     """Return the sections of `text`; None when it lacks one of the four headings.
 
     What stands before the first heading is left out, and so is a code fence around it all.
@@ -68,51 +68,51 @@ def parse(text: str) -> Sections | None:
     lines = text.strip().splitlines()
     if lines and lines[0].startswith("```") and lines[-1].strip() == "```":
         lines.pop()
-    found: list[list[str]] = [[] for _ in SECTIONS]
+    found: list[list[str]] = [[] for _ in SECTION_NAMES]
     seen: set[int] = set()
     at = -1
     for line in lines:
-        heading = _heading(line.rstrip())
+        heading = _parse_heading(line.rstrip())
         if heading is not None:
             at = heading[0]
             seen.add(at)
         told = (heading[1] if heading else line).rstrip()
         if at >= 0 and is_line(told):
             found[at].append(told)
-    return _sections(found) if len(seen) == len(SECTIONS) else None
+    return _to_sections(found) if len(seen) == len(SECTION_NAMES) else None
 
 
-def missing(text: str) -> tuple[str, ...]:
+def find_missing_headings(text: str) -> tuple[str, ...]:
     """Return the headings that `text` lacks, in their order."""
-    found = {heading[0] for line in text.splitlines() if (heading := _heading(line.rstrip())) is not None}
-    return tuple(name for at, name in enumerate(SECTIONS) if at not in found)
+    found = {heading[0] for line in text.splitlines() if (heading := _parse_heading(line.rstrip())) is not None}
+    return tuple(name for at, name in enumerate(SECTION_NAMES) if at not in found)
 
 
-def loosely(text: str) -> Sections:
+def parse_leniently(text: str) -> SummarySections:
     """Return the sections of `text`; one without the four headings is all SUMMARY, but for its headings."""
-    found = parse(text)
+    found = parse_sections(text)
     if found is not None:
         return found
     told = tuple(line for each in text.splitlines() if is_line(line := each.rstrip()))
-    return Sections(lines=((), told, (), ()))
+    return SummarySections(lines=((), told, (), ()))
 
 
-def render(sections: Sections) -> str:
+def render_sections(sections: SummarySections) -> str:
     """Return the sections as text, each with its heading."""
-    blocks = zip(SECTIONS, sections.lines, strict=True)
+    blocks = zip(SECTION_NAMES, sections.lines, strict=True)
     return "\n".join(line for name, lines in blocks for line in (f"## {name}", *(lines or ("None",))))
 
 
-def labelled(sections: Sections) -> str:
+def label_lines(sections: SummarySections) -> str:
     """Return every line behind its label, such as `[S3]`, without headings; empty without lines."""
     return "\n".join(
-        f"[{label}{number}] {line.lstrip(_BULLET) or line}"
+        f"[{label}{number}] {line.lstrip(_BULLET_CHARS) or line}"
         for label, lines in zip(_LABELS, sections.lines, strict=True)
         for number, line in enumerate(lines, 1)
     )
 
 
-def outdated(text: str) -> tuple[str, frozenset[str]]:
+def split_outdated(text: str) -> tuple[str, frozenset[str]]:
     """Return an answer without its last line OUTDATED and all below, and the labels that stood there."""
     found = list(_OUTDATED.finditer(text))
     if not found:
@@ -120,29 +120,32 @@ def outdated(text: str) -> tuple[str, frozenset[str]]:
     return text[: found[-1].start()].rstrip(), frozenset(_LABEL.findall(text[found[-1].end() :]))
 
 
-def without(sections: Sections, labels: Collection[str]) -> Sections:
+def remove_lines(sections: SummarySections, labels: Collection[str]) -> SummarySections:
     """Return the sections without the lines of these labels; a label that nothing has is no harm."""
-    return _sections(
+    return _to_sections(
         [line for number, line in enumerate(lines, 1) if f"{label}{number}" not in labels]
         for label, lines in zip(_LABELS, sections.lines, strict=True)
     )
 
 
-def added(kept: Sections, new: Sections) -> Sections:
+def find_new_lines(kept: SummarySections, new: SummarySections) -> SummarySections:
     """Return what of `new` isn't in the same section of `kept` already, each line once, without labels."""
-    return _sections(
-        list(_unsaid(lines, {_key(line) for line in own})) for own, lines in zip(kept.lines, new.lines, strict=True)
+    return _to_sections(
+        list(_iterate_new_lines(lines, {_line_key(line) for line in own}))
+        for own, lines in zip(kept.lines, new.lines, strict=True)
     )
 
 
-def fitted(kept: Sections, new: Sections, *, limit: int, most: int) -> Sections:
+def fit_sections(kept: SummarySections, new: SummarySections, *, limit: int, most: int) -> SummarySections:
     """Return the kept lines and then the new ones, in about `limit` tokens and, if lines can do that, at most `most`.
 
     To keep to `limit`, the oldest kept ARTIFACTS go first, then the oldest kept SUMMARY. What is still more than `most`
     loses new lines of those two, then kept NEXT STEPS and SESSION INTENT, then new NEXT STEPS, each from the oldest on.
     """
     old, fresh = [list(lines) for lines in kept.lines], [list(lines) for lines in new.lines]
-    size = estimate_text(render(Sections())) + sum(_size(line) for lines in (*old, *fresh) for line in lines)
+    size = estimate_text(render_sections(SummarySections())) + sum(
+        _line_tokens(line) for lines in (*old, *fresh) for line in lines
+    )
     target = min(limit, most)
     for goal, lines in (
         (target, old[_ARTIFACTS]),
@@ -154,11 +157,11 @@ def fitted(kept: Sections, new: Sections, *, limit: int, most: int) -> Sections:
         (most, fresh[_STEPS]),
     ):
         while lines and size > goal:
-            size -= _size(lines.pop(0))
-    return _sections([*own, *more] for own, more in zip(old, fresh, strict=True))
+            size -= _line_tokens(lines.pop(0))
+    return _to_sections([*own, *more] for own, more in zip(old, fresh, strict=True))
 
 
-def _heading(line: str) -> tuple[int, str] | None:
+def _parse_heading(line: str) -> tuple[int, str] | None:
     """Return the section that a line begins, and what it says of it already; None for a line that is no heading."""
     found = _HEADING.fullmatch(line)
     if found is None:
@@ -166,26 +169,26 @@ def _heading(line: str) -> tuple[int, str] | None:
     name, rest = found["name"], found["rest"].strip()
     marked = bool(found["mark"] or found["bold"])
     if rest and not (found["colon"] and (marked or name.isupper())):
-        return (SECTIONS.index(name.upper()), "") if "#" in found["mark"] else None
-    return SECTIONS.index(name.upper()), rest
+        return (SECTION_NAMES.index(name.upper()), "") if "#" in found["mark"] else None
+    return SECTION_NAMES.index(name.upper()), rest
 
 
-def _unsaid(lines: Lines, said: set[str]) -> Iterator[str]:
+def _iterate_new_lines(lines: SectionLines, said: set[str]) -> Iterator[str]:
     for each in lines:
-        line = _ECHO.sub(r"\1", each)
-        if is_line(line) and (key := _key(line)) not in said:
+        line = _LABEL_ECHO.sub(r"\1", each)
+        if is_line(line) and (key := _line_key(line)) not in said:
             said.add(key)
             yield line
 
 
-def _key(line: str) -> str:
-    return " ".join(line.lstrip(_BULLET).split()).casefold()
+def _line_key(line: str) -> str:
+    return " ".join(line.lstrip(_BULLET_CHARS).split()).casefold()
 
 
-def _size(line: str) -> int:
+def _line_tokens(line: str) -> int:
     return estimate_text(line) + 1
 
 
-def _sections(lists: Iterator[list[str]] | list[list[str]]) -> Sections:
+def _to_sections(lists: Iterator[list[str]] | list[list[str]]) -> SummarySections:
     intent, summary, artifacts, steps = map(tuple, lists)
-    return Sections(lines=(intent, summary, artifacts, steps))
+    return SummarySections(lines=(intent, summary, artifacts, steps))

@@ -10,23 +10,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ricordo.compaction.config import TruncateArgsConfig
-from ricordo.compaction.plan import measured
-from ricordo.compaction.summary_message import carried
-from ricordo.compaction.truncate import clipped_arguments
+from ricordo.compaction.plan import count_message_tokens
+from ricordo.compaction.summary_message import is_carried_whole
+from ricordo.compaction.truncate import clip_arguments
 from ricordo.guard import cut, cut_start
-from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, Unknown, mark_of
+from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, Unknown, get_mark
 from ricordo.messages.jsontext import dumps
 from ricordo.tokens import safe_boundary
 
-__all__ = ["shortened"]
+__all__ = ["shorten_messages"]
 
-_LENGTHS = (16_000, 4_000, 1_000, 250, 60)
-_CLIPPED = "...(argument truncated)"
-_LEAST_WITH_HANDLE = 250
-_CUT = " [...]"
+_TEXT_LENGTHS = (16_000, 4_000, 1_000, 250, 60)
+_TRUNCATION_TEXT = "...(argument truncated)"
+_MIN_LENGTH_WITH_HANDLE = 250
+_CUT_MARK = " [...]"
 
 
-def shortened(messages: Sequence[Message], room: int, *, ratio: float) -> tuple[Message, ...]:
+def shorten_messages(messages: Sequence[Message], room: int, *, ratio: float) -> tuple[Message, ...]:
     """Return the messages with texts of at most 16,000, else 4,000, 1,000, 250 or 60 characters, whichever fits `room`
     first.
 
@@ -34,70 +34,74 @@ def shortened(messages: Sequence[Message], room: int, *, ratio: float) -> tuple[
     so do all the arguments of one call. System messages, what a person pinned, and summaries stay.
     """
     found = tuple(messages)
-    for length in _LENGTHS:
-        if sum(measured(found, ratio)) <= room:
+    for length in _TEXT_LENGTHS:
+        if sum(count_message_tokens(found, ratio)) <= room:
             break
-        found = tuple(_shortened(message, length) for message in found)
+        found = tuple(_shorten_message(message, length) for message in found)
     return found
 
 
-def _shortened(message: Message, length: int) -> Message:
-    if carried(message) or mark_of(message) == "summary":
+def _shorten_message(message: Message, length: int) -> Message:
+    if is_carried_whole(message) or get_mark(message) == "summary":
         return message
-    named = message.id and length >= _LEAST_WITH_HANDLE
+    named = message.id and length >= _MIN_LENGTH_WITH_HANDLE
     where = f"; `expand` with `m:{message.id}` shows it whole" if named else ""
-    parts = tuple(_part(part, length, where) for part in message.parts)
+    parts = tuple(_shorten_part(part, length, where) for part in message.parts)
     same = all(new is old for new, old in zip(parts, message.parts, strict=True))
     return message if same else replace(message, parts=parts)
 
 
-def _part(part: Part, length: int, where: str) -> Part:
+def _shorten_part(part: Part, length: int, where: str) -> Part:
     match part:
         case Text():
-            return _text(part, length, where)
+            return _shorten_text(part, length, where)
         case ToolResult():
-            inner = _contents(part.parts, length, where)
+            inner = _shorten_contents(part.parts, length, where)
             return part if inner is part.parts else replace(part, parts=inner)
         case ToolCall():
-            arguments = _arguments(part.arguments, length)
+            arguments = _shorten_arguments(part.arguments, length)
             return part if arguments is part.arguments else replace(part, arguments=arguments)
         case _:
             return part
 
 
-def _contents(parts: tuple[Text | Media | Unknown, ...], length: int, where: str) -> tuple[Text | Media | Unknown, ...]:
+def _shorten_contents(
+    parts: tuple[Text | Media | Unknown, ...], length: int, where: str
+) -> tuple[Text | Media | Unknown, ...]:
     """Return what a result holds, its texts as one where they are too long together."""
     texts = [part.text for part in parts if isinstance(part, Text)]
     if sum(map(len, texts)) <= length:
         return parts
     first = next(at for at, part in enumerate(parts) if isinstance(part, Text))
-    joined = _text(Text(text="\n".join(texts)), length, where)
+    joined = _shorten_text(Text(text="\n".join(texts)), length, where)
     # the other texts become empty ones, so that the places of the parts hold
     return tuple(
         (joined if at == first else Text(text="")) if isinstance(part, Text) else part for at, part in enumerate(parts)
     )
 
 
-def _arguments(arguments: str, length: int) -> str:
+def _shorten_arguments(arguments: str, length: int) -> str:
     """Return arguments with their long strings clipped; where they are many short ones, the beginning of all."""
-    clipped = clipped_arguments(
+    clipped = clip_arguments(
         arguments,
         TruncateArgsConfig(
-            max_arg_length=length, kept_chars=min(200, max(0, length - len(_CLIPPED))), truncation_text=_CLIPPED
+            max_arg_length=length,
+            kept_chars=min(200, max(0, length - len(_TRUNCATION_TEXT))),
+            truncation_text=_TRUNCATION_TEXT,
         ),
     )
-    if len(clipped) <= max(2 * length, length + len(_CLIPPED)):
+    if len(clipped) <= max(2 * length, length + len(_TRUNCATION_TEXT)):
         return clipped
-    return dumps({"arguments": f"{cut(clipped, safe_boundary(clipped, length))}{_CLIPPED}"})
+    return dumps({"arguments": f"{cut(clipped, safe_boundary(clipped, length))}{_TRUNCATION_TEXT}"})
 
 
-def _text(part: Text, length: int, where: str) -> Text:
+def _shorten_text(part: Text, length: int, where: str) -> Text:
     if len(part.text) <= length:
         return part
     said = f"\n[... {{left:,}} of {len(part.text):,} characters left out{where} ...]\n"
     ends = (length - len(said) - len(str(len(part.text)))) // 2
-    if length < _LEAST_WITH_HANDLE or ends <= 0:
-        return Text(text=f"{cut(part.text, max(0, length - len(_CUT)))}{_CUT}")
+    if length < _MIN_LENGTH_WITH_HANDLE or ends <= 0:
+        return Text(text=f"{cut(part.text, max(0, length - len(_CUT_MARK)))}{_CUT_MARK}")
     head = cut(part.text, safe_boundary(part.text, ends))
     start = safe_boundary(part.text, len(part.text) - ends)
     # a boundary may lie before the end that was asked for

@@ -7,11 +7,11 @@ left does not begin with a user's words, the newest of those before it stay too,
 from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.contract import Act, Reduction, Window
-from ricordo.compaction.plan import measured, tail_start
-from ricordo.compaction.reports import changed, unchanged
-from ricordo.compaction.stays import droppable, newest_request, opens
+from ricordo.compaction.plan import count_message_tokens, find_tail_start
+from ricordo.compaction.reports import changed_reduction, unchanged_reduction
+from ricordo.compaction.stays import find_droppable, find_newest_request, can_open_conversation
 from ricordo.errors import InvalidSetting
-from ricordo.messages import Message, cut_points
+from ricordo.messages import Message, find_cut_points
 
 __all__ = ["SlidingWindow"]
 
@@ -35,40 +35,40 @@ class SlidingWindow:
     async def reduce(self, window: Window) -> Reduction:
         """Return the newest messages, whenever there are more."""
         await checkpoint()
-        tokens = measured(window.messages, window.ratio)
-        points = cut_points(window.messages)
+        tokens = count_message_tokens(window.messages, window.ratio)
+        points = find_cut_points(window.messages)
         if self._keep_tokens:
-            cut = tail_start(points, tokens, self._keep_tokens)
+            cut = find_tail_start(points, tokens, self._keep_tokens)
         else:
             cut = max((point for point in points if point <= len(tokens) - self._keep_messages), default=0)
-        going = _going(window.messages, cut)
+        going = _select_before_cut(window.messages, cut)
         if not going:
-            return unchanged(self.act, window, "there is no more than what stays", sum(tokens))
+            return unchanged_reduction(self.act, window, "there is no more than what stays", sum(tokens))
         messages = [message for at, message in enumerate(window.messages) if at not in going]
         dropped = [window.messages[at] for at in sorted(going)]
         reason = f"the last {len(tokens) - cut} messages stay"
-        return changed(self.act, window, messages, reason, dropped=dropped)
+        return changed_reduction(self.act, window, messages, reason, dropped=dropped)
 
 
-def _going(messages: tuple[Message, ...], cut: int) -> set[int]:
+def _select_before_cut(messages: tuple[Message, ...], cut: int) -> set[int]:
     """Return the indexes that go, so that what stays begins with a user's words where there are any before."""
-    keep = _beginning(messages, cut)
-    going = {at for group in droppable(messages, cut, keep) for at in group}
+    keep = _find_opening(messages, cut)
+    going = {at for group in find_droppable(messages, cut, keep) for at in group}
     first = next((at for at in range(len(messages)) if at not in going and messages[at].role != "system"), 0)
-    if opens(messages[first]) if messages else True:
+    if can_open_conversation(messages[first]) if messages else True:
         return going
-    opening = next((at for at in range(first - 1, -1, -1) if opens(messages[at])), None)
+    opening = next((at for at in range(first - 1, -1, -1) if can_open_conversation(messages[at])), None)
     if opening is None:
         return going
-    return {at for group in droppable(messages, cut, (*keep, opening)) for at in group}
+    return {at for group in find_droppable(messages, cut, (*keep, opening)) for at in group}
 
 
-def _beginning(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:
+def _find_opening(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:
     """Return the index of the message that has to stay before the cut; empty when none has to."""
-    if any(opens(message) for message in messages[cut : cut + 1]):
+    if any(can_open_conversation(message) for message in messages[cut : cut + 1]):
         return ()
-    request = newest_request(messages[:cut])
-    if request is not None and opens(messages[request]):
+    request = find_newest_request(messages[:cut])
+    if request is not None and can_open_conversation(messages[request]):
         return (request,)
-    opening = next((at for at in range(cut - 1, -1, -1) if opens(messages[at])), None)
+    opening = next((at for at in range(cut - 1, -1, -1) if can_open_conversation(messages[at])), None)
     return tuple(at for at in (request, opening) if at is not None)

@@ -7,26 +7,26 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ricordo.compaction.sections import Sections
+from ricordo.compaction.sections import SummarySections
 
-__all__ = ["Cites", "checked_steps", "cites_in"]
+__all__ = ["Citations", "check_next_steps", "find_citations"]
 
-_NOTED = "noted, not asked for: "
-_GROUP = re.compile(r"(?P<space>[ \t]{0,4})\[(?P<inside>[^\[\]\n]{1,200})\](?!\()")
-_BETWEEN = re.compile(r"[,;\s]+|\.{2,}|…")
-_TALK = frozenset({"id", "ids", "message", "messages", "msg", "and", "user"})
-_ID = re.compile(r"(?=.*\d)[0-9a-z_-]{6,64}|[ISAN]\d+")
-_DATE = re.compile(r"\d{4}-\d\d(-\d\d)?")
-_LEAST = 6
-_STEPS = 3
-_SUMMARY = 1
+_NOTE_PREFIX = "noted, not asked for: "
+_CITATION_GROUP = re.compile(r"(?P<space>[ \t]{0,4})\[(?P<inside>[^\[\]\n]{1,200})\](?!\()")
+_CITATION_SEPARATOR = re.compile(r"[,;\s]+|\.{2,}|…")
+_FILLER_WORDS = frozenset({"id", "ids", "message", "messages", "msg", "and", "user"})
+_ID_PATTERN = re.compile(r"(?=.*\d)[0-9a-z_-]{6,64}|[ISAN]\d+")
+_DATE_PATTERN = re.compile(r"\d{4}-\d\d(-\d\d)?")
+_MIN_CITED_CHARS = 6
+_UNUSED_STEPS = 3
+_UNUSED_SUMMARY = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cites:
-    """The ids that may be cited: `asked` are those of what people said, `others` those of all other messages."""
+class Citations:
+    """The ids that may be cited: `requests` are those of what people said, `others` those of all other messages."""
 
-    asked: frozenset[str] = frozenset()
+    requests: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
 
     def find(self, word: str) -> str:
@@ -34,53 +34,63 @@ class Cites:
 
         Empty when there is none, or more than one.
         """
-        known = self.asked | self.others
+        known = self.requests | self.others
         if word in known:
             return word
-        found = [each for each in known if each.startswith(word) or each.endswith(word)] if len(word) >= _LEAST else []
+        found = (
+            [each for each in known if each.startswith(word) or each.endswith(word)]
+            if len(word) >= _MIN_CITED_CHARS
+            else []
+        )
         return found[0] if len(found) == 1 else ""
 
 
-def checked_steps(new: Sections, cites: Cites) -> Sections:
+def check_next_steps(new: SummarySections, cites: Citations) -> SummarySections:
     """Return `new` with only the steps that somebody asked for, and without cites of messages that do not exist.
 
     The others become lines of SUMMARY, which say that nobody asked.
     """
     intent, summary, artifacts, steps = new.lines
-    told = [(_trimmed(step, cites), step) for step in steps]
-    asked = tuple(line for line, step in told if _is_asked(step, cites))
+    told = [(_trim_citations(step, cites), step) for step in steps]
+    asked = tuple(line for line, step in told if _cites_request(step, cites))
     noted = tuple(
-        f"- {_NOTED}{line.lstrip(' -*•')}" for line, step in told if not _is_asked(step, cites) and line.strip(" -*•")
+        f"- {_NOTE_PREFIX}{line.lstrip(' -*•')}"
+        for line, step in told
+        if not _cites_request(step, cites) and line.strip(" -*•")
     )
-    return Sections(lines=(intent, (*summary, *noted), artifacts, tuple(line for line in asked if line.strip(" -*•"))))
+    return SummarySections(
+        lines=(intent, (*summary, *noted), artifacts, tuple(line for line in asked if line.strip(" -*•")))
+    )
 
 
-def cites_in(lines: Iterable[str]) -> Collection[str]:
+def find_citations(lines: Iterable[str]) -> Collection[str]:
     """Return what the lines cite, as it stands there."""
-    return {word for line in lines for group in _GROUP.finditer(line) for word in _words(group["inside"])}
+    return {
+        word for line in lines for group in _CITATION_GROUP.finditer(line) for word in _split_citations(group["inside"])
+    }
 
 
-def _is_asked(line: str, cites: Cites) -> bool:
-    return any(cites.find(word) in cites.asked for word in cites_in([line]))
+def _cites_request(line: str, cites: Citations) -> bool:
+    return any(cites.find(word) in cites.requests for word in find_citations([line]))
 
 
-def _trimmed(line: str, cites: Cites) -> str:
-    return _GROUP.sub(lambda group: _group(group, cites), line).rstrip()
+def _trim_citations(line: str, cites: Citations) -> str:
+    return _CITATION_GROUP.sub(lambda group: _trim_group(group, cites), line).rstrip()
 
 
-def _group(group: re.Match[str], cites: Cites) -> str:
+def _trim_group(group: re.Match[str], cites: Citations) -> str:
     """Return a group of cites with those that exist; anything else in brackets stays as it is."""
-    words = _words(group["inside"])
+    words = _split_citations(group["inside"])
     known = [word for word in words if cites.find(word)]
     if len(known) == len(words) or not all(word in known or _is_like_id(word) for word in words):
         return group[0]
     return f"{group['space']}[{', '.join(known)}]" if known else ""
 
 
-def _words(inside: str) -> list[str]:
-    words = (word.strip("`'\"#") for word in _BETWEEN.split(inside))
-    return [word for word in words if word and word.rstrip(":").casefold() not in _TALK]
+def _split_citations(inside: str) -> list[str]:
+    words = (word.strip("`'\"#") for word in _CITATION_SEPARATOR.split(inside))
+    return [word for word in words if word and word.rstrip(":").casefold() not in _FILLER_WORDS]
 
 
 def _is_like_id(word: str) -> bool:
-    return _ID.fullmatch(word) is not None and _DATE.fullmatch(word) is None
+    return _ID_PATTERN.fullmatch(word) is not None and _DATE_PATTERN.fullmatch(word) is None

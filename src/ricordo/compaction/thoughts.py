@@ -7,26 +7,26 @@ Invariant: the thoughts since a user last spoke stay, as Claude has to see those
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ricordo.compaction.stays import opens
-from ricordo.messages import Message, Part, Thinking, mark_of
+from ricordo.compaction.stays import can_open_conversation
+from ricordo.messages import Message, Part, Thinking, get_mark
 
-__all__ = ["without_thoughts"]
+__all__ = ["remove_old_thoughts"]
 
 
-def without_thoughts(messages: Sequence[Message], keep_turns: int) -> tuple[Message, ...]:
+def remove_old_thoughts(messages: Sequence[Message], keep_turns: int) -> tuple[Message, ...]:
     """Return the messages without the thoughts before the newest `keep_turns` turns; a message without any is the same.
 
     A turn begins where a user says something; 1 is the turn that goes on.
     """
-    begun = [at for at, message in enumerate(messages) if opens(message) and mark_of(message) is None]
+    begun = [at for at, message in enumerate(messages) if can_open_conversation(message) and get_mark(message) is None]
     end = begun[-keep_turns] if len(begun) >= keep_turns else 0
-    return (*map(_without, messages[:end]), *messages[end:])
+    return (*map(_remove_thoughts, messages[:end]), *messages[end:])
 
 
-def _without(message: Message) -> Message:
-    parts = tuple(map(_emptied, message.parts))
+def _remove_thoughts(message: Message) -> Message:
+    parts = tuple(map(_empty_thought, message.parts))
     return message if parts == message.parts else replace(message, parts=parts)
 
 
-def _emptied(part: Part) -> Part:
+def _empty_thought(part: Part) -> Part:
     return Thinking(text="") if isinstance(part, Thinking) else part

@@ -9,41 +9,41 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ricordo.compaction.lines import clipped
-from ricordo.guard.rules import MARK
+from ricordo.compaction.lines import clip_line
+from ricordo.guard.rules import SECRET_MARK
 from ricordo.index.generic_words import is_generic
 from ricordo.language import (
     Language,
-    acts,
+    detect_acts,
     content_words,
     detect_language,
     find_names,
-    fold,
+    stem,
     is_stop_word,
     is_unsegmented,
     split_sentences,
-    without_opener,
-    words,
+    strip_opener,
+    split_words,
 )
-from ricordo.messages import Message, mark_of
+from ricordo.messages import Message, get_mark
 
-__all__ = ["about", "tags"]
+__all__ = ["extract_title", "extract_tags"]
 
-_LONGEST_TITLE = 80
-_MOST_TAGS = 5
-_LEAST_LETTERS = 3
-_NAME = 1.6
-_EARLY = 0.6
-_OPENING = 0.9
-_TELLING = 1.25
-_POINTING = 0.6
-_POINTS = re.compile(r"^(?:it|that|this|they|he|she|those|these|you|yes|no)\b", re.IGNORECASE)
+_MAX_TITLE_CHARS = 80
+_MAX_TAGS = 5
+_MIN_LETTERS = 3
+_NAME_WEIGHT = 1.6
+_EARLY_WEIGHT = 0.6
+_OPENING_WEIGHT = 0.9
+_TASK_FACTOR = 1.25
+_PRONOUN_FACTOR = 0.6
+_PRONOUN_OPENING = re.compile(r"^(?:it|that|this|they|he|she|those|these|you|yes|no)\b", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W_][\w-]*")
-_READ = 4_000
-_SUBSTANCE = 3
-_NOISE = frozenset({"thanks", "greeting", "farewell", "praise", "reaction", "wish", "acknowledgement"})
-_PARTS = frozenset("/\\.:@_'’")
-_COMMON = frozenset(
+_MAX_READ_CHARS = 4_000
+_MIN_CONTENT_WORDS = 3
+_NOISE_ACTS = frozenset({"thanks", "greeting", "farewell", "praise", "reaction", "wish", "acknowledgement"})
+_SEPARATORS = frozenset("/\\.:@_'’")
+_COMMON_WORDS = frozenset(
     """hi hello yes yeah today tomorrow yesterday week month day hour minute monday tuesday wednesday thursday friday
     saturday sunday please thank sorry sure okay great nice cool wow really lot bit ask answer question say talk look
     show check read write add fix done help work start stop let see hear love like want one two three four both half
@@ -54,101 +54,106 @@ _COMMON = frozenset(
 
 
 @dataclass
-class _Topics:
+class _TopicWords:
     """The words of a talk: how much each one counts, by its folded form, and how it was written."""
 
     weights: dict[str, float] = field(default_factory=dict)
-    written: dict[str, Counter[str]] = field(default_factory=dict)
+    spellings: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def about(messages: Sequence[Message]) -> str:
+def extract_title(messages: Sequence[Message]) -> str:
     """Return one line of at most 80 characters that says what the messages are about; empty when nothing was said.
 
     It is the sentence of the people, else of the assistant, that holds most of the topics, an early one rather than a
     late one; the first words where no sentence says enough.
     """
-    said = _said(messages)
-    topics = _topics(said)
+    said = _spoken_messages(messages)
+    topics = _collect_topics(said)
     people = [message for message in said if message.role == "user"] or said
     best, title = -1.0, people[0].text if people else ""
     for at, message in enumerate(people):
         for text in _sentences(message):
-            score = _score(text, topics.weights) * _standing(text, at, len(people))
+            score = _score_sentence(text, topics.weights) * _position_factor(text, at, len(people))
             if score > best:
                 best, title = score, text
-    return clipped(title.rstrip(".!,;: "), _LONGEST_TITLE)
+    return clip_line(title.rstrip(".!,;: "), _MAX_TITLE_CHARS)
 
 
-def tags(messages: Sequence[Message]) -> tuple[str, ...]:
+def extract_tags(messages: Sequence[Message]) -> tuple[str, ...]:
     """Return up to five single words in lower case that tell the topics, the weightiest first; empty for no topics."""
-    topics = _topics(_said(messages))
+    topics = _collect_topics(_spoken_messages(messages))
     ranked = sorted(topics.weights, key=lambda each: (-topics.weights[each], each))
-    return tuple(_spelled(topics.written, each) for each in ranked[:_MOST_TAGS])
+    return tuple(_common_spelling(topics.spellings, each) for each in ranked[:_MAX_TAGS])
 
 
-def _said(messages: Sequence[Message]) -> list[Message]:
+def _spoken_messages(messages: Sequence[Message]) -> list[Message]:
     return [
         message
         for message in messages
-        if message.role in {"user", "assistant"} and mark_of(message) in {None, "cut"} and message.text.strip()
+        if message.role in {"user", "assistant"} and get_mark(message) in {None, "cut"} and message.text.strip()
     ]
 
 
-def _topics(messages: Sequence[Message]) -> _Topics:
-    found = _Topics()
+def _collect_topics(messages: Sequence[Message]) -> _TopicWords:
+    found = _TopicWords()
     people = {part.casefold() for message in messages if message.name for part in message.name.split()}
     for message in messages:
-        text = message.text[:_READ]
+        text = message.text[:_MAX_READ_CHARS]
         language = detect_language(text)
-        names = {fold(word.casefold(), language) for name in find_names(text, language) for word in name.text.split()}
-        own = _words(message, language)
+        names = {stem(word.casefold(), language) for name in find_names(text, language) for word in name.text.split()}
+        own = _topic_words(message, language)
         for folded, written in own.items():
             if any(name.startswith(written) for name in people):
                 continue
-            found.weights[folded] = found.weights.get(folded, 0.0) + (_NAME if folded in names else 1.0)
-            found.written.setdefault(folded, Counter())[written] += 1
+            found.weights[folded] = found.weights.get(folded, 0.0) + (_NAME_WEIGHT if folded in names else 1.0)
+            found.spellings.setdefault(folded, Counter())[written] += 1
     return found
 
 
-def _words(message: Message, language: Language) -> Mapping[str, str]:
+def _topic_words(message: Message, language: Language) -> Mapping[str, str]:
     """The topic words of a message, each once: its folded form and how it is written."""
-    shown = MARK.sub(" ", message.text[:_READ])
+    shown = SECRET_MARK.sub(" ", message.text[:_MAX_READ_CHARS])
     prose = " ".join(s.text for s in split_sentences(shown) if s.kind != "code")
     tokens = (token.casefold() for token in _TOKEN.findall(prose))
-    whole = (word for token in tokens for word in (words(token) if is_unsegmented(token[0]) else (token,)))
-    return {fold(word, language): word for word in whole if _is_topic(word, language)}
+    whole = (word for token in tokens for word in (split_words(token) if is_unsegmented(token[0]) else (token,)))
+    return {stem(word, language): word for word in whole if _is_topic(word, language)}
 
 
 def _is_topic(word: str, language: Language) -> bool:
-    if len(word) < _LEAST_LETTERS and word.isascii():
+    if len(word) < _MIN_LETTERS and word.isascii():
         return False
-    if word[0].isdigit() or not _PARTS.isdisjoint(word) or word in _COMMON or fold(word, "en") in _COMMON:
+    if (
+        word[0].isdigit()
+        or not _SEPARATORS.isdisjoint(word)
+        or word in _COMMON_WORDS
+        or stem(word, "en") in _COMMON_WORDS
+    ):
         return False
     return not is_stop_word(word, language) and not is_stop_word(word, "en") and not is_generic(word, language)
 
 
 def _sentences(message: Message) -> Iterator[str]:
-    for sentence in split_sentences(MARK.sub("[secret]", message.text[:_READ])):
-        text = without_opener(sentence.text)
-        plain = sentence.kind in {"prose", "item", "heading"} and not acts(text) & _NOISE
-        if plain and len(frozenset(content_words(text))) >= _SUBSTANCE:
+    for sentence in split_sentences(SECRET_MARK.sub("[secret]", message.text[:_MAX_READ_CHARS])):
+        text = strip_opener(sentence.text)
+        plain = sentence.kind in {"prose", "item", "heading"} and not detect_acts(text) & _NOISE_ACTS
+        if plain and len(frozenset(content_words(text))) >= _MIN_CONTENT_WORDS:
             yield text
 
 
-def _score(text: str, weights: Mapping[str, float]) -> float:
+def _score_sentence(text: str, weights: Mapping[str, float]) -> float:
     """The topics in a sentence against its length, so that neither a word nor a paragraph wins."""
-    shown = text[:_LONGEST_TITLE]
+    shown = text[:_MAX_TITLE_CHARS]
     own = frozenset(content_words(shown))
     return sum(weights.get(word, 0.0) for word in own) / (6 + len(own)) if own else 0.0
 
 
-def _standing(text: str, at: int, count: int) -> float:
+def _position_factor(text: str, at: int, count: int) -> float:
     """How well a sentence can stand for a talk: openings, tasks and decisions do, and what points back does not."""
-    early = 1 + _EARLY * (1 - at / count) + _OPENING * (at == 0)
-    telling = _TELLING if acts(text) & {"request", "decision", "goal"} else 1.0
-    return early * telling * (_POINTING if _POINTS.search(text) else 1.0)
+    early = 1 + _EARLY_WEIGHT * (1 - at / count) + _OPENING_WEIGHT * (at == 0)
+    telling = _TASK_FACTOR if detect_acts(text) & {"request", "decision", "goal"} else 1.0
+    return early * telling * (_PRONOUN_FACTOR if _PRONOUN_OPENING.search(text) else 1.0)
 
 
-def _spelled(written: Mapping[str, Counter[str]], folded: str) -> str:
+def _common_spelling(written: Mapping[str, Counter[str]], folded: str) -> str:
     """The commonest way a topic was written, the shorter of two as common."""
     return min(written[folded], key=lambda word: (-written[folded][word], len(word), word))

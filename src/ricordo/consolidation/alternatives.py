@@ -6,7 +6,7 @@ A table of data: a row is an attribute and the values it can take, each one lowe
 import re
 from collections.abc import Mapping
 
-__all__ = ["attribute_of", "names_alternative", "one_name"]
+__all__ = ["attribute_of", "may_name_alternative", "canonical_name"]
 
 _ALTERNATIVES = {
     "database": """
@@ -34,8 +34,8 @@ _ALTERNATIVES = {
 _ATTRIBUTE_OF: Mapping[str, str] = {
     value: attribute for attribute, row in _ALTERNATIVES.items() for value in row.split()
 }
-_NAMED = re.compile("|".join(map(re.escape, sorted(_ATTRIBUTE_OF))))
-_SAME_THING: Mapping[str, str] = {"postgres": "postgresql", "mongo": "mongodb", "svn": "subversion"}
+_ANY_ALTERNATIVE = re.compile("|".join(map(re.escape, sorted(_ATTRIBUTE_OF))))
+_SYNONYMS: Mapping[str, str] = {"postgres": "postgresql", "mongo": "mongodb", "svn": "subversion"}
 
 
 def attribute_of(word: str) -> str:
@@ -43,11 +43,11 @@ def attribute_of(word: str) -> str:
     return _ATTRIBUTE_OF.get(word, "")
 
 
-def names_alternative(text: str) -> bool:
+def may_name_alternative(text: str) -> bool:
     """Tell whether the name of such a thing may stand in a lower-case text."""
-    return _NAMED.search(text) is not None
+    return _ANY_ALTERNATIVE.search(text) is not None
 
 
-def one_name(word: str) -> str:
+def canonical_name(word: str) -> str:
     """Return the name by which a thing with two names is compared; any other word as it is."""
-    return _SAME_THING.get(word, word)
+    return _SYNONYMS.get(word, word)

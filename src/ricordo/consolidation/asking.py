@@ -12,20 +12,20 @@ from typing import Protocol
 import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.consolidation.answer import ANSWER_FORM, read_answer
+from ricordo.consolidation.answer import ADVICE_SCHEMA, parse_advice
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import Material
-from ricordo.consolidation.request import AdviceRequest, requests_for
-from ricordo.consolidation.types import Advice, Cost
+from ricordo.consolidation.plan import ConsolidationInput
+from ricordo.consolidation.request import AdviceRequest, build_requests
+from ricordo.consolidation.types import Advice, AdviceCost
 from ricordo.errors import ModelError, ModelOverflow, ModelTimeout, ReplyInvalid
 from ricordo.messages import Message, Text
 from ricordo.models import ChatModel, Reply
 
-__all__ = ["Adviser", "ModelAdviser", "rules_alone"]
+__all__ = ["Adviser", "ModelAdviser", "rules_only_note"]
 
-_MOST_REQUESTS = 12
-_MOST_SHRUNK = 3
-_REQUESTS_LEFT = "there was too much for so many requests"
+_MAX_REQUESTS = 12
+_MAX_SHRINKS = 3
+_TOO_MUCH = "there was too much for so many requests"
 
 Pause = Callable[[], Awaitable[object]]
 
@@ -33,12 +33,12 @@ Pause = Callable[[], Awaitable[object]]
 class Adviser(Protocol):
     """Gives advice on material; calls `pause` before each step."""
 
-    async def __call__(self, material: Material, pause: Pause) -> Advice:
+    async def __call__(self, material: ConsolidationInput, pause: Pause) -> Advice:
         """Return the advice. Nothing is raised for what a model does."""
         ...
 
 
-def rules_alone(why: str) -> str:
+def rules_only_note(why: str) -> str:
     """Return the note for a run in which no model had a say."""
     return f"the rules decided: {why}"
 
@@ -50,54 +50,54 @@ class ModelAdviser:
     model: ChatModel
     config: ConsolidationConfig
 
-    async def __call__(self, material: Material, pause: Pause) -> Advice:
+    async def __call__(self, material: ConsolidationInput, pause: Pause) -> Advice:
         """Return the advice on `material`: without any where nothing is new, where the model fails, with a flaw."""
-        config, cost = self.config, Cost()
-        for _ in range(_MOST_SHRUNK):
-            requests = await run_sync(partial(requests_for, material, config, window=self.model.window))
+        config, cost = self.config, AdviceCost()
+        for _ in range(_MAX_SHRINKS):
+            requests = await run_sync(partial(build_requests, material, config, window=self.model.window))
             advice = Advice(cost=cost)
             try:
-                for request in requests[:_MOST_REQUESTS]:
+                for request in requests[:_MAX_REQUESTS]:
                     await pause()
-                    told = await self._told(request)
+                    told = await self._ask_with_retry(request)
                     advice += told
                     cost = advice.cost
                     if told.flaw:
                         return Advice(flaw=told.flaw, cost=cost)
             except ModelOverflow as error:
                 most = min(error.window or config.max_input_tokens, config.max_input_tokens)
-                smaller = max(config.least_tokens, most // 2)
+                smaller = max(config.min_tokens, most // 2)
                 if smaller == config.max_input_tokens:
                     break
                 config = replace(config, max_input_tokens=smaller)
             except ModelError as error:
-                return Advice(note=rules_alone(type(error).__name__), cost=cost)
+                return Advice(note=rules_only_note(type(error).__name__), cost=cost)
             else:
-                left = len(requests) > _MOST_REQUESTS
-                return replace(advice, note=rules_alone(_REQUESTS_LEFT) if left else "")
-        return Advice(note=rules_alone(ModelOverflow.__name__), cost=cost)
+                left = len(requests) > _MAX_REQUESTS
+                return replace(advice, note=rules_only_note(_TOO_MUCH) if left else "")
+        return Advice(note=rules_only_note(ModelOverflow.__name__), cost=cost)
 
-    async def _told(self, request: AdviceRequest) -> Advice:
+    async def _ask_with_retry(self, request: AdviceRequest) -> Advice:
         """Ask, and once more when the answer is of no use. Raises `ModelError`."""
-        advice = await self._asked(request)
+        advice = await self._ask(request)
         if not advice.flaw:
             return advice
-        again = await self._asked(request.again(advice.flaw))
+        again = await self._ask(request.with_flaw(advice.flaw))
         return replace(again, cost=advice.cost + again.cost)
 
-    async def _asked(self, request: AdviceRequest) -> Advice:
+    async def _ask(self, request: AdviceRequest) -> Advice:
         asked = [Message(role="user", parts=(Text(text=request.text),))]
         reply: Reply | None = None
         try:
             with anyio.fail_after(self.config.seconds):
-                reply = await self.model.complete(asked, schema=ANSWER_FORM)
+                reply = await self.model.complete(asked, schema=ADVICE_SCHEMA)
         except TimeoutError as error:
             raise ModelTimeout("The model did not answer in time.") from error
         except ReplyInvalid as error:
-            said, parsed, cost = error.said, None, Cost(requests=1, dollars=None)
+            said, parsed, cost = error.said, None, AdviceCost(requests=1, dollars=None)
         else:
             tokens = reply.usage.input + reply.usage.output
             said, parsed = reply.message.text, reply.parsed
-            cost = Cost(requests=1, tokens=tokens, dollars=reply.cost)
-        read = partial(read_answer, said, parsed, standing=request.standing, shown=request.shown, config=self.config)
+            cost = AdviceCost(requests=1, tokens=tokens, dollars=reply.cost)
+        read = partial(parse_advice, said, parsed, standing=request.standing, shown=request.shown, config=self.config)
         return replace(await run_sync(read), cost=cost)

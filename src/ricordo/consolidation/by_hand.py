@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping
 
 from anyio.to_thread import run_sync
 
-from ricordo.consolidation.worth import MERGED, cited
+from ricordo.consolidation.worth import MERGED_FIELD, field_ids
 from ricordo.errors import DocumentInvalid, FileMissing
 from ricordo.workspace.changes import Change, ChangeSets
 from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.layout import MEMORY, TOPICS
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 
-__all__ = ["taken_out"]
+__all__ = ["find_deleted_by_hand"]
 
 
-async def taken_out(changes: ChangeSets, documents: Mapping[str, bytes], *, undone: bool) -> frozenset[str]:
+async def find_deleted_by_hand(changes: ChangeSets, documents: Mapping[str, bytes], *, undone: bool) -> frozenset[str]:
     """Return the ids of entries whose bullet a person deleted, and of those that it stood for.
 
     `documents` are MEMORY.md and the topics as they are now. With `undone` also what an undo took out. A MEMORY.md that
@@ -25,10 +25,10 @@ async def taken_out(changes: ChangeSets, documents: Mapping[str, bytes], *, undo
     """
     last: dict[str, frozenset[str]] = {}
     gone: set[str] = set()
-    for change in reversed(await changes.records()):
-        versions = await _versions(changes, change)
+    for change in reversed(await changes.list_changes()):
+        versions = await _read_versions(changes, change)
         for path, (before, _) in versions.items():
-            if path in last and before is not None and (before or path != MEMORY):
+            if path in last and before is not None and (before or path != MEMORY_PATH):
                 gone |= last[path] - before
         was = _union(before for before, _ in versions.values())
         now = _union(after for _, after in versions.values())
@@ -36,36 +36,36 @@ async def taken_out(changes: ChangeSets, documents: Mapping[str, bytes], *, undo
         if undone and change.undoes is not None:
             gone |= was - now
         last |= {path: after for path, (_, after) in versions.items() if after is not None}
-    standing = {path: await run_sync(_ids, path, data) for path, data in documents.items()}
+    standing = {path: await run_sync(_parse_ids, path, data) for path, data in documents.items()}
     for path, ids in last.items():
-        if path in standing or path != MEMORY:
+        if path in standing or path != MEMORY_PATH:
             gone |= ids - standing.get(path, frozenset())
     return frozenset(gone - _union(standing.values()))
 
 
-async def _versions(
+async def _read_versions(
     changes: ChangeSets, change: Change
 ) -> dict[str, tuple[frozenset[str] | None, frozenset[str] | None]]:
     """Return the ids before and after the change of each curated document in it; None where that is not known."""
     found = {}
     for changed in change.files:
-        if changed.path == MEMORY or changed.path.startswith(f"{TOPICS}/"):
-            before = await _kept(changes, changed.path, changed.before)
-            found[changed.path] = (before, await _kept(changes, changed.path, changed.after))
+        if changed.path == MEMORY_PATH or changed.path.startswith(f"{TOPICS}/"):
+            before = await _read_version(changes, changed.path, changed.before)
+            found[changed.path] = (before, await _read_version(changes, changed.path, changed.after))
     return found
 
 
-async def _kept(changes: ChangeSets, path: str, version: str) -> frozenset[str] | None:
+async def _read_version(changes: ChangeSets, path: str, version: str) -> frozenset[str] | None:
     try:
-        data = await changes.content(version)
+        data = await changes.read_content(version)
     except (FileMissing, DocumentInvalid):
         return None
-    return await run_sync(_ids, path, data or b"")
+    return await run_sync(_parse_ids, path, data or b"")
 
 
-def _ids(path: str, data: bytes) -> frozenset[str]:
+def _parse_ids(path: str, data: bytes) -> frozenset[str]:
     entries = [found.entry for found in parse_entries(data, path)]
-    return frozenset(name for entry in entries for name in (entry.id, *cited(entry, MERGED)))
+    return frozenset(name for entry in entries for name in (entry.id, *field_ids(entry, MERGED_FIELD)))
 
 
 def _union(found: Iterable[frozenset[str] | None]) -> frozenset[str]:

@@ -8,26 +8,26 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ricordo.consolidation.alternatives import attribute_of, names_alternative, one_name
-from ricordo.language import content_words, detect_language, is_correction, words
+from ricordo.consolidation.alternatives import attribute_of, may_name_alternative, canonical_name
+from ricordo.language import content_words, detect_language, is_correction, split_words
 
-__all__ = ["Claim", "Reading", "attributes_told", "read_claims", "words_told"]
+__all__ = ["Claim", "ParsedStatement", "claimed_attributes", "parse_statement", "statement_words"]
 
-_NEGATION = re.compile(
+_ANY_NEGATION = re.compile(
     r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:ped)?|nicht|kein\w*|nie(?:mals)?|ohne|pas|jamais|sans|non|nunca|"
     r"não|jamás|sin|senza)(?!\w)|n['’]t(?!\w)|不(?!错)|没有|禁止|别|ない|ません|なし",
     re.IGNORECASE,
 )
 # What is so from now on, not what did not happen: "hasn't" and "didn't" deny no other memory, "not only" no part of it.
-_NEGATED = re.compile(
+_PRESENT_NEGATION = re.compile(
     r"(?:(?<!\w)(?:(?:do|does) not|must not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)"
     r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w))(?!\s+(?:only|just|nur)(?!\w))",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"[.!?;:\n。！？]\s?")
-_REACH = 80
-_LONGEST = 600
-_CLAUSE = re.compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
+_CLAUSE_END = re.compile(r"[.!?;:\n。！？]\s?")
+_CONTEXT_CHARACTERS = 80
+_MAX_CHARACTERS = 600
+_CLAUSE_BREAK = re.compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
 _CHANGE = re.compile(
     r"(?<!\w)(?:(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat)(?:e[ds]?|ing|ed)?\b|no longer|"
     r"from now on|instead|replac\w+|any ?more|now\b|used to|(?:is|was|has been) (?:taken|replaced)|umgestellt|"
@@ -44,12 +44,12 @@ _JAPANESE_FROM_TO = re.compile(
     r"(?P<old>[A-Za-z0-9.+#-]{1,30}|[\u30a0-\u30ff]{1,20}|[\u3400-\u9fff]{1,12})から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
 )
 # a German verb stands at the end: "von Jenkins auf Drone umgestellt"
-_CHANGED_AFTER = re.compile(
+_GERMAN_CHANGE_VERB = re.compile(
     r"(?<!\w)(?:umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verlegt|geändert|"
     r"erhöht|gesenkt|umbenannt|wechseln|umsteigen)(?!\w)",
     re.IGNORECASE,
 )
-_SET_ASIDE = re.compile(
+_REPLACED_VALUE = re.compile(
     r"(?<!\w)(?:not|instead of|rather than|no longer|replac(?:es|ed|ing)|statt|nicht|nicht mehr|au lieu de|"
     r"en lugar de)\s+"
     r"(?:(?:in|at|on|from|via|with|by|for|a|an|the|use|using|am|im|den|die|das)\s+)?(?P<old>[\w.+#@/-]+)",
@@ -87,8 +87,8 @@ _TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st"})
 _JAPANESE_COPULA = re.compile(
     r"^(?P<subject>[^、。\n]{2,24}?)は(?P<value>[^、。\n]{1,24}?)(?:です|だ|である|に(?:変更|移行|切り替え)|[。\n]|$)"
 )
-_VALUE = re.compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
-_BETWEEN = re.compile(r"\W+")
+_EXACT_VALUE = re.compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
+_NOT_WORDS = re.compile(r"\W+")
 _QUOTES = "`'\"“”„«»()[]*_.,;:!?"
 _NUMBER = re.compile(r"\d+(?:[.:,/-]\d+)*")
 # Words that say nothing of the subject: a change is told with them, or anything is done.
@@ -116,102 +116,113 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ParsedStatement:
     """What comparing needs of a text.
 
-    `said` is the text without case, marks and white space, `words` the content words, `subject` those that are
-    neither numbers nor generic, `numbers` the numbers. `denied` holds the content words of each negated clause.
-    `changes` tells that the text announces a change, `negative` that it denies something.
+    `normalized` is the text without case, marks and white space, `words` the content words, `subject` those that are
+    neither numbers nor generic, `numbers` the numbers. `negated_clauses` holds the content words of each negated clause.
+    `announces_change` tells that the text announces a change, `is_negative` that it denies something.
     """
 
-    said: str
+    normalized: str
     words: frozenset[str]
     subject: frozenset[str]
     numbers: frozenset[str]
     claims: tuple[Claim, ...]
-    denied: tuple[frozenset[str], ...] = field(default=())
-    changes: bool = False
-    negative: bool = False
+    negated_clauses: tuple[frozenset[str], ...] = field(default=())
+    announces_change: bool = False
+    is_negative: bool = False
 
 
 @lru_cache(maxsize=4096)
-def read_claims(text: str) -> Reading:
+def parse_statement(text: str) -> ParsedStatement:
     """Return the reading of a text's first 600 characters; without claims where no rule fits."""
-    shown = text[:_LONGEST]
-    found = _content(shown)
+    shown = text[:_MAX_CHARACTERS]
+    found = _content_words(shown)
     numbers = frozenset(_NUMBER.findall(shown))
-    return Reading(
-        said=_BETWEEN.sub(" ", text.casefold()).strip(),
+    return ParsedStatement(
+        normalized=_NOT_WORDS.sub(" ", text.casefold()).strip(),
         words=found,
         subject=frozenset(word for word in found if word not in _GENERIC and not word[:1].isdigit()),
         numbers=numbers,
-        claims=tuple(dict.fromkeys((*_named(shown), *_changed(shown), *_attributes(shown), *_alternatives(shown)))),
-        denied=tuple(filter(None, map(_denied, _NEGATED.finditer(shown)))),
-        changes=bool(_CHANGE.search(shown)) or is_correction(shown),
-        negative=bool(_NEGATION.search(shown)),
+        claims=tuple(
+            dict.fromkeys(
+                (
+                    *_find_copula_claims(shown),
+                    *_find_ended_claims(shown),
+                    *_find_attribute_claims(shown),
+                    *_find_alternative_claims(shown),
+                )
+            )
+        ),
+        negated_clauses=tuple(filter(None, map(_negated_words, _PRESENT_NEGATION.finditer(shown)))),
+        announces_change=bool(_CHANGE.search(shown)) or is_correction(shown),
+        is_negative=bool(_ANY_NEGATION.search(shown)),
     )
 
 
-def words_told(text: str) -> frozenset[str]:
+def statement_words(text: str) -> frozenset[str]:
     """Return the content words and the numbers of the reading of a text, without the rest of it."""
-    shown = text[:_LONGEST]
-    return _content(shown) | frozenset(_NUMBER.findall(shown))
+    shown = text[:_MAX_CHARACTERS]
+    return _content_words(shown) | frozenset(_NUMBER.findall(shown))
 
 
-def attributes_told(text: str) -> frozenset[str]:
+def claimed_attributes(text: str) -> frozenset[str]:
     """Return the attributes that a text claims something of; most texts claim none, which is told without reading."""
     return (
-        frozenset(claim.attribute for claim in read_claims(text).claims) if _may_claim(text[:_LONGEST]) else frozenset()
+        frozenset(claim.attribute for claim in parse_statement(text).claims)
+        if _may_make_claim(text[:_MAX_CHARACTERS])
+        else frozenset()
     )
 
 
-def _may_claim(text: str) -> bool:
+def _may_make_claim(text: str) -> bool:
     patterns = (_COPULA.match, _JAPANESE_COPULA.match, *(pattern.search for _, pattern in _ATTRIBUTES))
-    return any(found(text) for found in patterns) or names_alternative(text.casefold())
+    return any(found(text) for found in patterns) or may_name_alternative(text.casefold())
 
 
-def _content(text: str) -> frozenset[str]:
+def _content_words(text: str) -> frozenset[str]:
     """Return the content words without regard to case, which would part PostgreSQL into two words."""
-    return frozenset(content_words(" ".join(map(one_name, text.casefold().split(" "))), detect_language(text)))
+    return frozenset(content_words(" ".join(map(canonical_name, text.casefold().split(" "))), detect_language(text)))
 
 
-def _bag(text: str) -> frozenset[str]:
-    return _content(text) - _GENERIC
+def _subject_words(text: str) -> frozenset[str]:
+    return _content_words(text) - _GENERIC
 
 
-def _before(match: re.Match[str]) -> str:
+def _text_before(match: re.Match[str]) -> str:
     """Return what stands before a match in its clause, at most 80 characters of it."""
-    return _BREAK.split(match.string[max(match.start() - _REACH, 0) : match.start()])[-1]
+    return _CLAUSE_END.split(match.string[max(match.start() - _CONTEXT_CHARACTERS, 0) : match.start()])[-1]
 
 
-def _changed(text: str) -> list[Claim]:
+def _find_ended_claims(text: str) -> list[Claim]:
     """Return what no longer holds: the X of "from X to Y", "not X", "instead of X"."""
-    told = [match for match in _FROM_TO.finditer(text) if _tells_a_change(match)]
+    told = [match for match in _FROM_TO.finditer(text) if _announces_change(match)]
     claims = [
-        Claim(subject=_bag(_before(match)), attribute="", value=_bag(match["old"]), ended=True)
+        Claim(subject=_subject_words(_text_before(match)), attribute="", value=_subject_words(match["old"]), ended=True)
         for match in (*told, *_JAPANESE_FROM_TO.finditer(text))
     ]
-    for match in _SET_ASIDE.finditer(text):
+    for match in _REPLACED_VALUE.finditer(text):
         old = match["old"].rstrip(".-/")
-        value = _bag(old)
-        if value and (_VALUE.search(old) or attribute_of(old.casefold())):
+        value = _subject_words(old)
+        if value and (_EXACT_VALUE.search(old) or attribute_of(old.casefold())):
             claims.append(Claim(subject=frozenset(), attribute="", value=value, ended=True))
     return [claim for claim in claims if claim.value]
 
 
-def _tells_a_change(match: re.Match[str]) -> bool:
+def _announces_change(match: re.Match[str]) -> bool:
     """Tell whether a "from X to Y" is a change, and not a way or a span of time."""
-    after = _BREAK.split(match.string[match.end() : match.end() + _REACH])[0]
-    return bool(_CHANGE.search(_before(match) + match.group()) or _CHANGED_AFTER.search(after))
+    after = _CLAUSE_END.split(match.string[match.end() : match.end() + _CONTEXT_CHARACTERS])[0]
+    return bool(_CHANGE.search(_text_before(match) + match.group()) or _GERMAN_CHANGE_VERB.search(after))
 
 
-def _attributes(text: str) -> list[Claim]:
+def _find_attribute_claims(text: str) -> list[Claim]:
     claims = []
     for attribute, pattern in _ATTRIBUTES:
         for match in pattern.finditer(text):
-            value = _bag(match["value"])
-            if value and (_VALUE.search(match["value"]) or _is_bare_name(attribute, match["value"])):
-                claims.append(Claim(subject=_bag(_before(match)), attribute=attribute, value=value))
+            value = _subject_words(match["value"])
+            if value and (_EXACT_VALUE.search(match["value"]) or _is_bare_name(attribute, match["value"])):
+                claims.append(Claim(subject=_subject_words(_text_before(match)), attribute=attribute, value=value))
     return claims
 
 
@@ -220,37 +231,37 @@ def _is_bare_name(attribute: str, value: str) -> bool:
     return attribute == "name" and len(value.split()) == 1
 
 
-def _named(text: str) -> list[Claim]:
+def _find_copula_claims(text: str) -> list[Claim]:
     """Return "the A of B is C" as the attribute A of the subject B: the words before the verb are the attribute."""
     claims = []
     for pattern in (_COPULA, _JAPANESE_COPULA):
         match = pattern.match(text)
-        if match and _VALUE.search(match["value"]) and len(match["value"].split()) <= 5:
-            subject, value = _bag(match["subject"]), _bag(match["value"]) - _TITLES
+        if match and _EXACT_VALUE.search(match["value"]) and len(match["value"].split()) <= 5:
+            subject, value = _subject_words(match["subject"]), _subject_words(match["value"]) - _TITLES
             if subject and value and not subject & value:
                 claims.append(Claim(subject=subject, attribute=" ".join(sorted(subject)), value=value))
     return claims
 
 
-def _alternatives(text: str) -> list[Claim]:
+def _find_alternative_claims(text: str) -> list[Claim]:
     """Return a claim for each known thing that is named and not set aside, its clause being the subject."""
-    aside = {word for match in _SET_ASIDE.finditer(text) for word in words(match["old"].casefold())}
-    aside |= {word for match in _FROM_TO.finditer(text) for word in words(match["old"].casefold())}
+    aside = {word for match in _REPLACED_VALUE.finditer(text) for word in split_words(match["old"].casefold())}
+    aside |= {word for match in _FROM_TO.finditer(text) for word in split_words(match["old"].casefold())}
     claims = []
-    for clause in _CLAUSE.split(text):
+    for clause in _CLAUSE_BREAK.split(text):
         # a name inside a path, an address or a compound is not what the clause is about
         alone = (word.strip(_QUOTES) for word in clause.casefold().split())
         named = [word for word in alone if attribute_of(word) and word not in aside]
         for word in named:
             attribute = attribute_of(word)
-            rest = _bag(clause) - _content(" ".join(named)) - _content(attribute)
+            rest = _subject_words(clause) - _content_words(" ".join(named)) - _content_words(attribute)
             subject = frozenset(each for each in rest if not each[:1].isdigit() and each not in aside)
-            claims.append(Claim(subject=subject, attribute=attribute, value=_content(word)))
+            claims.append(Claim(subject=subject, attribute=attribute, value=_content_words(word)))
     return claims
 
 
-def _denied(match: re.Match[str]) -> frozenset[str]:
+def _negated_words(match: re.Match[str]) -> frozenset[str]:
     """Return the content words of the clause after a negation."""
     rest = match.string[match.end() :]
-    end = _CLAUSE.search(rest)
-    return _bag(rest[: end.start()] if end else rest)
+    end = _CLAUSE_BREAK.search(rest)
+    return _subject_words(rest[: end.start()] if end else rest)

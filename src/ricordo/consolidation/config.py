@@ -9,29 +9,37 @@ from dataclasses import dataclass, field
 
 from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.naming import check_named_model
+from ricordo.models.naming import validate_model_name
 from ricordo.tokens import estimate_text
 from ricordo.workspace.index_bounds import IndexBounds
 
-__all__ = ["APPLY", "BUDGET_CHARACTERS", "BUDGET_TOKENS", "LEDGER", "MEMORY", "PREVIEW", "ConsolidationConfig"]
+__all__ = [
+    "APPLY_MODE",
+    "CHARACTERS_SLOT",
+    "TOKENS_SLOT",
+    "LEDGER_SLOT",
+    "MEMORY_SLOT",
+    "PREVIEW_MODE",
+    "ConsolidationConfig",
+]
 
-APPLY, PREVIEW = "apply", "preview"
+APPLY_MODE, PREVIEW_MODE = "apply", "preview"
 """Whether a run that nobody watches is written, or waits until somebody approves of it."""
 
-BUDGET_TOKENS, BUDGET_CHARACTERS = "{max_memory_tokens}", "{max_memory_characters}"
+TOKENS_SLOT, CHARACTERS_SLOT = "{max_memory_tokens}", "{max_memory_characters}"
 """What a consolidation prompt holds where the budget is told."""
 
-MEMORY, LEDGER = "{memory}", "{ledger}"
+MEMORY_SLOT, LEDGER_SLOT = "{memory}", "{ledger}"
 """What a prompt may hold where MEMORY.md and the new entries go; without these they stand at its end."""
 
-_PLACE = re.compile(r"\{[a-z_]+\}")
-_LEAST_TOKENS = 3_000
-_SHARES = ("min_confidence", "fact_confidence", "exact_confidence", "duplicate")
-_COUNTED = (
+_SLOT = re.compile(r"\{[a-z_]+\}")
+_MIN_INPUT_TOKENS = 3_000
+_CONSOLIDATION_SHARES = ("min_confidence", "fact_confidence", "exact_confidence", "duplicate")
+_AT_LEAST_ONE_SETTINGS = (
     "max_lines", "max_memory_tokens", "max_bytes", "index_characters", "signal_entries", "batch_entries",
     "subject_entries", "dream_sessions", "attempts",
 )  # fmt: skip
-_NOT_NEGATIVE = ("min_gap", "max_superseded", "max_retired", "dream_hours", "idle_seconds")
+_NOT_NEGATIVE_SETTINGS = ("min_gap", "max_superseded", "max_retired", "dream_hours", "idle_seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,32 +89,32 @@ class ConsolidationConfig:
     max_input_tokens: int = 16_000
     seconds: float = 120.0
     attempts: int = 3
-    mode: str = APPLY
+    mode: str = APPLY_MODE
     dream_hours: float = 24.0
     dream_sessions: int = 5
     idle_seconds: float = 600.0
 
     def __post_init__(self) -> None:
         """Refuse shares outside 0..1, bounds below 1, an unknown mode, and a prompt that does not tell the budget."""
-        for name in _SHARES:
+        for name in _CONSOLIDATION_SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
-        for name in _COUNTED:
+        for name in _AT_LEAST_ONE_SETTINGS:
             if getattr(self, name) < 1:
                 raise InvalidSetting(f"{name} is a number of at least 1, not {getattr(self, name)!r}.")
-        for name in _NOT_NEGATIVE:
+        for name in _NOT_NEGATIVE_SETTINGS:
             if getattr(self, name) < 0:
                 raise InvalidSetting(f"{name} can't be negative: {getattr(self, name)!r}.")
         if not 0 < self.seconds < math.inf:
             raise InvalidSetting(f"seconds is a number above 0, not {self.seconds!r}.")
-        if self.mode not in {APPLY, PREVIEW}:
-            raise InvalidSetting(f"mode is {APPLY} or {PREVIEW}, not {self.mode!r}.")
-        check_named_model(self.model, self.base_url, self.model_settings)
+        if self.mode not in {APPLY_MODE, PREVIEW_MODE}:
+            raise InvalidSetting(f"mode is {APPLY_MODE} or {PREVIEW_MODE}, not {self.mode!r}.")
+        validate_model_name(self.model, self.base_url, self.model_settings)
         if self.consolidation_prompt is not None:
             _check_prompt(self.consolidation_prompt)
-        if self.max_input_tokens < self.least_tokens:
+        if self.max_input_tokens < self.min_tokens:
             raise InvalidSetting(
-                f"max_input_tokens is a whole number of at least {self.least_tokens:,}, not {self.max_input_tokens!r}."
+                f"max_input_tokens is a whole number of at least {self.min_tokens:,}, not {self.max_input_tokens!r}."
             )
 
     @property
@@ -115,22 +123,22 @@ class ConsolidationConfig:
         return IndexBounds(max_lines=self.max_lines, max_bytes=self.max_bytes, max_tokens=self.max_memory_tokens)
 
     @property
-    def least_tokens(self) -> int:
+    def min_tokens(self) -> int:
         """The least that `max_input_tokens` can be with this prompt."""
         prompt = estimate_text(self.consolidation_prompt) if self.consolidation_prompt else 0
-        return max(_LEAST_TOKENS, 2 * prompt)
+        return max(_MIN_INPUT_TOKENS, 2 * prompt)
 
 
 def _check_prompt(prompt: object) -> None:
-    needed = {BUDGET_TOKENS, BUDGET_CHARACTERS}
+    needed = {TOKENS_SLOT, CHARACTERS_SLOT}
     missing = sorted(needed if not isinstance(prompt, str) else {place for place in needed if place not in prompt})
     if missing or not isinstance(prompt, str):
         raise InvalidSetting(
-            f"consolidation_prompt holds {BUDGET_TOKENS} and {BUDGET_CHARACTERS} where it tells the budget; this one"
+            f"consolidation_prompt holds {TOKENS_SLOT} and {CHARACTERS_SLOT} where it tells the budget; this one"
             f" lacks {' and '.join(missing)}."
         )
-    if unknown := sorted({*_PLACE.findall(prompt)} - needed - {MEMORY, LEDGER}):
+    if unknown := sorted({*_SLOT.findall(prompt)} - needed - {MEMORY_SLOT, LEDGER_SLOT}):
         raise InvalidSetting(
-            f"consolidation_prompt holds {BUDGET_TOKENS}, {BUDGET_CHARACTERS}, {MEMORY} and {LEDGER}, but nothing is"
+            f"consolidation_prompt holds {TOKENS_SLOT}, {CHARACTERS_SLOT}, {MEMORY_SLOT} and {LEDGER_SLOT}, but nothing is"
             f" known for {', '.join(unknown)}."
         )

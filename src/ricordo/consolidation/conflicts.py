@@ -7,40 +7,40 @@ never replaced, and where the rules do not decide, nothing is: both stay side by
 import re
 from collections.abc import Mapping
 
-from ricordo.consolidation.claims import Claim, Reading, read_claims
-from ricordo.consolidation.polarity import opposed
+from ricordo.consolidation.claims import Claim, ParsedStatement, parse_statement
+from ricordo.consolidation.polarity import is_opposed
 from ricordo.language import content_words, is_correction
-from ricordo.language.duplicates import same_statement
+from ricordo.language.duplicates import is_same_statement
 from ricordo.workspace.entry import Entry
 
 __all__ = [
-    "CORRECTION",
-    "announces",
+    "CORRECTION_TAG",
+    "announces_change",
     "contradict",
-    "of_two_speakers",
+    "have_different_speakers",
     "replaces",
     "says_the_same",
-    "speaks_of_the_same",
+    "share_subject",
 ]
 
-CORRECTION = "correction"
+CORRECTION_TAG = "correction"
 """The tag of an entry that takes the place of something said before."""
 
-_FRAME = 0.6
-_OF_A_PERSON = frozenset({"home", "work", "name"})
-_OF_ONE = frozenset({"home", "work", "indentation"})
+_MIN_SHARED_SUBJECT = 0.6
+_PERSONAL_ATTRIBUTES = frozenset({"home", "work", "name"})
+_SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_FEWEST = 2
+_MIN_WORDS = 2
 # "User: " before a sentence names the speaker, not what it is about
-_SELF = re.compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
-_TIMES_LIST = """
+_TIME_WORD_LIST = """
 january february march april may june july august september october november december monday tuesday wednesday thursday
 friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
 """
-_TIMES = frozenset(content_words(_TIMES_LIST, "en"))
+_TIME_WORDS = frozenset(content_words(_TIME_WORD_LIST, "en"))
 # what a correction is told with, and verbs that any appointment takes
-_TOLD_WITH = frozenset(content_words("sorry wait mean meant correction oops mistake wrong leave happen", "en"))
+_CORRECTION_WORDS = frozenset(content_words("sorry wait mean meant correction oops mistake wrong leave happen", "en"))
 # nouns whose stem is not that of their verb
 _NOUNS, _VERBS = "flight arrival departure delivery payment", "fly arrive depart deliver pay"
 _VERB_OF: Mapping[str, str] = dict(zip(content_words(_NOUNS, "en"), content_words(_VERBS, "en"), strict=True))
@@ -51,36 +51,36 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
 
     `duplicate` (0..1) is the likeness of their content words from which they do; see `language.duplicates`.
     """
-    if _of_two_persons(left, right):
+    if _describe_different_speakers(left, right):
         return False
     if left.content == right.content:
         return True
-    return same_statement(left.content, right.content, threshold=duplicate)
+    return is_same_statement(left.content, right.content, threshold=duplicate)
 
 
 def replaces(newer: Entry, older: Entry) -> bool:
     """Tell whether `newer`, which was said later, takes the place of `older`."""
-    if (older.source.messages and newer.source == older.source) or _of_two_persons(newer, older):
+    if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
         return False
-    new, old = read_claims(newer.content), read_claims(older.content)
-    if new.said == old.said:
+    new, old = parse_statement(newer.content), parse_statement(older.content)
+    if new.normalized == old.normalized:
         return False
-    corrects = CORRECTION in newer.tags or new.changes
+    corrects = CORRECTION_TAG in newer.tags or new.announces_change
     return (
-        any(_ends(claim, old) for claim in new.claims if claim.ended)
-        or any(_differs(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
-        or (not old.negative and any(_denies(denied, old, changes=corrects) for denied in new.denied))
-        or (corrects and _other_number(new, old))
-        or ((CORRECTION in newer.tags or is_correction(newer.content)) and _names_the_old(new, old))
+        any(_ends_claim(claim, old) for claim in new.claims if claim.ended)
+        or any(_have_different_values(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
+        or (not old.is_negative and any(_negates(denied, old, changes=corrects) for denied in new.negated_clauses))
+        or (corrects and _differ_in_one_number(new, old))
+        or ((CORRECTION_TAG in newer.tags or is_correction(newer.content)) and _corrects_value(new, old))
     )
 
 
-def announces(entry: Entry) -> bool:
+def announces_change(entry: Entry) -> bool:
     """Tell whether a memory says of itself that something is otherwise now: it corrects, or tells of a change."""
-    return CORRECTION in entry.tags or read_claims(entry.content).changes
+    return CORRECTION_TAG in entry.tags or parse_statement(entry.content).announces_change
 
 
-def of_two_speakers(one: Entry, other: Entry) -> bool:
+def have_different_speakers(one: Entry, other: Entry) -> bool:
     """Tell whether two people, both known, said them."""
     left, right = (entry.scope.user if entry.scope else None for entry in (one, other))
     return bool(left and right) and left != right
@@ -93,62 +93,64 @@ def contradict(newer: Entry, older: Entry) -> bool:
     them says in the words of the other that it is not so. Two entries of one message contradict each other in the
     latter ways alone.
     """
-    new, old = read_claims(newer.content), read_claims(older.content)
-    if _of_two_years(new, old):
+    new, old = parse_statement(newer.content), parse_statement(older.content)
+    if _name_different_years(new, old):
         return False
     if replaces(newer, older):
         return True
-    if _of_two_persons(newer, older) or announces(newer) or announces(older):
+    if _describe_different_speakers(newer, older) or announces_change(newer) or announces_change(older):
         return False
     pairs = [(claim, other) for claim in new.claims for other in old.claims]
-    return any(_differs(*pair, changes=False) or _of_oneself(*pair, new, old) for pair in pairs) or opposed(
-        newer.content, older.content
-    )
+    return any(
+        _have_different_values(*pair, changes=False) or _contradict_about_oneself(*pair, new, old) for pair in pairs
+    ) or is_opposed(newer.content, older.content)
 
 
-def speaks_of_the_same(one: Entry, other: Entry) -> bool:
+def share_subject(one: Entry, other: Entry) -> bool:
     """Tell whether two memories are about one subject, so that somebody else may decide which of them holds.
 
     Each begins with what the other speaks of too, and an attribute that both tell is not that of two subjects.
     """
-    left, right = read_claims(one.content), read_claims(other.content)
+    left, right = parse_statement(one.content), parse_statement(other.content)
     for mine in left.claims:
         for theirs in right.claims:
             shared = mine.subject <= theirs.subject or theirs.subject <= mine.subject
             if mine.attribute and mine.attribute == theirs.attribute and not shared:
                 return False
-    return _begins_with(one) in right.subject and _begins_with(other) in left.subject
+    return _first_subject_word(one) in right.subject and _first_subject_word(other) in left.subject
 
 
-def _begins_with(entry: Entry) -> str:
+def _first_subject_word(entry: Entry) -> str:
     """Return the first word of what a memory is about; empty when it has none."""
-    subject = read_claims(entry.content).subject
+    subject = parse_statement(entry.content).subject
     return next((word for word in content_words(entry.content[:600].casefold()) if word in subject), "")
 
 
-def _of_two_persons(one: Entry, other: Entry) -> bool:
+def _describe_different_speakers(one: Entry, other: Entry) -> bool:
     """Tell whether each speaks of who said it, and two people did: what one prefers says nothing of the other."""
-    return of_two_speakers(one, other) and bool(_SELF.search(one.content) and _SELF.search(other.content))
+    return have_different_speakers(one, other) and bool(
+        _FIRST_PERSON.search(one.content) and _FIRST_PERSON.search(other.content)
+    )
 
 
-def _of_two_years(new: Reading, old: Reading) -> bool:
+def _name_different_years(new: ParsedStatement, old: ParsedStatement) -> bool:
     """Tell whether each says something else, and of another year: both may have been so."""
     years = [{number for number in reading.numbers if _YEAR.fullmatch(number)} for reading in (new, old)]
     return all(years) and not years[0] & years[1] and new.words - new.numbers != old.words - old.numbers
 
 
-def _of_oneself(one: Claim, other: Claim, new: Reading, old: Reading) -> bool:
+def _contradict_about_oneself(one: Claim, other: Claim, new: ParsedStatement, old: ParsedStatement) -> bool:
     """Tell whether somebody says of himself, and of nothing else, what can be so in one way alone."""
     return (
         one.attribute == other.attribute
-        and one.attribute in _OF_ONE
-        and not (one.ended or other.ended or _same_value(one, other))
+        and one.attribute in _SINGLE_VALUED_ATTRIBUTES
+        and not (one.ended or other.ended or _have_same_value(one, other))
         and not (one.subject or other.subject)
         and new.subject - one.value == old.subject - other.value
     )
 
 
-def _ends(claim: Claim, old: Reading) -> bool:
+def _ends_claim(claim: Claim, old: ParsedStatement) -> bool:
     """Tell whether what `claim` sets aside is what the older text holds, of the same subject."""
     told_before = any(other.ended and other.value == claim.value for other in old.claims)
     if told_before or not claim.value <= old.words:
@@ -159,56 +161,56 @@ def _ends(claim: Claim, old: Reading) -> bool:
     return not rest
 
 
-def _differs(new: Claim, old: Claim, *, changes: bool) -> bool:
+def _have_different_values(new: Claim, old: Claim, *, changes: bool) -> bool:
     """Tell whether two claims give the same attribute of the same subject two values."""
-    if new.ended or old.ended or not new.attribute or new.attribute != old.attribute or _same_value(new, old):
+    if new.ended or old.ended or not new.attribute or new.attribute != old.attribute or _have_same_value(new, old):
         return False
     if new.subject == old.subject:
         return bool(new.subject) or changes
-    if not changes or new.attribute in _OF_A_PERSON:
+    if not changes or new.attribute in _PERSONAL_ATTRIBUTES:
         return False
     return bool(new.subject & old.subject) and (new.subject <= old.subject or old.subject <= new.subject)
 
 
-def _same_value(one: Claim, other: Claim) -> bool:
+def _have_same_value(one: Claim, other: Claim) -> bool:
     """Tell whether two values may be the same; where both have numbers, those decide."""
     numbers = [frozenset(word for word in claim.value if word[:1].isdigit()) for claim in (one, other)]
     return bool(numbers[0] & numbers[1]) if all(numbers) else bool(one.value & other.value)
 
 
-def _denies(denied: frozenset[str], old: Reading, *, changes: bool) -> bool:
+def _negates(denied: frozenset[str], old: ParsedStatement, *, changes: bool) -> bool:
     """Tell whether a negated clause speaks of what the older text holds; of all of it, unless it announces a change."""
-    return len(denied) >= _FEWEST and denied <= old.words and (changes or old.subject <= denied)
+    return len(denied) >= _MIN_WORDS and denied <= old.words and (changes or old.subject <= denied)
 
 
-def _names_the_old(new: Reading, old: Reading) -> bool:
+def _corrects_value(new: ParsedStatement, old: ParsedStatement) -> bool:
     """Tell whether a correction sets aside a value that the older text holds, and one speaks only of what both do.
 
     Days and months are no subject: "not the 3rd" says nothing of everything that is on a 3rd.
     """
     told_before = {value for claim in old.claims if claim.ended for value in claim.value}
-    aside = [_plain(claim.value) for claim in new.claims if claim.ended and not claim.subject]
+    aside = [_without_ordinals(claim.value) for claim in new.claims if claim.ended and not claim.subject]
     aside = [value for value in aside if value <= old.words | old.numbers and not value & told_before]
-    if not aside or old.negative:
+    if not aside or old.is_negative:
         return False
-    left = {_VERB_OF.get(word, word) for word in new.subject - _TIMES - _TOLD_WITH}.difference(*aside)
-    right = {_VERB_OF.get(word, word) for word in old.subject - _TIMES}.difference(*aside)
+    left = {_VERB_OF.get(word, word) for word in new.subject - _TIME_WORDS - _CORRECTION_WORDS}.difference(*aside)
+    right = {_VERB_OF.get(word, word) for word in old.subject - _TIME_WORDS}.difference(*aside)
     return bool(left & right) and (left <= right or right <= left)
 
 
-def _plain(value: frozenset[str]) -> frozenset[str]:
+def _without_ordinals(value: frozenset[str]) -> frozenset[str]:
     """Return a value with its ordinal numbers as plain ones."""
     return frozenset(_ORDINAL.sub(r"\1", word) for word in value)
 
 
-def _other_number(new: Reading, old: Reading) -> bool:
+def _differ_in_one_number(new: ParsedStatement, old: ParsedStatement) -> bool:
     """Tell whether two texts are the same sentence but for one number each."""
-    if len(new.numbers - old.numbers) != 1 or len(old.numbers - new.numbers) != 1 or new.negative != old.negative:
+    if len(new.numbers - old.numbers) != 1 or len(old.numbers - new.numbers) != 1 or new.is_negative != old.is_negative:
         return False
     shared = new.subject & old.subject
     smaller = min(len(new.subject), len(old.subject))
     return (
-        len(shared) >= _FEWEST
+        len(shared) >= _MIN_WORDS
         and len(shared) == smaller
-        and len(shared) >= _FRAME * max(len(new.subject), len(old.subject))
+        and len(shared) >= _MIN_SHARED_SUBJECT * max(len(new.subject), len(old.subject))
     )

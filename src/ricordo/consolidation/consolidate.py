@@ -13,56 +13,68 @@ from dataclasses import dataclass, field, replace
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
-from ricordo.consolidation.asking import Adviser, rules_alone
-from ricordo.consolidation.check import faults
+from ricordo.consolidation.asking import Adviser, rules_only_note
+from ricordo.consolidation.check import find_faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.cursor import Cursor, line_digests, save_cursor
-from ricordo.consolidation.dream import Dreams, closed_gate, load_dreams, save_dreams, session_marks
-from ricordo.consolidation.gather import ACT, Gathered, Gatherer
-from ricordo.consolidation.lease import lease
-from ricordo.consolidation.outcome import Consolidated, counts_of, difference
-from ricordo.consolidation.plan import due, propose
+from ricordo.consolidation.cursor import ConsolidationCursor, line_digests, save_cursor
+from ricordo.consolidation.dream import (
+    DreamState,
+    find_reason_to_wait,
+    load_dream_state,
+    save_dream_state,
+    session_fingerprints,
+)
+from ricordo.consolidation.gather import CONSOLIDATE_ACT, GatheredInput, Gatherer
+from ricordo.consolidation.lease import hold_lease
+from ricordo.consolidation.outcome import ConsolidationResult, event_counts, count_changed_lines
+from ricordo.consolidation.plan import is_due, propose
 from ricordo.consolidation.types import Advice, Proposal
-from ricordo.consolidation.waiting import Waiting, basis_of, drop_waiting, keep_waiting, load_waiting
-from ricordo.courtesy import AtOnce, Courtesy, giving_way
+from ricordo.consolidation.waiting import (
+    PendingProposal,
+    compute_basis,
+    delete_pending_proposal,
+    save_pending_proposal,
+    load_pending_proposal,
+)
+from ricordo.courtesy import NoYield, YieldPolicy, yielding_to
 from ricordo.errors import StorageBusy, VersionConflict
 from ricordo.events import Emitter
-from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.files import ABSENT, FileStore, compute_version
 from ricordo.guard.redact import Redactor
 from ricordo.scopes import Scope
-from ricordo.tasks import Progress, Report
+from ricordo.tasks import TaskProgress, ReportProgress
 from ricordo.workspace.changes import CURATION_LOCK, ChangeSets, Edit
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, TOPICS, WORKSPACE, is_ledger, ledger_date
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = [
-    "ACT",
+    "CONSOLIDATE_ACT",
     "BUSY",
     "NOTHING_NEW",
-    "NOTHING_WAITS",
+    "NO_PROPOSAL",
     "REJECTED",
-    "STALE",
+    "PROPOSAL_OUTDATED",
     "TOO_SOON",
-    "WAITS",
-    "WHO",
-    "Consolidated",
+    "PROPOSAL_PENDING",
+    "CONSOLIDATION_AUTHOR",
+    "ConsolidationResult",
     "Consolidator",
 ]
 
-WHO = "consolidation"
+CONSOLIDATION_AUTHOR = "consolidation"
 NOTHING_NEW = "nothing new"
 TOO_SOON = "too soon after the last run"
 BUSY = "another consolidation runs"
 
 REJECTED = "rejected"
-WAITS = "a proposal waits for approval"
-NOTHING_WAITS = "no proposal waits"
-STALE = "memory changed since the proposal was made"
+PROPOSAL_PENDING = "a proposal waits for approval"
+NO_PROPOSAL = "no proposal waits"
+PROPOSAL_OUTDATED = "memory changed since the proposal was made"
 
-_SUPERSEDED = b"[state:: superseded]"
-_TRIES = 8
-_STEPS = 4
+_SUPERSEDED_MARKER = b"[state:: superseded]"
+_MAX_TRIES = 8
+_STEP_COUNT = 4
 
 
 @dataclass(kw_only=True)
@@ -70,14 +82,14 @@ class _Run:
     """One run: how it was asked for, and what it has got so far."""
 
     force: bool
-    report: Report
-    courtesy: Courtesy
+    report: ReportProgress
+    yield_policy: YieldPolicy
     again: bool = False
     deep: bool = False
     asks: bool = False
     hold: bool = False
-    who: str = WHO
-    dreams: Dreams = field(default_factory=Dreams)
+    who: str = CONSOLIDATION_AUTHOR
+    dreams: DreamState = field(default_factory=DreamState)
     advice: Advice | None = None
 
 
@@ -94,14 +106,14 @@ class Consolidator:
         key: bytes,
         config: ConsolidationConfig | None = None,
         adviser: Adviser | None = None,
-        courtesy: Callable[[], Courtesy] = AtOnce,
+        courtesy: Callable[[], YieldPolicy] = NoYield,
         used: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
         """Work on `files`; `key` is the root's, by which what was forgotten is recognised.
 
-        `adviser` asks a model, None leaves everything to the rules. `courtesy` gives each run its own, by which it
+        `adviser` asks a model, None leaves everything to the rules. `yield_policy` gives each run its own, by which it
         rests before each step, and within them gives way to what is more urgent. `used` tells by id how much memories
         were of use.
         """
@@ -110,10 +122,10 @@ class Consolidator:
         self._clock = clock
         self._config = config or ConsolidationConfig()
         self._adviser = adviser
-        self._courtesy = courtesy
+        self._make_yield_policy = courtesy
         self._emitter = emitter or Emitter(clock)
         self._scope = scope
-        self._used = used or _unused
+        self._read_use_counts = used or _no_use_counts
         self._gatherer = Gatherer(files=files, changes=changes, redactor=redactor, key=key, config=self._config)
 
     async def consolidate(
@@ -124,9 +136,9 @@ class Consolidator:
         deep: bool = False,
         asks: bool = True,
         hold: bool = False,
-        who: str = WHO,
-        report: Report | None = None,
-    ) -> Consolidated:
+        who: str = CONSOLIDATION_AUTHOR,
+        report: ReportProgress | None = None,
+    ) -> ConsolidationResult:
         """Curate what the ledgers hold since the last run, and with `deep` all that is curated anew.
 
         Skipped when there is nothing new, when the last run is less than `min_gap` ago, unless `force`, and while
@@ -140,133 +152,141 @@ class Consolidator:
         asks = asks and self._adviser is not None
         forced = force or again or deep
         run = _Run(
-            force=forced, again=again, deep=deep, asks=asks, hold=hold, who=who, report=report or _untold,
-            courtesy=self._courtesy(),
+            force=forced, again=again, deep=deep, asks=asks, hold=hold, who=who, report=report or _ignore_progress,
+            yield_policy=self._make_yield_policy(),
         )  # fmt: skip
-        return await self._alone(run)
+        return await self._run_exclusively(run)
 
-    async def approve(self, *, who: str = WHO, report: Report | None = None) -> Consolidated:
+    async def approve(
+        self, *, who: str = CONSOLIDATION_AUTHOR, report: ReportProgress | None = None
+    ) -> ConsolidationResult:
         """Carry out the proposal that waits; skipped when none does, and when memory changed since it was made.
 
         Raises as `consolidate`.
         """
-        waiting = await load_waiting(self._files)
+        waiting = await load_pending_proposal(self._files)
         if waiting is None:
-            return Consolidated(skipped=NOTHING_WAITS)
+            return ConsolidationResult(skipped=NO_PROPOSAL)
         gathered = await self._gatherer.gather(deep=waiting.deep)
-        if basis_of(gathered.versions, deep=waiting.deep) != waiting.basis:
-            return Consolidated(skipped=STALE, deep=waiting.deep)
-        run = _Run(force=True, deep=waiting.deep, who=who, report=report or _untold, courtesy=self._courtesy())
+        if compute_basis(gathered.versions, deep=waiting.deep) != waiting.basis:
+            return ConsolidationResult(skipped=PROPOSAL_OUTDATED, deep=waiting.deep)
+        run = _Run(
+            force=True,
+            deep=waiting.deep,
+            who=who,
+            report=report or _ignore_progress,
+            yield_policy=self._make_yield_policy(),
+        )
         run.advice = waiting.advice
-        return await self._alone(run)
+        return await self._run_exclusively(run)
 
-    async def _alone(self, run: _Run) -> Consolidated:
+    async def _run_exclusively(self, run: _Run) -> ConsolidationResult:
         deep = run.deep
         try:
             if not (deep or run.asks):
                 return await self._run(run)
-            async with lease(self._files, self._clock) as is_ours:
-                return await self._run(run) if is_ours else Consolidated(skipped=BUSY, deep=deep)
+            async with hold_lease(self._files, self._clock) as is_ours:
+                return await self._run(run) if is_ours else ConsolidationResult(skipped=BUSY, deep=deep)
         except StorageBusy:
-            return Consolidated(skipped=BUSY, deep=deep)
+            return ConsolidationResult(skipped=BUSY, deep=deep)
 
     async def preview(self, *, again: bool = False, deep: bool = False, asks: bool = True) -> Proposal:
         """Return what a forced run would write now; nothing is written. Raises as `consolidate`."""
-        courtesy = self._courtesy()
-        with giving_way(courtesy):
+        courtesy = self._make_yield_policy()
+        with yielding_to(courtesy):
             gathered = await self._gatherer.gather(again=again, deep=deep)
-            gathered = replace(gathered, material=replace(gathered.material, used=await self._used()))
-            advice = await self._adviser(gathered.material, courtesy.rest) if self._adviser and asks else None
+            gathered = replace(gathered, material=replace(gathered.material, used=await self._read_use_counts()))
+            advice = await self._adviser(gathered.material, courtesy.pause) if self._adviser and asks else None
             if advice and advice.flaw:
                 return Proposal(rejected=advice.flaw)
             proposal = await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
         return replace(proposal, note=advice.note if advice else "")
 
-    async def why_no_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
+    async def find_reason_against_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
         """Return why it is no time for a dream that nobody asked for; empty when it is.
 
         `quiet` are the seconds since anybody said anything, `without` names the sessions that are at work.
         """
-        last, now = await load_dreams(self._files), self._clock.now()
-        marks = await session_marks(self._files, without=without)
+        last, now = await load_dream_state(self._files), self._clock.now()
+        marks = await session_fingerprints(self._files, without=without)
         changed = len(marks - last.sessions)
-        return closed_gate(last, now=now, changed=changed, quiet=quiet, config=self._config)
+        return find_reason_to_wait(last, now=now, changed=changed, quiet=quiet, config=self._config)
 
-    async def _run(self, run: _Run) -> Consolidated:
-        await self._oriented(run)
-        for left in reversed(range(_TRIES)):
-            gathered = await self._gathered(run)
-            done, overtaken = await self._pass(run, gathered, last=not left)
+    async def _run(self, run: _Run) -> ConsolidationResult:
+        await self._survey(run)
+        for left in reversed(range(_MAX_TRIES)):
+            gathered = await self._gather(run)
+            done, overtaken = await self._try_once(run, gathered, last=not left)
             if done is not None:
                 break
             if not left:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
             # what was saved or forgotten while this was written is looked at once more, whatever comes of it
-            later = _Run(force=True, who=run.who, report=run.report, courtesy=run.courtesy)
+            later = _Run(force=True, who=run.who, report=run.report, yield_policy=run.yield_policy)
             with suppress(VersionConflict):
-                await self._pass(later, await self._gatherer.gather(), told=False)
+                await self._try_once(later, await self._gatherer.gather(), told=False)
         assert done is not None
         return done
 
-    async def _oriented(self, run: _Run) -> None:
+    async def _survey(self, run: _Run) -> None:
         """Look at what is there, before anything is read."""
-        await run.courtesy.rest()
+        await run.yield_policy.pause()
         with self._emitter.stage("orient", self._scope) as progress:
             if run.deep or run.asks:
-                run.dreams = await load_dreams(self._files)
+                run.dreams = await load_dream_state(self._files)
             paths = [info.path for info in await self._files.list(LEDGERS)]
             topics = sum(path.startswith(f"{TOPICS}/") for path in paths)
             progress.counts.update(ledgers=sum(map(is_ledger, paths)), topics=topics)
             progress.reason = "dream" if run.deep else None
 
-    async def _gathered(self, run: _Run) -> Gathered:
-        await run.courtesy.rest()
-        run.report(_step(0, "gathering what is new"))
+    async def _gather(self, run: _Run) -> GatheredInput:
+        await run.yield_policy.pause()
+        run.report(_step_progress(0, "gathering what is new"))
         with self._emitter.stage("gather", self._scope) as progress:
-            with giving_way(run.courtesy):
+            with yielding_to(run.yield_policy):
                 gathered = await self._gatherer.gather(again=run.again, deep=run.deep)
             if gathered.read or run.deep:
-                material = replace(gathered.material, used=await self._used())
+                material = replace(gathered.material, used=await self._read_use_counts())
                 gathered = replace(gathered, material=material)
             progress.counts.update(entries=gathered.read, waiting=gathered.waiting)
         return gathered
 
-    async def _pass(
-        self, run: _Run, gathered: Gathered, *, told: bool = True, last: bool = False
-    ) -> tuple[Consolidated | None, bool]:
+    async def _try_once(
+        self, run: _Run, gathered: GatheredInput, *, told: bool = True, last: bool = False
+    ) -> tuple[ConsolidationResult | None, bool]:
         """Decide, check and write once, and tell whether somebody wrote meanwhile; None if that was before it wrote.
 
         The `last` one minds no ledger that only grew: what was added is read by the next run.
         """
         emitter = self._emitter if told else Emitter(self._clock)
-        await run.courtesy.rest()
+        await run.yield_policy.pause()
         with emitter.stage("consolidate", self._scope) as progress:
-            with giving_way(run.courtesy):
-                proposal, skipped = await self._proposed(run, gathered)
-            done = _done(run, gathered, proposal, skipped)
-            progress.counts.update(counts_of(done))
+            with yielding_to(run.yield_policy):
+                proposal, skipped = await self._propose(run, gathered)
+            done = _build_result(run, gathered, proposal, skipped)
+            progress.counts.update(event_counts(done))
             progress.reason = done.note or None
             progress.failed = skipped if skipped.startswith(REJECTED) else None
             progress.skipped = skipped if skipped and progress.failed is None else None
         if skipped:
             return done, False
-        await run.courtesy.rest()
+        await run.yield_policy.pause()
         with emitter.stage("prune", self._scope) as progress:
-            run.report(_step(2, "checking the proposal"))
-            with giving_way(run.courtesy):
-                wrong = await run_sync(faults, gathered.material, proposal, self._config, abandon_on_cancel=True)
+            run.report(_step_progress(2, "checking the proposal"))
+            with yielding_to(run.yield_policy):
+                wrong = await run_sync(find_faults, gathered.material, proposal, self._config, abandon_on_cancel=True)
             if wrong:
                 progress.failed = f"{REJECTED}: {wrong[0]}"
-                return Consolidated(
+                return ConsolidationResult(
                     read=gathered.read, skipped=progress.failed, note=done.note, cost=done.cost, deep=run.deep
                 ), False
             if run.hold:
-                progress.skipped = WAITS
-                basis = basis_of(gathered.versions, deep=run.deep)
-                await keep_waiting(self._files, Waiting(basis=basis, advice=run.advice, deep=run.deep))
-                return replace(done, skipped=WAITS), False
-            run.report(_step(3, f"writing {len(proposal.documents)} files"))
+                progress.skipped = PROPOSAL_PENDING
+                basis = compute_basis(gathered.versions, deep=run.deep)
+                await save_pending_proposal(self._files, PendingProposal(basis=basis, advice=run.advice, deep=run.deep))
+                return replace(done, skipped=PROPOSAL_PENDING), False
+            run.report(_step_progress(3, f"writing {len(proposal.documents)} files"))
             try:
                 async with self._files.lock(CURATION_LOCK):
                     await self._check_unchanged(gathered, growing=last)
@@ -275,38 +295,38 @@ class Consolidator:
                 progress.skipped = "memory changed meanwhile"
                 return None, False
             progress.reason = f"as many as its {done.cap} allow stand in MEMORY.md" if done.cap else None
-            progress.counts.update(await run_sync(difference, gathered.material.documents, proposal.documents))
-        return done, await self._changed_since(gathered, proposal.documents)
+            progress.counts.update(await run_sync(count_changed_lines, gathered.material.documents, proposal.documents))
+        return done, await self._has_changed_since(gathered, proposal.documents)
 
-    async def _proposed(self, run: _Run, gathered: Gathered) -> tuple[Proposal, str]:
+    async def _propose(self, run: _Run, gathered: GatheredInput) -> tuple[Proposal, str]:
         """Return what is to be written, and why nothing is."""
-        if not run.force and gathered.read and not self._due(gathered):
+        if not run.force and gathered.read and not self._is_due(gathered):
             return Proposal(), TOO_SOON
-        waiting = await load_waiting(self._files) if run.hold else None
-        if waiting and waiting.basis == basis_of(gathered.versions, deep=run.deep or waiting.deep):
-            return Proposal(), WAITS
-        run.report(_step(1, f"placing {gathered.read} new entries"))
+        waiting = await load_pending_proposal(self._files) if run.hold else None
+        if waiting and waiting.basis == compute_basis(gathered.versions, deep=run.deep or waiting.deep):
+            return Proposal(), PROPOSAL_PENDING
+        run.report(_step_progress(1, f"placing {gathered.read} new entries"))
         if run.asks and run.advice is None:
-            run.advice = await self._advice(run, gathered)
+            run.advice = await self._ask_adviser(run, gathered)
         if run.advice and run.advice.flaw:
-            await save_dreams(self._files, replace(run.dreams, refused=run.dreams.refused + 1))
+            await save_dream_state(self._files, replace(run.dreams, refused=run.dreams.refused + 1))
             return Proposal(), f"{REJECTED}: {run.advice.flaw}"
         proposal = await run_sync(propose, gathered.material, self._config, run.advice, abandon_on_cancel=True)
         if not proposal.documents and not gathered.read and not run.deep:
             return proposal, NOTHING_NEW
         return proposal, ""
 
-    async def _advice(self, run: _Run, gathered: Gathered) -> Advice | None:
+    async def _ask_adviser(self, run: _Run, gathered: GatheredInput) -> Advice | None:
         if self._adviser is None:
             return None
         if run.dreams.refused >= self._config.attempts:
-            return Advice(note=rules_alone(f"the model's answers were of no use {run.dreams.refused} times"))
-        return await self._adviser(gathered.material, run.courtesy.rest)
+            return Advice(note=rules_only_note(f"the model's answers were of no use {run.dreams.refused} times"))
+        return await self._adviser(gathered.material, run.yield_policy.pause)
 
-    def _due(self, gathered: Gathered) -> bool:
-        return due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
+    def _is_due(self, gathered: GatheredInput) -> bool:
+        return is_due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
 
-    async def _write(self, run: _Run, gathered: Gathered, proposal: Proposal) -> str:
+    async def _write(self, run: _Run, gathered: GatheredInput, proposal: Proposal) -> str:
         """Write the documents as one change set, then the cursor, and return the id of the former, empty without any.
 
         Raises: VersionConflict if a document changed.
@@ -319,24 +339,24 @@ class Consolidator:
             ]
             why = f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
             why += f", {len(proposal.retired)} retired" if proposal.retired else ""
-            change_id = (await self._changes.apply(edits, act=ACT, who=run.who, why=why)).id
-        await drop_waiting(self._files)
-        moved = await run_sync(_moved, gathered, proposal.documents)
+            change_id = (await self._changes.apply(edits, act=CONSOLIDATE_ACT, who=run.who, why=why)).id
+        await delete_pending_proposal(self._files)
+        moved = await run_sync(_advance_cursor, gathered, proposal.documents)
         await save_cursor(self._files, replace(moved, at=self._clock.now()))
         if run.deep:
-            marks = await session_marks(self._files)
-            dreams = Dreams(at=self._clock.now(), sessions=marks, version=run.dreams.version)
-            await save_dreams(self._files, dreams)
+            marks = await session_fingerprints(self._files)
+            dreams = DreamState(at=self._clock.now(), sessions=marks, version=run.dreams.version)
+            await save_dream_state(self._files, dreams)
         elif run.dreams.refused and not (run.advice and run.advice.note):
-            await save_dreams(self._files, replace(run.dreams, refused=0))
+            await save_dream_state(self._files, replace(run.dreams, refused=0))
         return change_id
 
-    async def _check_unchanged(self, gathered: Gathered, *, growing: bool) -> None:
-        if await self._changed_since(gathered, {}, growing=growing):
+    async def _check_unchanged(self, gathered: GatheredInput, *, growing: bool) -> None:
+        if await self._has_changed_since(gathered, {}, growing=growing):
             raise VersionConflict("Memory changed while it was consolidated.")
 
-    async def _changed_since(
-        self, gathered: Gathered, written: Mapping[str, bytes | None], *, growing: bool = False
+    async def _has_changed_since(
+        self, gathered: GatheredInput, written: Mapping[str, bytes | None], *, growing: bool = False
     ) -> bool:
         """Tell if others wrote to a ledger, save to one that is `growing`, or forgot since; `written` is our own."""
         found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
@@ -347,26 +367,26 @@ class Consolidator:
         return (await read_tombstones(self._files)).version != gathered.stones
 
 
-def _step(done: int, text: str) -> Progress:
-    return Progress(done=done, total=_STEPS, text=text)
+def _step_progress(done: int, text: str) -> TaskProgress:
+    return TaskProgress(done=done, total=_STEP_COUNT, text=text)
 
 
-def _untold(progress: Progress) -> None:
+def _ignore_progress(progress: TaskProgress) -> None:
     """Tell nobody."""
 
 
-async def _unused() -> Mapping[str, int]:
+async def _no_use_counts() -> Mapping[str, int]:
     """Know of no use of anything."""
     return {}
 
 
-def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Consolidated:
+def _build_result(run: _Run, gathered: GatheredInput, proposal: Proposal, skipped: str) -> ConsolidationResult:
     """Return what a run comes to once the proposal is written."""
     advice = run.advice or Advice()
-    told = Consolidated(
+    told = ConsolidationResult(
         skipped=skipped, refused=proposal.refused, note=advice.note, cost=advice.cost, deep=run.deep, cap=proposal.cap
     )
-    if skipped in {NOTHING_NEW, WAITS}:
+    if skipped in {NOTHING_NEW, PROPOSAL_PENDING}:
         return told
     if skipped == TOO_SOON:
         return replace(told, waiting=gathered.read + gathered.waiting)
@@ -384,15 +404,15 @@ def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Co
     )
 
 
-def _moved(gathered: Gathered, written: Mapping[str, bytes | None]) -> Cursor:
+def _advance_cursor(gathered: GatheredInput, written: Mapping[str, bytes | None]) -> ConsolidationCursor:
     """Return the cursor with the ledgers as the run itself has left them."""
     ledgers = dict(gathered.next.ledgers)
     for path, data in written.items():
         if data is None or path not in ledgers:
             continue
         bullets = [data[found.offset : found.offset + found.length] for found in parse_entries(data, path)]
-        lines = ledgers[path].lines | line_digests(bullet for bullet in bullets if _SUPERSEDED in bullet)
+        lines = ledgers[path].lines | line_digests(bullet for bullet in bullets if _SUPERSEDED_MARKER in bullet)
         whole = ledgers[path].offset == len(gathered.material.ledgers[path])
-        read = replace(ledgers[path], offset=len(data), digest=version_of(data), lines=lines)
+        read = replace(ledgers[path], offset=len(data), digest=compute_version(data), lines=lines)
         ledgers[path] = read if whole else replace(ledgers[path], lines=lines)
     return replace(gathered.next, ledgers=ledgers)

@@ -9,22 +9,29 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-from ricordo.clock import rfc3339
+from ricordo.clock import format_rfc3339
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
-from ricordo.messages.jsontext import decoded
-from ricordo.workspace.layout import LEDGERS, WORKSPACE, session_of
+from ricordo.messages.jsontext import decode_json
+from ricordo.workspace.layout import LEDGERS, WORKSPACE, parse_transcript_path
 
-__all__ = ["DREAMS", "Dreams", "closed_gate", "load_dreams", "save_dreams", "session_marks"]
+__all__ = [
+    "DREAM_STATE_PATH",
+    "DreamState",
+    "find_reason_to_wait",
+    "load_dream_state",
+    "save_dream_state",
+    "session_fingerprints",
+]
 
-DREAMS = f"{LEDGERS}/.dream_state"
-_DIGITS = 8
-_AGENTS = f"{WORKSPACE}/agents"
+DREAM_STATE_PATH = f"{LEDGERS}/.dream_state"
+_DIGEST_LENGTH = 8
+_AGENTS_FOLDER = f"{WORKSPACE}/agents"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dreams:
+class DreamState:
     """The last dream that ended well: when it was, and a mark of each session as it was then.
 
     `refused` counts the runs in a row since then whose answers from a model were of no use.
@@ -36,7 +43,9 @@ class Dreams:
     version: str = ABSENT
 
 
-def closed_gate(last: Dreams, *, now: datetime, changed: int, quiet: float, config: ConsolidationConfig) -> str:
+def find_reason_to_wait(
+    last: DreamState, *, now: datetime, changed: int, quiet: float, config: ConsolidationConfig
+) -> str:
     """Return why it is no time for a dream; empty when it is.
 
     `changed` are the other sessions that changed since the last one, `quiet` the seconds since anybody said anything.
@@ -48,39 +57,41 @@ def closed_gate(last: Dreams, *, now: datetime, changed: int, quiet: float, conf
     return "a session is at work" if quiet < config.idle_seconds else ""
 
 
-async def load_dreams(files: FileStore) -> Dreams:
+async def load_dream_state(files: FileStore) -> DreamState:
     """Return what is known of the last dream; nothing where its file is missing or damaged."""
     try:
-        stored = await files.read(DREAMS)
+        stored = await files.read(DREAM_STATE_PATH)
     except FileMissing:
-        return Dreams()
+        return DreamState()
     try:
-        row = decoded(stored.data)
+        row = decode_json(stored.data)
         at, marks = row["at"], str(row["sessions"])
-        return Dreams(
+        return DreamState(
             at=datetime.fromisoformat(at) if at else None,
-            sessions=frozenset(marks[start : start + _DIGITS] for start in range(0, len(marks), _DIGITS)),
+            sessions=frozenset(marks[start : start + _DIGEST_LENGTH] for start in range(0, len(marks), _DIGEST_LENGTH)),
             refused=int(row["refused"]),
             version=stored.version,
         )
     except (ValueError, TypeError, KeyError):
-        return Dreams(version=stored.version)
+        return DreamState(version=stored.version)
 
 
-async def save_dreams(files: FileStore, dreams: Dreams) -> None:
+async def save_dream_state(files: FileStore, dreams: DreamState) -> None:
     """Replace what is known durably. Raises `VersionConflict`."""
     row = {
-        "at": rfc3339(dreams.at) if dreams.at else None,
+        "at": format_rfc3339(dreams.at) if dreams.at else None,
         "sessions": "".join(sorted(dreams.sessions)),
         "refused": dreams.refused,
     }
-    await files.replace(DREAMS, json.dumps(row).encode() + b"\n", expected=dreams.version)
+    await files.replace(DREAM_STATE_PATH, json.dumps(row).encode() + b"\n", expected=dreams.version)
 
 
-async def session_marks(files: FileStore, *, without: Collection[str] = ()) -> frozenset[str]:
+async def session_fingerprints(files: FileStore, *, without: Collection[str] = ()) -> frozenset[str]:
     """Return a mark of each session, which is another one after it grew; those named in `without` are left out."""
     return frozenset(
-        blake2b(f"{info.path} {info.size}".encode("utf-8", "surrogatepass"), digest_size=_DIGITS // 2).hexdigest()
-        for info in await files.list(_AGENTS)
-        if (named := session_of(info.path)) is not None and named[1] not in without
+        blake2b(
+            f"{info.path} {info.size}".encode("utf-8", "surrogatepass"), digest_size=_DIGEST_LENGTH // 2
+        ).hexdigest()
+        for info in await files.list(_AGENTS_FOLDER)
+        if (named := parse_transcript_path(info.path)) is not None and named[1] not in without
     )

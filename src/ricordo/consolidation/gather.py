@@ -6,40 +6,47 @@ from dataclasses import dataclass, replace
 
 from anyio.to_thread import run_sync
 
-from ricordo.consolidation.by_hand import taken_out
+from ricordo.consolidation.by_hand import find_deleted_by_hand
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.cursor import Cursor, Position, id_digest, line_digests, load_cursor, unread
-from ricordo.consolidation.placing import emptied, held_sections
-from ricordo.consolidation.plan import Material
-from ricordo.consolidation.sheet import parse_sheet
-from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.cursor import (
+    ConsolidationCursor,
+    LedgerPosition,
+    id_digest,
+    line_digests,
+    load_cursor,
+    find_unread_entries,
+)
+from ricordo.consolidation.placing import empty_sections, filled_sections
+from ricordo.consolidation.plan import ConsolidationInput
+from ricordo.consolidation.sheet import parse_memory_document
+from ricordo.consolidation.types import CandidateEntry
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
-from ricordo.files import FileStore, version_of
+from ricordo.files import FileStore, compute_version
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.entry_codec import Located, parse_entries
-from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, ledger_date
-from ricordo.workspace.redaction import redacted_entry
-from ricordo.workspace.tombstones import Tombstones, read_tombstones, tombstone_of
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, ledger_date
+from ricordo.workspace.redaction import redact_entry
+from ricordo.workspace.tombstones import Tombstones, read_tombstones, find_tombstone
 
-__all__ = ["ACT", "Gathered", "Gatherer"]
+__all__ = ["CONSOLIDATE_ACT", "GatheredInput", "Gatherer"]
 
-ACT = "consolidate"
+CONSOLIDATE_ACT = "consolidate"
 """What a run is called in the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gathered:
+class GatheredInput:
     """The material of a run, the versions it was read at, and the cursor as it will be after it.
 
     `unreadable` are ledgers that are there and can't be read. `read` counts the entries that were not read before,
     `waiting` those that are left for the next run.
     """
 
-    material: Material
+    material: ConsolidationInput
     versions: Mapping[str, str]
-    cursor: Cursor
-    next: Cursor
+    cursor: ConsolidationCursor
+    next: ConsolidationCursor
     stones: str
     unreadable: frozenset[str]
     read: int
@@ -56,49 +63,49 @@ class Gatherer:
     key: bytes
     config: ConsolidationConfig
 
-    async def gather(self, *, again: bool = False, deep: bool = False) -> Gathered:
+    async def gather(self, *, again: bool = False, deep: bool = False) -> GatheredInput:
         """Return what there is to do; with `again` what earlier runs read is read again, with `deep` what is curated.
 
         Raises: StorageError if curated memory, or what was forgotten, is there and can't be read.
         """
-        documents, versions = await self._documents()
-        ledgers, unreadable = await self._ledgers(versions)
+        documents, versions = await self._read_documents()
+        ledgers, unreadable = await self._read_ledgers(versions)
         cursor = await load_cursor(self.files)
-        anew = again or (MEMORY not in documents and not await self._taken_back())
+        anew = again or (MEMORY_PATH not in documents and not await self._was_undone())
         stones = await read_tombstones(self.files)
-        seen = frozenset[str]() if anew else cursor.seen
+        seen = frozenset[str]() if anew else cursor.bullet_digests
         deleted = frozenset[str]()
         if anew or not cursor.ledgers:
-            deleted = await taken_out(self.changes, documents, undone=not again)
+            deleted = await find_deleted_by_hand(self.changes, documents, undone=not again)
         live = {path: data for path, data in ledgers.items() if is_ledger(path)}
-        found = {path: await run_sync(unread, path, data, cursor, seen) for path, data in live.items()}
-        batch, waiting = _batch(found, self.config.batch_entries)
-        edited = await run_sync(_edited, batch, live, cursor)
-        return Gathered(
-            material=Material(
+        found = {path: await run_sync(find_unread_entries, path, data, cursor, seen) for path, data in live.items()}
+        batch, waiting = _take_batch(found, self.config.batch_entries)
+        edited = await run_sync(_find_edited, batch, live, cursor)
+        return GatheredInput(
+            material=ConsolidationInput(
                 documents=documents,
                 ledgers=ledgers,
                 fresh=[
-                    await self._fresh(one, edited=one.offset in edited.get(one.path, ()))
+                    await self._make_candidate(one, edited=one.offset in edited.get(one.path, ()))
                     for one in batch
                     if one.entry.id not in deleted and not self._is_forgotten(one, stones)
                 ],
                 forgotten=stones.ids,
-                held=await self._held(documents.get(MEMORY, b"")),
+                held=await self._find_filled_sections(documents.get(MEMORY_PATH, b"")),
                 deep=deep,
             ),
             versions=versions,
             cursor=cursor,
-            next=replace(cursor, ledgers=await run_sync(_positions, live, cursor, seen, batch)),
+            next=replace(cursor, ledgers=await run_sync(_next_positions, live, cursor, seen, batch)),
             stones=stones.version,
             unreadable=unreadable,
             read=len(batch),
             waiting=waiting,
         )
 
-    async def _documents(self) -> tuple[dict[str, bytes], dict[str, str]]:
+    async def _read_documents(self) -> tuple[dict[str, bytes], dict[str, str]]:
         """Return MEMORY.md and the topics that exist; one of them that can't be read ends the run."""
-        paths = [MEMORY, *(info.path for info in await self.files.list(TOPICS) if info.path.endswith(".md"))]
+        paths = [MEMORY_PATH, *(info.path for info in await self.files.list(TOPICS) if info.path.endswith(".md"))]
         documents, versions = {}, {}
         for path in paths:
             try:
@@ -108,7 +115,7 @@ class Gatherer:
             documents[path], versions[path] = stored.data, stored.version
         return documents, versions
 
-    async def _ledgers(self, versions: dict[str, str]) -> tuple[dict[str, bytes], frozenset[str]]:
+    async def _read_ledgers(self, versions: dict[str, str]) -> tuple[dict[str, bytes], frozenset[str]]:
         """Return the ledgers, and the paths of those that can't be read: they stay unread, and stop no other."""
         found: dict[str, bytes] = {}
         unreadable: set[str] = set()
@@ -125,43 +132,47 @@ class Gatherer:
             found[info.path], versions[info.path] = stored.data, stored.version
         return found, frozenset(unreadable)
 
-    async def _taken_back(self) -> bool:
+    async def _was_undone(self) -> bool:
         """Tell whether MEMORY.md is missing because a person took back the run that had made it."""
-        records = await self.changes.records()
-        last = next((one for one in records if any(changed.path == MEMORY for changed in one.files)), None)
+        records = await self.changes.list_changes()
+        last = next((one for one in records if any(changed.path == MEMORY_PATH for changed in one.files)), None)
         if last is None or last.undoes is None:
             return False
-        return any(one.id == last.undoes and one.act == ACT for one in records)
+        return any(one.id == last.undoes and one.act == CONSOLIDATE_ACT for one in records)
 
-    async def _held(self, memory: bytes) -> frozenset[str]:
+    async def _find_filled_sections(self, memory: bytes) -> frozenset[str]:
         """Return the sections in which the last run left a memory; looked for only where one of ours is empty."""
-        sheet = await run_sync(parse_sheet, memory, MEMORY)
-        if not emptied(sheet):
+        sheet = await run_sync(parse_memory_document, memory, MEMORY_PATH)
+        if not empty_sections(sheet):
             return frozenset()
-        for change in await self.changes.records():
-            after = next((one.after for one in change.files if one.path == MEMORY and change.act == ACT), None)
+        for change in await self.changes.list_changes():
+            after = next(
+                (one.after for one in change.files if one.path == MEMORY_PATH and change.act == CONSOLIDATE_ACT), None
+            )
             if after is not None:
                 with suppress(FileMissing, DocumentInvalid):
-                    left = await self.changes.content(after) or b""
-                    return held_sections(await run_sync(parse_sheet, left, MEMORY))
+                    left = await self.changes.read_content(after) or b""
+                    return filled_sections(await run_sync(parse_memory_document, left, MEMORY_PATH))
                 break
         return frozenset()
 
-    def _is_forgotten(self, found: Located, stones: Tombstones) -> bool:
+    def _is_forgotten(self, found: LocatedEntry, stones: Tombstones) -> bool:
         """Tell whether an entry was forgotten; one that was saved again since, in the same words, was not."""
-        return tombstone_of(found.entry, stones, self.key) is not None
+        return find_tombstone(found.entry, stones, self.key) is not None
 
-    async def _fresh(self, found: Located, *, edited: bool) -> Fresh:
-        entry = redacted_entry(found.entry, self.redactor)
-        if found.long is None:
-            return Fresh(entry=entry, edited=edited)
-        there = await self.files.info(f"{WORKSPACE}/{found.long}")
-        return Fresh(entry=entry, long=found.long if there else None, edited=edited)
+    async def _make_candidate(self, found: LocatedEntry, *, edited: bool) -> CandidateEntry:
+        entry = redact_entry(found.entry, self.redactor)
+        if found.long_path is None:
+            return CandidateEntry(entry=entry, edited=edited)
+        there = await self.files.info(f"{WORKSPACE}/{found.long_path}")
+        return CandidateEntry(entry=entry, long=found.long_path if there else None, edited=edited)
 
 
-def _edited(batch: list[Located], ledgers: Mapping[str, bytes], cursor: Cursor) -> dict[str, set[int]]:
+def _find_edited(
+    batch: list[LocatedEntry], ledgers: Mapping[str, bytes], cursor: ConsolidationCursor
+) -> dict[str, set[int]]:
     """Return the offsets, by ledger, of the bullets that were read before and read otherwise now."""
-    ids, seen = cursor.ids, cursor.seen
+    ids, seen = cursor.id_digests, cursor.bullet_digests
     found: dict[str, set[int]] = {}
     for one in batch:
         line = line_digests([ledgers[one.path][one.offset : one.offset + one.length]])
@@ -170,15 +181,15 @@ def _edited(batch: list[Located], ledgers: Mapping[str, bytes], cursor: Cursor) 
     return found
 
 
-def _batch(found: Mapping[str, list[Located]], most: int) -> tuple[list[Located], int]:
+def _take_batch(found: Mapping[str, list[LocatedEntry]], most: int) -> tuple[list[LocatedEntry], int]:
     """Return the first unread entries, the oldest ledgers first, and how many are left."""
     ordered = [one for path in sorted(found) for one in found[path]]
     return ordered[:most], len(ordered[most:])
 
 
-def _positions(
-    ledgers: Mapping[str, bytes], cursor: Cursor, seen: frozenset[str], batch: list[Located]
-) -> dict[str, Position]:
+def _next_positions(
+    ledgers: Mapping[str, bytes], cursor: ConsolidationCursor, seen: frozenset[str], batch: list[LocatedEntry]
+) -> dict[str, LedgerPosition]:
     """Return how far each ledger is read once the batch is done; what was read of it before stays read."""
     taken: dict[str, set[int]] = {}
     for one in batch:
@@ -186,18 +197,18 @@ def _positions(
     positions = {}
     for path, data in ledgers.items():
         before = cursor.ledgers.get(path)
-        same = before and before.offset == len(data) and before.digest == version_of(data)
+        same = before and before.offset == len(data) and before.digest == compute_version(data)
         if before and same and path not in taken and before.lines <= seen:
             positions[path] = before
             continue
-        lines, ids, offset = _read_lines(path, data, seen, taken.get(path, set()))
+        lines, ids, offset = _digest_lines(path, data, seen, taken.get(path, set()))
         if before:
             lines, ids = lines | (before.lines & seen), ids | before.ids
-        positions[path] = Position(offset=offset, digest=version_of(data[:offset]), lines=lines, ids=ids)
+        positions[path] = LedgerPosition(offset=offset, digest=compute_version(data[:offset]), lines=lines, ids=ids)
     return positions
 
 
-def _read_lines(
+def _digest_lines(
     path: str, data: bytes, seen: frozenset[str], taken: set[int]
 ) -> tuple[frozenset[str], frozenset[str], int]:
     """Return the digests of the bullets that are read now, of their ids, and the bytes before the first that is not."""

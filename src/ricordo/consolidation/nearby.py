@@ -13,151 +13,153 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TypeAlias
 
-from ricordo.consolidation.claims import Reading, attributes_told, read_claims, words_told
-from ricordo.consolidation.conflicts import CORRECTION
+from ricordo.consolidation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
+from ricordo.consolidation.conflicts import CORRECTION_TAG
 from ricordo.consolidation.polarity import stance
-from ricordo.consolidation.worth import moment
-from ricordo.courtesy import give_way
+from ricordo.consolidation.worth import entry_time
+from ricordo.courtesy import yield_point
 from ricordo.language.statement_index import StatementIndex
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Nearby"]
+__all__ = ["RelatedEntryIndex"]
 
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
-_FRAME = 0.6
+_MIN_SHARED_SUBJECT = 0.6
 """The share of what a correction speaks of that the sentence with the other number speaks of too, at least."""
 _ROUNDING = 1e-9
-_Said: TypeAlias = tuple[datetime, str]
+_SaidKey: TypeAlias = tuple[datetime, str]
 
 
-class Nearby:
+class RelatedEntryIndex:
     """Memories, found by what they say; `duplicate` (0..1) is the likeness from which two say the same."""
 
     def __init__(self, duplicate: float) -> None:
         """Hold nothing yet."""
         self._statements = StatementIndex(duplicate)
-        self._words = _Facet(lambda entry: words_told(entry.content))
-        self._attributes = _Facet(lambda entry: attributes_told(entry.content))
-        self._stances = _Facet(lambda entry: [taken[0]] if (taken := stance(entry.content)) else [])
-        self._telling = _Telling()
+        self._words = _LazyIndex(lambda entry: statement_words(entry.content))
+        self._attributes = _LazyIndex(lambda entry: claimed_attributes(entry.content))
+        self._stances = _LazyIndex(lambda entry: [taken[0]] if (taken := stance(entry.content)) else [])
+        self._replacing = _ReplacingEntries()
 
     def add(self, entry: Entry) -> None:
         """Hold a memory under its id."""
-        give_way()
+        yield_point()
         self._statements.add(entry.id, entry.content)
         self._words.add(entry)
         self._attributes.add(entry)
         self._stances.add(entry)
-        self._telling.add(entry)
+        self._replacing.add(entry)
 
-    def same(self, entry: Entry) -> set[str]:
+    def find_same(self, entry: Entry) -> set[str]:
         """Return the ids of those that may say the same."""
-        return self._statements.may_equal(entry.content)
+        return self._statements.find_candidates(entry.content)
 
-    def rivals(self, entry: Entry) -> set[str]:
+    def find_rivals(self, entry: Entry) -> set[str]:
         """Return the ids of those of which one may take the place of the other, in either direction."""
-        return self._aimed_at(entry) | self._told_later(entry)
+        return self._find_replaceable(entry) | self._find_later_replacing(entry)
 
-    def opponents(self, entry: Entry) -> set[str]:
+    def find_opponents(self, entry: Entry) -> set[str]:
         """Return the ids of those that say in the words of this one that it is so, or is not."""
         taken = stance(entry.content)
-        return self._stances.any_of((taken[0],)) if taken else set()
+        return self._stances.find_any((taken[0],)) if taken else set()
 
-    def _aimed_at(self, entry: Entry) -> set[str]:
+    def _find_replaceable(self, entry: Entry) -> set[str]:
         """Return the ids of those whose place this one may take, and of those that tell an attribute which it tells."""
-        reading = read_claims(entry.content)
-        found = self._attributes.any_of(claim.attribute for claim in reading.claims if claim.attribute)
+        reading = parse_statement(entry.content)
+        found = self._attributes.find_any(claim.attribute for claim in reading.claims if claim.attribute)
         for claim in reading.claims:
             if claim.ended:
-                found |= self._holding(claim.value)
-        for denied in reading.denied:
-            found |= self._holding(denied)
-        if CORRECTION in entry.tags or reading.changes:
-            found |= self._framed(reading)
+                found |= self._find_with_words(claim.value)
+        for denied in reading.negated_clauses:
+            found |= self._find_with_words(denied)
+        if CORRECTION_TAG in entry.tags or reading.announces_change:
+            found |= self._find_with_other_number(reading)
         return found
 
-    def _holding(self, words: Iterable[str]) -> set[str]:
+    def _find_with_words(self, words: Iterable[str]) -> set[str]:
         """Return those that hold all these words, an ordinal number as it stands or as a plain one."""
-        rows = [self._words.any_of((word, plain[1]) if (plain := _ORDINAL.match(word)) else (word,)) for word in words]
+        rows = [
+            self._words.find_any((word, plain[1]) if (plain := _ORDINAL.match(word)) else (word,)) for word in words
+        ]
         return set.intersection(*rows) if rows else set()
 
-    def _framed(self, reading: Reading) -> set[str]:
+    def _find_with_other_number(self, reading: ParsedStatement) -> set[str]:
         """Return those that may be the same sentence but for a number."""
-        rows = sorted((self._words.any_of((word,)) for word in reading.subject), key=len)
-        shared = max(math.ceil(_FRAME * len(rows) - _ROUNDING), 1)
+        rows = sorted((self._words.find_any((word,)) for word in reading.subject), key=len)
+        shared = max(math.ceil(_MIN_SHARED_SUBJECT * len(rows) - _ROUNDING), 1)
         return set().union(*rows[: len(rows) - shared + 1])
 
-    def _told_later(self, entry: Entry) -> set[str]:
+    def _find_later_replacing(self, entry: Entry) -> set[str]:
         """Return those said later that set something aside, and share a word."""
-        words = words_told(entry.content)
-        return {name for name, told in self._telling.after(_said(entry)) if not words.isdisjoint(told)}
+        words = statement_words(entry.content)
+        return {name for name, told in self._replacing.find_after(_said_key(entry)) if not words.isdisjoint(told)}
 
 
-class _Facet:
+class _LazyIndex:
     """Memories by what `told` reads in each; they are read when it is first asked for."""
 
     def __init__(self, told: Callable[[Entry], Iterable[str]]) -> None:
-        self._told = told
-        self._unread: list[Entry] = []
-        self._holding: defaultdict[str, set[str]] = defaultdict(set)
+        self._extract = told
+        self._pending: list[Entry] = []
+        self._ids_by_key: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, entry: Entry) -> None:
-        self._unread.append(entry)
+        self._pending.append(entry)
 
-    def any_of(self, wanted: Iterable[str]) -> set[str]:
+    def find_any(self, wanted: Iterable[str]) -> set[str]:
         """Return the ids of those in which one of these is told."""
         found: set[str] = set()
         for each in wanted:
-            self._read()
-            found |= self._holding.get(each, set())
+            self._read_pending()
+            found |= self._ids_by_key.get(each, set())
         return found
 
-    def _read(self) -> None:
-        for entry in self._unread:
-            give_way()
-            for told in self._told(entry):
-                self._holding[told].add(entry.id)
-        self._unread.clear()
+    def _read_pending(self) -> None:
+        for entry in self._pending:
+            yield_point()
+            for told in self._extract(entry):
+                self._ids_by_key[told].add(entry.id)
+        self._pending.clear()
 
 
-class _Telling:
+class _ReplacingEntries:
     """Memories that can take the place of one said before them, whatever its attributes, in the order of what was said.
 
     One that was said before all that is asked about is never read.
     """
 
     def __init__(self) -> None:
-        self._unread: list[tuple[_Said, Entry]] = []
-        self._read: list[tuple[_Said, frozenset[str]]] = []
+        self._pending: list[tuple[_SaidKey, Entry]] = []
+        self._indexed: list[tuple[_SaidKey, frozenset[str]]] = []
 
     def add(self, entry: Entry) -> None:
-        insort(self._unread, (_said(entry), entry), key=_when)
+        insort(self._pending, (_said_key(entry), entry), key=_row_key)
 
-    def after(self, said: _Said) -> list[tuple[str, frozenset[str]]]:
+    def find_after(self, said: _SaidKey) -> list[tuple[str, frozenset[str]]]:
         """Return the ids and the words of those that were said after `said`."""
-        first = bisect_right(self._unread, said, key=_when)
-        for when, entry in self._unread[first:]:
-            give_way()
-            if _tells(entry):
-                insort(self._read, (when, words_told(entry.content)), key=_when)
-        del self._unread[first:]
-        return [(name, words) for (_, name), words in self._read[bisect_right(self._read, said, key=_when) :]]
+        first = bisect_right(self._pending, said, key=_row_key)
+        for when, entry in self._pending[first:]:
+            yield_point()
+            if _can_replace(entry):
+                insort(self._indexed, (when, statement_words(entry.content)), key=_row_key)
+        del self._pending[first:]
+        return [(name, words) for (_, name), words in self._indexed[bisect_right(self._indexed, said, key=_row_key) :]]
 
 
-def _said(entry: Entry) -> _Said:
-    return moment(entry), entry.id
+def _said_key(entry: Entry) -> _SaidKey:
+    return entry_time(entry), entry.id
 
 
-def _when(row: tuple[_Said, object]) -> _Said:
+def _row_key(row: tuple[_SaidKey, object]) -> _SaidKey:
     return row[0]
 
 
-def _tells(entry: Entry) -> bool:
+def _can_replace(entry: Entry) -> bool:
     """Tell whether a memory can take the place of another that has no attribute in common with it."""
-    reading = read_claims(entry.content)
+    reading = parse_statement(entry.content)
     return (
-        CORRECTION in entry.tags
-        or reading.changes
-        or bool(reading.denied)
+        CORRECTION_TAG in entry.tags
+        or reading.announces_change
+        or bool(reading.negated_clauses)
         or any(claim.ended for claim in reading.claims)
     )

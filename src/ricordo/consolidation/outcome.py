@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ricordo.consolidation.types import Cost, Refusal
-from ricordo.workspace.layout import MEMORY, TOPICS
+from ricordo.consolidation.types import AdviceCost, Refusal
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 
-__all__ = ["Consolidated", "counts_of", "difference"]
+__all__ = ["ConsolidationResult", "event_counts", "count_changed_lines"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Consolidated:
+class ConsolidationResult:
     """What a run did: `change_id` is empty when it wrote nothing, `skipped` says why.
 
     Counts are of entries: `read` were new, `kept` are curated now, `merged` are said already by another, `superseded`
@@ -34,13 +34,13 @@ class Consolidated:
     skipped: str = ""
     refused: tuple[Refusal, ...] = ()
     note: str = ""
-    cost: Cost = field(default_factory=Cost)
+    cost: AdviceCost = field(default_factory=AdviceCost)
     deep: bool = False
     cap: str = ""
     undecided: int = 0
 
 
-def counts_of(done: Consolidated) -> dict[str, int]:
+def event_counts(done: ConsolidationResult) -> dict[str, int]:
     """Return what the event of a run counts; a cost is in millionths of a US dollar."""
     counts = {
         "entries": done.read,
@@ -60,11 +60,11 @@ def counts_of(done: Consolidated) -> dict[str, int]:
     return counts | {name: count for name, count in asked.items() if count}
 
 
-def difference(before: Mapping[str, bytes], after: Mapping[str, bytes | None]) -> dict[str, int]:
+def count_changed_lines(before: Mapping[str, bytes], after: Mapping[str, bytes | None]) -> dict[str, int]:
     """Return how many lines of curated memory a proposal adds and removes."""
     added = removed = 0
     for path, data in after.items():
-        if path == MEMORY or path.startswith(f"{TOPICS}/"):
+        if path == MEMORY_PATH or path.startswith(f"{TOPICS}/"):
             old, new = Counter(before.get(path, b"").splitlines()), Counter((data or b"").splitlines())
             added, removed = added + (new - old).total(), removed + (old - new).total()
     return {"files": len(after), "added": added, "removed": removed}

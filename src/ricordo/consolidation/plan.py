@@ -10,27 +10,27 @@ from datetime import datetime
 from typing import TypeAlias
 
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import held_sections, is_hollow, is_movable, part_of, place
-from ricordo.consolidation.settle import settle
-from ricordo.consolidation.sheet import Sheet, parse_sheet
-from ricordo.consolidation.types import Advice, Fresh, Proposal, Settled
-from ricordo.consolidation.undecided import linked, linked_entry, links_of, side_by_side
+from ricordo.consolidation.placing import filled_sections, is_empty_topic, is_movable, render_part, place_entries
+from ricordo.consolidation.settle import reconcile
+from ricordo.consolidation.sheet import MemoryDocument, parse_memory_document
+from ricordo.consolidation.types import Advice, CandidateEntry, Proposal, Reconciliation
+from ricordo.consolidation.undecided import link_contradictions, with_links, map_links, move_together
 from ricordo.consolidation.wording import is_reworded
-from ricordo.consolidation.worth import MERGED, cited
-from ricordo.workspace.entry import Entry, State
+from ricordo.consolidation.worth import MERGED_FIELD, field_ids
+from ricordo.workspace.entry import Entry, EntryState
 from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY, TOPICS, ledger_date
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS, ledger_date
 
-__all__ = ["Material", "due", "propose"]
+__all__ = ["ConsolidationInput", "is_due", "propose"]
 
-_Mark: TypeAlias = tuple[State, str, str]
+_StateMark: TypeAlias = tuple[EntryState, str, str]
 """The state that an entry gets, and the field that says why, with its value."""
 
-_SUCCESSOR = "successor"
+_SUCCESSOR_FIELD = "successor"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
+class ConsolidationInput:
     """What a run works on.
 
     `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers, archived ones too, by path. `fresh` are
@@ -41,14 +41,14 @@ class Material:
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
     ledgers: Mapping[str, bytes] = field(default_factory=dict)
-    fresh: Sequence[Fresh] = ()
+    fresh: Sequence[CandidateEntry] = ()
     forgotten: Collection[str] = ()
     held: Collection[str] = ()
     deep: bool = False
     used: Mapping[str, int] = field(default_factory=dict)
 
 
-def due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
+def is_due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
     """Tell whether a run that nobody asked for is worthwhile: there is enough new, and the last one is long enough ago.
 
     A last run that lies in the future, as after a clock was set back, counts for nothing.
@@ -58,41 +58,44 @@ def due(now: datetime, last_run: datetime | None, entries_since: int, config: Co
     return last_run is None or not 0 <= (now - last_run).total_seconds() < config.min_gap
 
 
-def propose(material: Material, config: ConsolidationConfig, advice: Advice | None = None) -> Proposal:
+def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: Advice | None = None) -> Proposal:
     """Return what consolidating `material` would write; without documents when that is nothing.
 
     Of `advice`, which a model gave, as much is done as the rules allow.
     """
-    sheets = {path: parse_sheet(data, path) for path, data in material.documents.items()}
-    held = held_sections(sheets.get(MEMORY, Sheet()))
+    sheets = {path: parse_memory_document(data, path) for path, data in material.documents.items()}
+    held = filled_sections(sheets.get(MEMORY_PATH, MemoryDocument()))
     sheets = {path: sheet.without(set(material.forgotten)) for path, sheet in sheets.items()}
     curated = [
-        Fresh(entry=part.entry, long=part.long)
+        CandidateEntry(entry=part.entry, long=part.long)
         for sheet in sheets.values()
         for part in sheet.parts
         if part.entry is not None and part.entry.state == "active"
     ]
-    theirs = _fixed(sheets)
-    fixed = theirs | (_edited(curated, material.ledgers) if material.deep or advice else set())
-    settled = settle(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
+    theirs = _find_fixed(sheets)
+    fixed = theirs | (_find_edited(curated, material.ledgers) if material.deep or advice else set())
+    settled = reconcile(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
     standing = {one.entry.id for one in curated}
-    marks = _marks(settled)
-    leaving = _said_twice(settled, standing) | marks
-    lost = _without_ledger(leaving, material.ledgers)
-    links = links_of(settled.undecided)
-    named = links_of(settled.undecided, theirs)
-    sheets = {path: linked(_settled(sheet, settled, leaving, lost), named) for path, sheet in sheets.items()}
+    marks = _state_marks(settled)
+    leaving = _merge_marks(settled, standing) | marks
+    lost = _find_without_ledger(leaving, material.ledgers)
+    links = map_links(settled.undecided)
+    named = map_links(settled.undecided, theirs)
+    sheets = {
+        path: link_contradictions(_apply_reconciliation(sheet, settled, leaving, lost), named)
+        for path, sheet in sheets.items()
+    }
     new = [
-        replace(one, entry=linked_entry(one.entry, named.get(name, ())))
+        replace(one, entry=with_links(one.entry, named.get(name, ())))
         for name, one in settled.active.items()
         if name not in standing
     ]
     if new or settled.changed or leaving:
         # an emptied section alone is no reason to write: what emptied it may yet be taken back
         held |= set(material.held)
-    memory = sheets.pop(MEMORY, Sheet())
-    topics = {path: sheet for path, sheet in sheets.items() if not is_hollow(sheet)}
-    placed = place(
+    memory = sheets.pop(MEMORY_PATH, MemoryDocument())
+    topics = {path: sheet for path, sheet in sheets.items() if not is_empty_topic(sheet)}
+    placed = place_entries(
         memory,
         topics,
         new,
@@ -104,10 +107,12 @@ def propose(material: Material, config: ConsolidationConfig, advice: Advice | No
         deep=material.deep,
     )
     shown = (
-        {path: _side_by_side(sheet, links) for path, sheet in placed.documents.items()} if links else placed.documents
+        {path: _move_contradictions_together(sheet, links) for path, sheet in placed.documents.items()}
+        if links
+        else placed.documents
     )
     return Proposal(
-        documents={**_changed(material.documents, shown), **_marked(material.ledgers, marks)},
+        documents={**_find_changed_documents(material.documents, shown), **_mark_ledgers(material.ledgers, marks)},
         kept=tuple(sorted(one.entry.id for one in new)),
         merged=settled.merged,
         superseded=settled.superseded,
@@ -119,12 +124,12 @@ def propose(material: Material, config: ConsolidationConfig, advice: Advice | No
     )
 
 
-def _side_by_side(sheet: Sheet, links: Mapping[str, Sequence[str]]) -> Sheet:
+def _move_contradictions_together(sheet: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
     """Return a document in which what is ours to move stands beside what it contradicts."""
-    return side_by_side(sheet, links, {part.entry.id for part in sheet.parts if part.entry and is_movable(part)})
+    return move_together(sheet, links, {part.entry.id for part in sheet.parts if part.entry and is_movable(part)})
 
 
-def _edited(curated: Sequence[Fresh], ledgers: Mapping[str, bytes]) -> set[str]:
+def _find_edited(curated: Sequence[CandidateEntry], ledgers: Mapping[str, bytes]) -> set[str]:
     """Return the ids of curated entries to which a person gave other words than their ledger has."""
     written = {found.entry.id: found.entry for path, data in ledgers.items() for found in parse_entries(data, path)}
     return {
@@ -137,34 +142,36 @@ def _edited(curated: Sequence[Fresh], ledgers: Mapping[str, bytes]) -> set[str]:
     }
 
 
-def _marks(settled: Settled) -> dict[str, _Mark]:
+def _state_marks(settled: Reconciliation) -> dict[str, _StateMark]:
     """Return by id what holds no longer: the state it gets, and the field that says why, with its value."""
-    gone: dict[str, _Mark] = {one.old: ("superseded", _SUCCESSOR, one.new) for one in settled.superseded}
+    gone: dict[str, _StateMark] = {one.old: ("superseded", _SUCCESSOR_FIELD, one.new) for one in settled.superseded}
     return gone | {one.id: ("retired", "retired", one.reason) for one in settled.retired}
 
 
-def _said_twice(settled: Settled, standing: Collection[str]) -> dict[str, _Mark]:
+def _merge_marks(settled: Reconciliation, standing: Collection[str]) -> dict[str, _StateMark]:
     """Return by id what was curated and is said by another now; its line in the ledger still holds."""
-    cites = {name: one.entry.id for one in settled.active.values() for name in cited(one.entry, MERGED)}
-    return {name: ("superseded", _SUCCESSOR, cites.get(name, "")) for name in settled.merged if name in standing}
+    cites = {name: one.entry.id for one in settled.active.values() for name in field_ids(one.entry, MERGED_FIELD)}
+    return {name: ("superseded", _SUCCESSOR_FIELD, cites.get(name, "")) for name in settled.merged if name in standing}
 
 
-def _fixed(sheets: Mapping[str, Sheet]) -> set[str]:
+def _find_fixed(sheets: Mapping[str, MemoryDocument]) -> set[str]:
     """Return the ids of the bullets that are a person's own: never rewritten, whatever is new."""
     return {
         part.entry.id
         for path, sheet in sheets.items()
         for part in sheet.parts
-        if part.entry and not (is_movable(part) if path == MEMORY else part.is_named and not part.entry.pinned)
+        if part.entry and not (is_movable(part) if path == MEMORY_PATH else part.is_named and not part.entry.pinned)
     }
 
 
-def _without_ledger(names: Collection[str], ledgers: Mapping[str, bytes]) -> set[str]:
+def _find_without_ledger(names: Collection[str], ledgers: Mapping[str, bytes]) -> set[str]:
     """Return the ids that stand in no ledger, so that their curated line is all there is."""
     return {name for name in names if not any(f"^{name}".encode() in data for data in ledgers.values())}
 
 
-def _settled(sheet: Sheet, settled: Settled, marks: Mapping[str, _Mark], lost: Collection[str]) -> Sheet:
+def _apply_reconciliation(
+    sheet: MemoryDocument, settled: Reconciliation, marks: Mapping[str, _StateMark], lost: Collection[str]
+) -> MemoryDocument:
     """Return a document without what leaves it, and with what reads otherwise now."""
     shown = sheet
     for part in sheet.parts:
@@ -172,28 +179,30 @@ def _settled(sheet: Sheet, settled: Settled, marks: Mapping[str, _Mark], lost: C
             continue
         name = part.entry.id
         if name in lost:
-            gone = _marked_entry(part.entry, marks[name])
-            shown = shown.replaced(name, part_of(Fresh(entry=gone, long=part.long), part.section))
+            gone = _mark_entry(part.entry, marks[name])
+            shown = shown.replace_entry(name, render_part(CandidateEntry(entry=gone, long=part.long), part.section))
         elif name in marks:
             shown = shown.without({name})
         elif name in settled.changed:
-            shown = shown.replaced(name, part_of(settled.active[name], part.section))
+            shown = shown.replace_entry(name, render_part(settled.active[name], part.section))
     return shown
 
 
-def _marked_entry(entry: Entry, mark: _Mark) -> Entry:
+def _mark_entry(entry: Entry, mark: _StateMark) -> Entry:
     state, key, value = mark
     return replace(entry, state=state, extra=(*entry.extra, (key, value)) if value else entry.extra)
 
 
-def _changed(before: Mapping[str, bytes], after: Mapping[str, Sheet]) -> dict[str, bytes | None]:
-    shown = {path: sheet.data for path, sheet in after.items() if path != MEMORY or sheet.parts}
+def _find_changed_documents(
+    before: Mapping[str, bytes], after: Mapping[str, MemoryDocument]
+) -> dict[str, bytes | None]:
+    shown = {path: sheet.data for path, sheet in after.items() if path != MEMORY_PATH or sheet.parts}
     found: dict[str, bytes | None] = {path: data for path, data in shown.items() if before.get(path) != data}
     gone = [path for path in before if path not in shown and path.startswith(f"{TOPICS}/")]
     return found | dict.fromkeys(gone)
 
 
-def _marked(ledgers: Mapping[str, bytes], marks: Mapping[str, _Mark]) -> dict[str, bytes | None]:
+def _mark_ledgers(ledgers: Mapping[str, bytes], marks: Mapping[str, _StateMark]) -> dict[str, bytes | None]:
     """Return the ledgers in which an entry is marked with its state, and with what took its place or why it went."""
     found: dict[str, bytes | None] = {}
     for path, data in ledgers.items():
@@ -204,8 +213,8 @@ def _marked(ledgers: Mapping[str, bytes], marks: Mapping[str, _Mark]) -> dict[st
         for located in reversed(parse_entries(data, path)):
             entry = located.entry
             if entry.id in named and entry.state == "active":
-                marked = _marked_entry(entry, marks[entry.id])
-                bullet = render_entry(marked, long=located.long).encode("utf-8", "surrogatepass")
+                marked = _mark_entry(entry, marks[entry.id])
+                bullet = render_entry(marked, long=located.long_path).encode("utf-8", "surrogatepass")
                 shown = shown[: located.offset] + bullet + shown[located.offset + located.length :]
         if shown != data:
             found[path] = shown

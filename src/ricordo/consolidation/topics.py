@@ -12,55 +12,55 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from ricordo.courtesy import give_way
-from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, words
-from ricordo.messages.jsontext import decoded
+from ricordo.courtesy import yield_point
+from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, split_words
+from ricordo.messages.jsontext import decode_json
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import content_line, parse_entries
+from ricordo.workspace.entry_codec import preview_line, parse_entries
 from ricordo.workspace.layout import TOPICS, WORKSPACE
-from ricordo.workspace.topic_frame import LISTED, OUR_FRONT
+from ricordo.workspace.topic_frame import TOPIC_LIST_LINE, TOPIC_FRONT_MATTER
 
 __all__ = [
-    "LISTED",
+    "TOPIC_LIST_LINE",
     "TOPICS",
     "Topic",
-    "described_anew",
+    "update_description",
     "description_line",
-    "is_ours",
-    "kind_of",
+    "is_generated",
+    "entry_kind",
     "linked_files",
-    "listing",
-    "named_subjects",
-    "new_topic",
+    "render_topic_list",
+    "count_subjects",
+    "create_topic",
     "read_topic",
-    "tells_its_entries",
+    "has_generated_description",
     "topic_name",
     "topic_path",
-    "type_of",
+    "topic_type",
 ]
 
 # the rules word what was said with these where nobody has a name; they are no subject
-_ROLES = frozenset({"Assistant", "User"})
+_ROLE_NAMES = frozenset({"Assistant", "User"})
 
-_SHOWN = TOPICS.removeprefix(f"{WORKSPACE}/")
+_TOPICS_FOLDER = TOPICS.removeprefix(f"{WORKSPACE}/")
 
-_LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
-_FIELD = re.compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_TYPES = {"preference": "user", "convention": "feedback", "lesson": "feedback", "reference": "reference"}
-_KINDS = {"user": "preference", "feedback": "convention", "reference": "reference"}
-_PLURALS: Mapping[str, str] = {
+_TOPIC_LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
+_FRONT_MATTER_FIELD = re.compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_TYPE_BY_KIND = {"preference": "user", "convention": "feedback", "lesson": "feedback", "reference": "reference"}
+_KIND_BY_TYPE = {"user": "preference", "feedback": "convention", "reference": "reference"}
+_KIND_TOPICS: Mapping[str, str] = {
     "preference": "More preferences",
     "convention": "More conventions",
     "decision": "More decisions",
     "goal": "More goals",
     "lesson": "More lessons",
 }
-_OTHERS = "More facts"
+_DEFAULT_TOPIC = "More facts"
 _WORD = re.compile(r"\w+")
-_LONGEST_SLUG = 60
-_WORDS = 6
-_FEWEST_WORDS = 3
-_SHORT = 3
+_MAX_SLUG = 60
+_MAX_DESCRIPTION_WORDS = 6
+_MIN_DESCRIPTION_WORDS = 3
+_MAX_SHORT_WORD = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,34 +81,34 @@ class Topic:
 def read_topic(path: str, document: bytes) -> Topic:
     """Return what the front matter of a topic file says, else its first heading and line."""
     text = document.decode("utf-8", "replace")
-    front, body = _front_matter(text)
-    told = {match[1]: _plain(match[2]) for match in _FIELD.finditer(front)}
+    front, body = _split_front_matter(text)
+    told = {match[1]: _unquote(match[2]) for match in _FRONT_MATTER_FIELD.finditer(front)}
     headings = [line.lstrip("# ").strip() for line in body.split("\n") if line.startswith("#")]
     name = told.get("name") or next(filter(None, headings), "") or path.rpartition("/")[2].removesuffix(".md")
-    described = _one_line(told.get("description", ""))
-    return Topic(path=path, name=_one_line(name), description=described, type=_one_line(told.get("type", "")))
+    described = _to_one_line(told.get("description", ""))
+    return Topic(path=path, name=_to_one_line(name), description=described, type=_to_one_line(told.get("type", "")))
 
 
-def type_of(kind: str) -> str:
+def topic_type(kind: str) -> str:
     """Return the type of the topics for memories of a kind: user, feedback, project or reference."""
-    return _TYPES.get(kind, "project")
+    return _TYPE_BY_KIND.get(kind, "project")
 
 
-def kind_of(type_name: str) -> str:
+def entry_kind(type_name: str) -> str:
     """Return the kind of what a topic of this type says as a whole; a fact for every other one."""
-    return _KINDS.get(type_name, "fact")
+    return _KIND_BY_TYPE.get(type_name, "fact")
 
 
-def new_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
+def create_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
     """Return the path and the first lines of a topic for these entries, the most useful first."""
-    kinds = Counter(type_of(entry.kind) for entry in entries)
+    kinds = Counter(topic_type(entry.kind) for entry in entries)
     told = {
         "name": name,
-        "description": _description(name, entries),
+        "description": _describe_entries(name, entries),
         "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
     }
     front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items())
-    return topic_path(name), f"---\n{front}---\n# {_one_line(name)}\n\n".encode("utf-8", "replace")
+    return topic_path(name), f"---\n{front}---\n# {_to_one_line(name)}\n\n".encode("utf-8", "replace")
 
 
 def topic_path(name: str) -> str:
@@ -116,60 +116,62 @@ def topic_path(name: str) -> str:
     return f"{TOPICS}/{_slug(name)}.md"
 
 
-def described_anew(path: str, before: bytes, after: bytes) -> bytes:
+def update_description(path: str, before: bytes, after: bytes) -> bytes:
     """Return the topic `after` with the description of its entries, if `before` had the one that we gave to its own.
 
     So the line that lists it tells what is in it now, and nothing of what was taken out.
     """
-    if not tells_its_entries(path, before) or not is_ours(after):
+    if not has_generated_description(path, before) or not is_generated(after):
         return after
-    line = description_line(read_topic(path, before).name, _entries(path, after))
+    line = description_line(read_topic(path, before).name, _active_entries(path, after))
     front, rest = after.split(b"\ndescription: ", 1)
     return b"".join([front, b"\n", line, rest.split(b"\n", 1)[1]])
 
 
 def description_line(name: str, entries: Sequence[Entry]) -> bytes:
     """Return the line of the front matter that describes a topic of this name by its entries."""
-    told = json.dumps(_description(name, entries), ensure_ascii=False)
+    told = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
     return b"description: " + told.encode("utf-8", "replace") + b"\n"
 
 
-def tells_its_entries(path: str, document: bytes) -> bool:
+def has_generated_description(path: str, document: bytes) -> bool:
     """Tell whether the description of a topic is the one that we give to its entries, so that it goes with them."""
     topic = read_topic(path, document)
-    return is_ours(document) and topic.description == _one_line(_description(topic.name, _entries(path, document)))
+    return is_generated(document) and topic.description == _to_one_line(
+        _describe_entries(topic.name, _active_entries(path, document))
+    )
 
 
-def is_ours(document: bytes) -> bool:
+def is_generated(document: bytes) -> bool:
     """Tell whether a topic's front matter is as we wrote it, so that it may go when nothing else is left in it."""
-    return OUR_FRONT.fullmatch(_front_matter(document.decode("utf-8", "replace"))[0]) is not None
+    return TOPIC_FRONT_MATTER.fullmatch(_split_front_matter(document.decode("utf-8", "replace"))[0]) is not None
 
 
 def linked_files(document: bytes) -> frozenset[str]:
     """Return the files of the topics that a document links to, below their folder."""
-    return frozenset(match[1].decode("utf-8", "replace") for match in _LINK.finditer(document))
+    return frozenset(match[1].decode("utf-8", "replace") for match in _TOPIC_LINK.finditer(document))
 
 
-def listing(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
+def render_topic_list(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
     """Return the lines that list these topics, but for those to which what people wrote links already."""
     linked = linked_files(by_hand)
     shown = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
-    return [_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
+    return [_topic_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
 
 
-def named_subjects(entries: Iterable[Entry], asked: Iterable[Entry] | None = None) -> Counter[str]:
+def count_subjects(entries: Iterable[Entry], asked: Iterable[Entry] | None = None) -> Counter[str]:
     """Return how many of the entries hold each proper name, of those in `asked` where that is given."""
     if asked is None:
-        return Counter(name for entry in entries for name in _names(entry))
-    wanted = {name for entry in asked for name in _names(entry)}
+        return Counter(name for entry in entries for name in _find_subjects(entry))
+    wanted = {name for entry in asked for name in _find_subjects(entry)}
     first = {found[0] for name in wanted if (found := _WORD.match(name))}
-    told = (_names(entry) & wanted for entry in entries if not first.isdisjoint(_WORD.findall(entry.content)))
+    told = (_find_subjects(entry) & wanted for entry in entries if not first.isdisjoint(_WORD.findall(entry.content)))
     return Counter(name for names in told for name in names)
 
 
-def _names(entry: Entry) -> set[str]:
-    give_way()
-    return {found.text for found in find_names(entry.content)} - _ROLES
+def _find_subjects(entry: Entry) -> set[str]:
+    yield_point()
+    return {found.text for found in find_names(entry.content)} - _ROLE_NAMES
 
 
 def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
@@ -177,57 +179,60 @@ def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
     names = {found.text for found in find_names(entry.content) if subjects.get(found.text, 0) >= fewest}
     if names:
         return min(names, key=lambda name: (-subjects[name], name))
-    return _PLURALS.get(entry.kind, _OTHERS)
+    return _KIND_TOPICS.get(entry.kind, _DEFAULT_TOPIC)
 
 
-def _line(number: int, topic: Topic) -> str:
+def _topic_line(number: int, topic: Topic) -> str:
     # what was said is no link: the line has but its own
     described = f": {topic.description.replace('](', '] (')}" if topic.description else ""
     name = re.sub(r"[\[\]()]", "", topic.name) or topic.file
-    return f"{number}. [{name}]({_SHOWN}/{topic.file}){described}\n"
+    return f"{number}. [{name}]({_TOPICS_FOLDER}/{topic.file}){described}\n"
 
 
-def _front_matter(text: str) -> tuple[str, str]:
+def _split_front_matter(text: str) -> tuple[str, str]:
     match = re.match(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", text, re.DOTALL | re.MULTILINE)
     return (match[1], text[match.end() :]) if match else ("", text)
 
 
-def _plain(value: str) -> str:
+def _unquote(value: str) -> str:
     """Return a front matter value without its quotes."""
     try:
-        loaded = decoded(value)
+        loaded = decode_json(value)
     except ValueError:
         return value.strip("'\"")
     return loaded if isinstance(loaded, str) else value
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()
 
 
-def _description(name: str, entries: Sequence[Entry]) -> str:
+def _describe_entries(name: str, entries: Sequence[Entry]) -> str:
     """Return the words that most of the entries share, else the beginning of the first; empty without entries."""
     if not entries:
         return ""
-    own = {word for part in words(name) for word in (part, f"{part}s")}
+    own = {word for part in split_words(name) for word in (part, f"{part}s")}
     told = [
-        dict.fromkeys(word for word in words(entry.content) if _tells(word) and word not in own) for entry in entries
+        dict.fromkeys(word for word in split_words(entry.content) if _is_descriptive(word) and word not in own)
+        for entry in entries
     ]
     shared = Counter(word for row in told for word in row)
     common = [word for word, count in shared.most_common() if count > 1]
-    ranked = sorted(common, key=lambda word: (-shared[word], word))[:_WORDS]
-    return ", ".join(ranked) if len(ranked) >= _FEWEST_WORDS else content_line(entries[0].content, 100)
+    ranked = sorted(common, key=lambda word: (-shared[word], word))[:_MAX_DESCRIPTION_WORDS]
+    return ", ".join(ranked) if len(ranked) >= _MIN_DESCRIPTION_WORDS else preview_line(entries[0].content, 100)
 
 
-def _entries(path: str, document: bytes) -> list[Entry]:
+def _active_entries(path: str, document: bytes) -> list[Entry]:
     return [found.entry for found in parse_entries(document, path) if found.entry.state == "active"]
 
 
-def _tells(word: str) -> bool:
-    return len(word) > _SHORT and word.isalpha() and not is_unsegmented(word[0]) and not is_stop_word(word, "en")
+def _is_descriptive(word: str) -> bool:
+    return (
+        len(word) > _MAX_SHORT_WORD and word.isalpha() and not is_unsegmented(word[0]) and not is_stop_word(word, "en")
+    )
 
 
 def _slug(name: str) -> str:
     plain = " ".join(split_identifier(name)) or name
-    slug = "-".join(re.findall(r"[^\W_]+", plain.casefold()))[:_LONGEST_SLUG].strip("-")
+    slug = "-".join(re.findall(r"[^\W_]+", plain.casefold()))[:_MAX_SLUG].strip("-")
     return slug or f"topic-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"

@@ -8,23 +8,23 @@ from typing import Literal, TypeAlias, get_args
 from ricordo.workspace.entry import Entry
 
 __all__ = [
-    "REASONS",
+    "RETIREMENT_REASONS",
     "Advice",
-    "Cost",
-    "Fresh",
-    "Merge",
+    "AdviceCost",
+    "CandidateEntry",
+    "LineMerge",
     "Proposal",
-    "Reason",
+    "RetirementReason",
     "Refusal",
-    "Retired",
-    "Settled",
-    "Superseded",
+    "Retirement",
+    "Reconciliation",
+    "Supersession",
 ]
 
-Reason: TypeAlias = Literal["done", "outdated", "passing", "trivial"]
+RetirementReason: TypeAlias = Literal["done", "outdated", "passing", "trivial"]
 """Why a memory is of no more use: what it speaks of is done, no longer so, was of one day, or never mattered."""
 
-REASONS: tuple[Reason, ...] = get_args(Reason)
+RETIREMENT_REASONS: tuple[RetirementReason, ...] = get_args(RetirementReason)
 
 Refusal: TypeAlias = Literal[
     "unknown",
@@ -44,7 +44,7 @@ Refusal: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fresh:
+class CandidateEntry:
     """An entry of a ledger that no run has read yet; `long` is the path of the file of a long one.
 
     `edited` tells that a run has read its line, which says something else since.
@@ -56,7 +56,7 @@ class Fresh:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Superseded:
+class Supersession:
     """The entry `old` whose place `new` has taken, by their ids."""
 
     old: str
@@ -64,15 +64,15 @@ class Superseded:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retired:
+class Retirement:
     """The entry `id` leaves curated memory though no other stands for it; it stays in its ledger, marked with why."""
 
     id: str
-    reason: Reason
+    reason: RetirementReason
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merge:
+class LineMerge:
     """The entries `parents` are to be one line, `content`."""
 
     parents: tuple[str, ...]
@@ -80,17 +80,17 @@ class Merge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class AdviceCost:
     """What asking took: requests, tokens in and out, and US dollars, None where a price is not known."""
 
     requests: int = 0
     tokens: int = 0
     dollars: Decimal | None = Decimal(0)
 
-    def __add__(self, other: "Cost") -> "Cost":
+    def __add__(self, other: "AdviceCost") -> "AdviceCost":
         """Return both together."""
         known = self.dollars is not None and other.dollars is not None
-        return Cost(
+        return AdviceCost(
             requests=self.requests + other.requests,
             tokens=self.tokens + other.tokens,
             dollars=(self.dollars or Decimal(0)) + (other.dollars or Decimal(0)) if known else None,
@@ -104,13 +104,13 @@ class Advice:
     `note` says why the rules decided alone where a model was to be asked; `flaw` why the answer can't be used at all.
     """
 
-    merges: tuple[Merge, ...] = ()
-    superseded: tuple[Superseded, ...] = ()
-    retired: tuple[Retired, ...] = ()
+    merges: tuple[LineMerge, ...] = ()
+    superseded: tuple[Supersession, ...] = ()
+    retired: tuple[Retirement, ...] = ()
     topics: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     flaw: str = ""
-    cost: Cost = field(default_factory=Cost)
+    cost: AdviceCost = field(default_factory=AdviceCost)
 
     def __add__(self, other: "Advice") -> "Advice":
         """Return both together; the first note and flaw count."""
@@ -126,7 +126,7 @@ class Advice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settled:
+class Reconciliation:
     """What was decided about the entries, before anything is placed.
 
     `active` holds by id what is to be curated, `changed` names those of them that were curated already and read
@@ -135,12 +135,12 @@ class Settled:
     `undecided` are pairs of active entries that contradict each other, by their ids, the one that was said first first.
     """
 
-    active: Mapping[str, Fresh]
+    active: Mapping[str, CandidateEntry]
     changed: frozenset[str]
     merged: tuple[str, ...]
-    superseded: tuple[Superseded, ...]
+    superseded: tuple[Supersession, ...]
     left: tuple[str, ...]
-    retired: tuple[Retired, ...] = ()
+    retired: tuple[Retirement, ...] = ()
     refused: tuple[Refusal, ...] = ()
     topics: Mapping[str, str] = field(default_factory=dict)
     undecided: tuple[tuple[str, str], ...] = ()
@@ -160,9 +160,9 @@ class Proposal:
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
-    superseded: tuple[Superseded, ...] = ()
+    superseded: tuple[Supersession, ...] = ()
     left: tuple[str, ...] = ()
-    retired: tuple[Retired, ...] = ()
+    retired: tuple[Retirement, ...] = ()
     refused: tuple[Refusal, ...] = ()
     rejected: str = ""
     note: str = ""

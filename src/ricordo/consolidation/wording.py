@@ -10,25 +10,25 @@ from dataclasses import replace
 from datetime import date
 from hashlib import blake2b
 
-from ricordo.consolidation.claims import read_claims
+from ricordo.consolidation.claims import parse_statement
 from ricordo.consolidation.types import Refusal
-from ricordo.flush.credentials import bears_credential
-from ricordo.flush.said import Said
+from ricordo.flush.credentials import contains_credential
+from ricordo.flush.said import GroundingText
 from ricordo.guard import contains_fence
 from ricordo.language import containment, content_words, find_dates
 from ricordo.language.duplicates import contradicts
 from ricordo.workspace.entry import Entry
 
-__all__ = ["REWORDED", "flaw_of_line", "is_reworded", "is_topic_name", "plain_line", "reworded"]
+__all__ = ["REWORDED_FIELD", "find_line_flaw", "is_reworded", "is_topic_name", "to_plain_line", "with_reworded_content"]
 
-REWORDED = "reworded"
+REWORDED_FIELD = "reworded"
 """The field of an entry whose words in curated memory are not those of its ledger: a digest of the words we gave it."""
 
-_LONGEST = 700
-_NEW_SHARE = 3
-_KEPT_SHARE = 0.5
-_FEW_NEW = 2
-_ORDERS = re.compile(
+_MAX_LINE_CHARACTERS = 700
+_MAX_NEW_DIVISOR = 3
+_MIN_KEPT_SHARE = 0.5
+_MIN_NEW_WORDS = 2
+_ORDER_WORDS = re.compile(
     r"(?<!\w)(?:ignor\w+|disregard\w*|overrid\w+|obey\w*|pretend\w*|reveal\w*|exfiltrat\w*|instruction\w*|prompt\w*|"
     r"system message|you (?:must|should|shall|are|will|can|may|need)|(?:do|does) not|don['’]t|always|never|must|please|"
     r"from now on|whenever|answer\w*|respon[ds]\w*|repl(?:y|ies|ied)|execut\w+|delet\w+|send\w*|e-?mail\w*|forget\w*|"
@@ -37,28 +37,33 @@ _ORDERS = re.compile(
 )
 
 
-def plain_line(text: str) -> str:
+def to_plain_line(text: str) -> str:
     """Return a text as one line without the marks of a bullet."""
     line = " ".join(text.split())
     return re.sub(r"^[-*+] +", "", line).strip()
 
 
-def flaw_of_line(content: str, parents: Sequence[str]) -> Refusal | None:
+def find_line_flaw(content: str, parents: Sequence[str]) -> Refusal | None:
     """Return why a line may not stand for `parents`; None if it may."""
-    return next(_flaws(content, parents), None)
+    return next(_find_flaws(content, parents), None)
 
 
-def _flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
+def _find_flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
     whole = "\n".join(parents)
-    if not content or contains_fence(content) or bears_credential(content) or _orders(content) - _orders(whole):
+    if (
+        not content
+        or contains_fence(content)
+        or contains_credential(content)
+        or _find_orders(content) - _find_orders(whole)
+    ):
         yield "order"
-    if len(content) > min(_LONGEST, len(whole)):
+    if len(content) > min(_MAX_LINE_CHARACTERS, len(whole)):
         yield "too long"
-    if not Said(whole).names_all(content) or _invents(content, whole):
+    if not GroundingText(whole).supports(content) or _invents(content, whole):
         yield "invented"
     if _loses(content, parents):
         yield "lost"
-    if any(contradicts(content, parent) for parent in parents) or _opposed(parents):
+    if any(contradicts(content, parent) for parent in parents) or _contradict_each_other(parents):
         yield "contradiction"
     if not _belong_together(content, parents):
         yield "unlike"
@@ -67,21 +72,21 @@ def _flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
 def is_topic_name(name: str, contents: Sequence[str]) -> bool:
     """Tell whether a topic of these memories may have this name: its words stand in them, and it orders nothing."""
     said, known = content_words(name), set(content_words("\n".join(contents)))
-    return bool(said) and set(said) <= known and not _ORDERS.search(name)
+    return bool(said) and set(said) <= known and not _ORDER_WORDS.search(name)
 
 
-def reworded(entry: Entry, content: str) -> Entry:
+def with_reworded_content(entry: Entry, content: str) -> Entry:
     """Return the entry with other words in curated memory than its ledger has."""
-    rest = tuple((key, value) for key, value in entry.extra if key != REWORDED)
-    return replace(entry, content=content, extra=(*rest, (REWORDED, _digest(content))))
+    rest = tuple((key, value) for key, value in entry.extra if key != REWORDED_FIELD)
+    return replace(entry, content=content, extra=(*rest, (REWORDED_FIELD, _content_digest(content))))
 
 
 def is_reworded(entry: Entry) -> bool:
     """Tell whether the words of a curated entry are those that a run gave it, so that no person has edited them."""
-    return any(key == REWORDED and value == _digest(entry.content) for key, value in entry.extra)
+    return any(key == REWORDED_FIELD and value == _content_digest(entry.content) for key, value in entry.extra)
 
 
-def _digest(content: str) -> str:
+def _content_digest(content: str) -> str:
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
@@ -89,38 +94,38 @@ def _invents(content: str, whole: str) -> bool:
     """Tell whether more than a third of what a line says, and more than a word, stands in none of its parents."""
     said, known = set(content_words(content)), set(content_words(whole))
     new = said - known
-    return len(new) >= _FEW_NEW and _NEW_SHARE * len(new) > len(said)
+    return len(new) >= _MIN_NEW_WORDS and _MAX_NEW_DIVISOR * len(new) > len(said)
 
 
-def _orders(text: str) -> set[str]:
-    return {found.casefold() for found in _ORDERS.findall(text)}
+def _find_orders(text: str) -> set[str]:
+    return {found.casefold() for found in _ORDER_WORDS.findall(text)}
 
 
 def _loses(content: str, parents: Sequence[str]) -> bool:
     """Tell whether a line leaves out a name, a number, a day, or most of what one of its parents says."""
-    said, words = Said(content), content_words(content)
+    said, words = GroundingText(content), content_words(content)
     return any(
-        not said.names_all(parent)
-        or not _days(parent) <= _days(content)
-        or containment(content_words(parent), words) < _KEPT_SHARE
+        not said.supports(parent)
+        or not _absolute_dates(parent) <= _absolute_dates(content)
+        or containment(content_words(parent), words) < _MIN_KEPT_SHARE
         for parent in parents
     )
 
 
-def _days(text: str) -> frozenset[str]:
+def _absolute_dates(text: str) -> frozenset[str]:
     """Return the days that a text names in full."""
     return frozenset(mention.iso for mention in find_dates(text, date(2000, 1, 1)) if not mention.relative)
 
 
-def _opposed(parents: Sequence[str]) -> bool:
+def _contradict_each_other(parents: Sequence[str]) -> bool:
     """Tell whether two of the lines can't both hold, so that they are no case for one line."""
     return any(contradicts(one, other) for number, one in enumerate(parents) for other in parents[number + 1 :])
 
 
 def _belong_together(content: str, parents: Sequence[str]) -> bool:
     """Tell whether each of the lines shares a word of its subject with another, and with the line that is to be."""
-    subjects = [read_claims(parent).subject for parent in parents]
-    line = read_claims(content).subject
+    subjects = [parse_statement(parent).subject for parent in parents]
+    line = parse_statement(content).subject
     return all(
         mine & line and any(mine & other for at, other in enumerate(subjects) if at != number)
         for number, mine in enumerate(subjects)

@@ -6,11 +6,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ricordo.database.translate import translated
+from ricordo.database.translate import translate_driver_error
 
-__all__ = ["MAGIC", "erase_rows", "read_values"]
+__all__ = ["SQLITE_MAGIC", "erase_rows", "read_values"]
 
-MAGIC = b"SQLite format 3\0"
+SQLITE_MAGIC = b"SQLite format 3\0"
 """The first bytes of a database file."""
 
 
@@ -26,7 +26,7 @@ def erase_rows(path: Path, change: Callable[[bytes], bytes], *, busy_seconds: fl
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("BEGIN IMMEDIATE")
             virtual = _virtual(connection)
-            for value in _values(connection, without=virtual):
+            for value in _iterate_values(connection, without=virtual):
                 if (rest := change(value.data)) != value.data:
                     stored = rest.decode("utf-8", "replace") if value.is_text else rest
                     connection.execute(
@@ -40,20 +40,20 @@ def erase_rows(path: Path, change: Callable[[bytes], bytes], *, busy_seconds: fl
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
-        raise translated(error, str(path)) from error
+        raise translate_driver_error(error, str(path)) from error
 
 
 def read_values(path: Path) -> list[bytes]:
     """Return every text and blob in the database at `path`. It blocks on the disk. Raises: as `erase_rows`."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            return [value.data for value in _values(connection)]
+            return [value.data for value in _iterate_values(connection)]
     except sqlite3.Error as error:
-        raise translated(error, str(path)) from error
+        raise translate_driver_error(error, str(path)) from error
 
 
 @dataclass(frozen=True)
-class _Value:
+class _StoredValue:
     table: str
     column: str
     row: int
@@ -67,7 +67,7 @@ def _virtual(connection: sqlite3.Connection) -> list[str]:
     return [table.replace('"', '""') for (table,) in rows]
 
 
-def _values(connection: sqlite3.Connection, *, without: Iterable[str] = ()) -> Iterator[_Value]:
+def _iterate_values(connection: sqlite3.Connection, *, without: Iterable[str] = ()) -> Iterator[_StoredValue]:
     """Yield the texts and blobs of every table but those in which the virtual tables of `without` keep theirs."""
     inside = tuple(f"{name}_" for name in without)
     for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
@@ -83,6 +83,6 @@ def _values(connection: sqlite3.Connection, *, without: Iterable[str] = ()) -> I
         for row, *values in cursor.fetchall():
             for column, value in zip(columns, values, strict=True):
                 if isinstance(value, str):
-                    yield _Value(name, column, row, value.encode("utf-8", "surrogatepass"), is_text=True)
+                    yield _StoredValue(name, column, row, value.encode("utf-8", "surrogatepass"), is_text=True)
                 elif isinstance(value, bytes):
-                    yield _Value(name, column, row, value, is_text=False)
+                    yield _StoredValue(name, column, row, value, is_text=False)

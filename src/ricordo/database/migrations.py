@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from ricordo.errors import DocumentInvalid, StorageFailed
 
-__all__ = ["Commit", "Schema", "end_transaction", "migrate", "refuse_other_shape", "steps_taken"]
+__all__ = ["Commit", "Schema", "commit_transaction", "migrate", "check_shape", "count_applied_steps"]
 
 Commit = Callable[[sqlite3.Connection], None]
 
@@ -22,15 +22,15 @@ Commit = Callable[[sqlite3.Connection], None]
 class Schema:
     """A database's owner, a number between 1 and 2^31 - 1, and its steps: each a tuple of SQL statements.
 
-    A cache that has taken fewer than `anew` steps is deleted and made anew, so that none of its bytes stay.
+    A cache that has taken fewer than `rebuild_below` steps is deleted and made anew, so that none of its bytes stay.
     """
 
     owner: int
     steps: tuple[tuple[str, ...], ...]
-    anew: int = 0
+    rebuild_below: int = 0
 
 
-def end_transaction(connection: sqlite3.Connection) -> None:
+def commit_transaction(connection: sqlite3.Connection) -> None:
     """End the transaction durably, as far as the connection's synchronous mode goes."""
     connection.execute("COMMIT")
 
@@ -42,11 +42,11 @@ def migrate(connection: sqlite3.Connection, schema: Schema, done: Commit) -> Non
         DocumentInvalid: the file belongs to another program.
         StorageFailed: a newer Ricordo wrote it.
     """
-    while (number := steps_taken(connection, schema)) < len(schema.steps):
+    while (number := count_applied_steps(connection, schema)) < len(schema.steps):
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if steps_taken(connection, schema) == number:
-                _take(connection, schema, number)
+            if count_applied_steps(connection, schema) == number:
+                _apply_step(connection, schema, number)
             done(connection)
         except BaseException:
             if connection.in_transaction:
@@ -54,14 +54,14 @@ def migrate(connection: sqlite3.Connection, schema: Schema, done: Commit) -> Non
             raise
 
 
-def _take(connection: sqlite3.Connection, schema: Schema, number: int) -> None:
+def _apply_step(connection: sqlite3.Connection, schema: Schema, number: int) -> None:
     for statement in schema.steps[number]:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {schema.owner}")
     connection.execute(f"PRAGMA user_version = {number + 1}")
 
 
-def steps_taken(connection: sqlite3.Connection, schema: Schema) -> int:
+def count_applied_steps(connection: sqlite3.Connection, schema: Schema) -> int:
     """Return how many steps the database has taken; this reads only.
 
     Raises: DocumentInvalid, StorageFailed as `migrate` does.
@@ -76,25 +76,25 @@ def steps_taken(connection: sqlite3.Connection, schema: Schema) -> int:
     return taken
 
 
-def refuse_other_shape(connection: sqlite3.Connection, schema: Schema) -> None:
+def check_shape(connection: sqlite3.Connection, schema: Schema) -> None:
     """Refuse a database that lacks a table, a column, an index or a trigger of its schema.
 
     Raises: DocumentInvalid. No statement of ours fails for another reason then but for damage that SQLite names.
     """
-    missing = _shape_of(schema) - _shape(connection)
+    missing = _expected_shape(schema) - _read_shape(connection)
     if missing:
         raise DocumentInvalid(f"The database lacks {', '.join(sorted(' '.join(part) for part in missing)[:3])}.")
 
 
 @lru_cache
-def _shape_of(schema: Schema) -> frozenset[tuple[str, ...]]:
+def _expected_shape(schema: Schema) -> frozenset[tuple[str, ...]]:
     with closing(sqlite3.connect(":memory:")) as connection:
         for number in range(len(schema.steps)):
-            _take(connection, schema, number)
-        return _shape(connection)
+            _apply_step(connection, schema, number)
+        return _read_shape(connection)
 
 
-def _shape(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+def _read_shape(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
     """Return the kind and name of everything in a database, and the table, name and type of each column."""
     things: list[tuple[str, str]] = connection.execute("SELECT type, name FROM sqlite_master").fetchall()
     columns = [

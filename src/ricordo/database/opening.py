@@ -21,24 +21,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ricordo.database.migrations import Commit, Schema, migrate, refuse_other_shape, steps_taken
-from ricordo.database.translate import DRIVER_ERRORS, is_busy, translated, translated_os
+from ricordo.database.migrations import Commit, Schema, migrate, check_shape, count_applied_steps
+from ricordo.database.translate import DRIVER_ERRORS, is_busy_error, translate_driver_error, translate_file_error
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageError, StorageFailed, StorageReadOnly
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["Opening", "connect", "folder_lock", "patiently", "put_aside"]
+__all__ = ["DatabaseOptions", "open_connection", "folder_lock", "retry_while_busy", "quarantine_database"]
 
 _SIDE_FILES = ("-wal", "-shm")
-_PAUSE = 0.005
-_LONGEST_PAUSE = 0.1
-_one_opener = threading.Lock()
+_MIN_PAUSE = 0.005
+_MAX_PAUSE = 0.1
+_opener_lock = threading.Lock()
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opening:
+class DatabaseOptions:
     """How a database is opened.
 
     `cache` says that a broken one may be put aside and made anew, `verify` that all of it is read to find damage.
@@ -55,7 +55,7 @@ class Opening:
     check: Callable[[], None] = lambda: None
 
 
-def connect(how: Opening) -> tuple[sqlite3.Connection, str]:
+def open_connection(how: DatabaseOptions) -> tuple[sqlite3.Connection, str]:
     """Return a connection to the database, made and migrated if need be, and the name a broken one was put aside as.
 
     Raises:
@@ -65,28 +65,28 @@ def connect(how: Opening) -> tuple[sqlite3.Connection, str]:
     try:
         how.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with folder_lock(how.path.parent, how.busy_seconds):
-            return _connect(how)
+            return _open_or_recreate(how)
     except DRIVER_ERRORS as error:
-        raise _opening_error(error, how.path) from error
+        raise _translate_opening_error(error, how.path) from error
     except OSError as error:
-        raise translated_os(error, str(how.path)) from error
+        raise translate_file_error(error, str(how.path)) from error
 
 
-def _connect(how: Opening) -> tuple[sqlite3.Connection, str]:
+def _open_or_recreate(how: DatabaseOptions) -> tuple[sqlite3.Connection, str]:
     try:
-        _refuse_other_things(how.path)
-        _make_file(how.path)
+        _check_regular_files(how.path)
+        _create_file(how.path)
         return _open(how), ""
     except (*DRIVER_ERRORS, DocumentInvalid) as error:
-        broken = error if isinstance(error, DocumentInvalid) else translated(error, str(how.path))
+        broken = error if isinstance(error, DocumentInvalid) else translate_driver_error(error, str(how.path))
         if not how.cache or not isinstance(broken, DocumentInvalid):
             raise
-    aside = put_aside(how.path)
-    _make_file(how.path)
+    aside = quarantine_database(how.path)
+    _create_file(how.path)
     return _open(how), aside
 
 
-def put_aside(path: Path) -> str:
+def quarantine_database(path: Path) -> str:
     """Rename a database and its logs to `<name>.broken-<n>`, return that name; the caller holds the folder's lock."""
     number = 1
     while os.path.lexists(target := path.with_name(f"{path.name}.broken-{number}")):
@@ -106,7 +106,7 @@ def folder_lock(folder: Path, busy_seconds: float) -> Iterator[None]:
     Raises:
         StorageBusy: it was not free within `busy_seconds`.
     """
-    if not _one_opener.acquire(timeout=busy_seconds):
+    if not _opener_lock.acquire(timeout=busy_seconds):
         raise StorageBusy(f"{folder} was locked for {busy_seconds:g} seconds.")
     try:
         if sys.platform == "win32":
@@ -114,29 +114,29 @@ def folder_lock(folder: Path, busy_seconds: float) -> Iterator[None]:
             return
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            _flock(descriptor, folder, busy_seconds)
+            _acquire_folder_flock(descriptor, folder, busy_seconds)
             yield
         finally:
             os.close(descriptor)
     finally:
-        _one_opener.release()
+        _opener_lock.release()
 
 
-def patiently(act: Callable[[], _T], busy_seconds: float) -> _T:
+def retry_while_busy(act: Callable[[], _T], busy_seconds: float) -> _T:
     """Return what `act` returns, repeated as long as SQLite says that somebody else holds a lock."""
     deadline = time.monotonic() + busy_seconds
-    pause = _PAUSE
+    pause = _MIN_PAUSE
     while True:
         try:
             return act()
         except sqlite3.OperationalError as error:
-            if not is_busy(error) or time.monotonic() > deadline:
+            if not is_busy_error(error) or time.monotonic() > deadline:
                 raise
         time.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
+        pause = min(pause * 2, _MAX_PAUSE)
 
 
-def _flock(descriptor: int, folder: Path, busy_seconds: float) -> None:
+def _acquire_folder_flock(descriptor: int, folder: Path, busy_seconds: float) -> None:
     if sys.platform == "win32":
         return
     deadline = time.monotonic() + busy_seconds
@@ -146,12 +146,12 @@ def _flock(descriptor: int, folder: Path, busy_seconds: float) -> None:
         except BlockingIOError as error:
             if time.monotonic() > deadline:
                 raise StorageBusy(f"{folder} was locked for {busy_seconds:g} seconds.") from error
-            time.sleep(_PAUSE)
+            time.sleep(_MIN_PAUSE)
         else:
             return
 
 
-def _refuse_other_things(path: Path) -> None:
+def _check_regular_files(path: Path) -> None:
     """Refuse what is no file: a pipe would be waited for, and a link from a repository made us write elsewhere."""
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         with suppress(FileNotFoundError):
@@ -159,14 +159,14 @@ def _refuse_other_things(path: Path) -> None:
                 raise DocumentInvalid(f"{name} is not a file.")
 
 
-def _narrow_modes(path: Path) -> None:
+def _restrict_modes(path: Path) -> None:
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         with suppress(OSError):
             if name.stat().st_mode & 0o077:
                 name.chmod(0o600)
 
 
-def _make_file(path: Path) -> None:
+def _create_file(path: Path) -> None:
     """Create an empty file with mode 0600 when there is none."""
     if path.exists():
         return
@@ -181,48 +181,48 @@ def _make_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def _open(how: Opening) -> sqlite3.Connection:
+def _open(how: DatabaseOptions) -> sqlite3.Connection:
     # every call runs on one thread at a time, though not always on the same one
     connection = sqlite3.connect(how.path, timeout=how.busy_seconds, isolation_level=None, check_same_thread=False)
     try:
         # nothing of a file that is not ours is changed, not even its mode
-        taken = patiently(lambda: steps_taken(connection, how.schema), how.busy_seconds)
-        if how.cache and 0 < taken < how.schema.anew:
+        taken = retry_while_busy(lambda: count_applied_steps(connection, how.schema), how.busy_seconds)
+        if how.cache and 0 < taken < how.schema.rebuild_below:
             connection.close()
-            _make_anew(how.path)
+            _recreate_file(how.path)
             return _open(how)
         if how.cache:
-            _refuse_half_a_page(connection, how.path)
-        _narrow_modes(how.path)
-        patiently(lambda: _switch_to_wal(connection, how.path), how.busy_seconds)
+            _check_whole_pages(connection, how.path)
+        _restrict_modes(how.path)
+        retry_while_busy(lambda: _switch_to_wal(connection, how.path), how.busy_seconds)
         connection.execute(f"PRAGMA synchronous = {how.synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
-        patiently(lambda: migrate(connection, how.schema, how.commit), how.busy_seconds)
-        patiently(lambda: refuse_other_shape(connection, how.schema), how.busy_seconds)
+        retry_while_busy(lambda: migrate(connection, how.schema, how.commit), how.busy_seconds)
+        retry_while_busy(lambda: check_shape(connection, how.schema), how.busy_seconds)
         if how.verify:
-            patiently(lambda: _refuse_damage(connection, how.path), how.busy_seconds)
+            retry_while_busy(lambda: _check_integrity(connection, how.path), how.busy_seconds)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _make_anew(path: Path) -> None:
+def _recreate_file(path: Path) -> None:
     """Delete a database and its logs, and create an empty one."""
     for suffix in ("", *_SIDE_FILES):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-    _make_file(path)
+    _create_file(path)
 
 
-def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:
+def _check_whole_pages(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that ends within a page: what was cut off would be read as zeros, by no check of the driver."""
     page = int(connection.execute("PRAGMA page_size").fetchone()[0])
     if path.stat().st_size % page:
         raise DocumentInvalid(f"{path} was cut off.")
 
 
-def _refuse_damage(connection: sqlite3.Connection, path: Path) -> None:
+def _check_integrity(connection: sqlite3.Connection, path: Path) -> None:
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != ("ok",):
         raise DocumentInvalid(f"{path} is damaged: {found and found[0]}.")
@@ -234,8 +234,8 @@ def _switch_to_wal(connection: sqlite3.Connection, path: Path) -> None:
         raise StorageFailed(f"{path} lies on a file system without write-ahead logging (it says {mode!r}).")
 
 
-def _opening_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageError:
-    found = translated(error, str(path))
+def _translate_opening_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageError:
+    found = translate_driver_error(error, str(path))
     if isinstance(found, StorageFailed) and not os.access(path.parent, os.W_OK):
         return StorageReadOnly(f"{path} can't be written to.")
     return found

@@ -14,36 +14,42 @@ from typing import Literal, TypeAlias, TypeVar
 
 import anyio
 
-from ricordo.database.migrations import Commit, Schema, end_transaction
-from ricordo.database.opening import Opening, connect, folder_lock, patiently, put_aside
-from ricordo.database.translate import DRIVER_ERRORS, translated, translated_os
+from ricordo.database.migrations import Commit, Schema, commit_transaction
+from ricordo.database.opening import (
+    DatabaseOptions,
+    open_connection,
+    folder_lock,
+    retry_while_busy,
+    quarantine_database,
+)
+from ricordo.database.translate import DRIVER_ERRORS, translate_driver_error, translate_file_error
 from ricordo.errors import DocumentInvalid, StorageFailed
-from ricordo.uncut import finish, uncut_in_thread
+from ricordo.uncut import run_even_if_cancelled, run_in_thread
 
-__all__ = ["Commit", "Connection", "Database", "Schema", "Turn"]
+__all__ = ["Commit", "Connection", "Database", "Schema", "ExclusiveAccess"]
 
 Connection: TypeAlias = sqlite3.Connection
 _T = TypeVar("_T")
 
 
-class Turn:
+class ExclusiveAccess:
     """A database in the thread that uses it, for as long as it does."""
 
-    def __init__(self, how: Opening, connection: sqlite3.Connection) -> None:
-        """Use `Database.in_turn`."""
-        self._how = how
+    def __init__(self, how: DatabaseOptions, connection: sqlite3.Connection) -> None:
+        """Use `Database.run_exclusive`."""
+        self._options = how
         self._connection = connection
 
     def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         """Return what `act` reads, as `Database.read` does."""
-        return patiently(lambda: _reading(self._connection, act), self._how.busy_seconds)
+        return retry_while_busy(lambda: _run_read(self._connection, act), self._options.busy_seconds)
 
     def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `act` in one transaction, as `Database.write` does."""
-        patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"), self._how.busy_seconds)
+        retry_while_busy(lambda: self._connection.execute("BEGIN IMMEDIATE"), self._options.busy_seconds)
         try:
             result = act(self._connection)
-            self._how.commit(self._connection)
+            self._options.commit(self._connection)
         except BaseException:
             _roll_back(self._connection)
             raise
@@ -58,13 +64,13 @@ class Database:
     opening.
     """
 
-    def __init__(self, how: Opening, connection: sqlite3.Connection, quarantined: str) -> None:
+    def __init__(self, how: DatabaseOptions, connection: sqlite3.Connection, quarantined: str) -> None:
         """Wrap an open connection; use `Database.open`."""
         self.quarantined = quarantined
-        self._how = how
+        self._options = how
         self._connection: sqlite3.Connection | None = connection
-        self._in_turn = anyio.Lock(fast_acquire=True)
-        self._identity = _identity(how.path)
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._identity = _file_identity(how.path)
         self._size = 0
 
     @classmethod
@@ -91,24 +97,24 @@ class Database:
             DocumentInvalid: the file is damaged or not ours, and no cache.
             StorageReadOnly, StorageFull, StorageBusy, StorageFailed: it can't be used here now.
         """
-        how = Opening(
+        how = DatabaseOptions(
             path=path,
             schema=schema,
             busy_seconds=busy_seconds,
             synchronous=synchronous,
-            commit=commit or end_transaction,
+            commit=commit or commit_transaction,
             cache=cache,
             verify=verify,
-            check=check or _nothing,
+            check=check or _no_check,
         )
         made: list[Database] = []
 
         def make() -> None:
             how.check()
-            made.append(cls(how, *connect(how)))
+            made.append(cls(how, *open_connection(how)))
 
         try:
-            await uncut_in_thread(make)
+            await run_in_thread(make)
         except BaseException:
             for database in made:
                 await database.close()
@@ -117,13 +123,13 @@ class Database:
 
     async def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         """Return what `act` reads; all of its statements see the same snapshot. It may be run more than once."""
-        return await self.in_turn(lambda turn: turn.read(act))
+        return await self.run_exclusive(lambda turn: turn.read(act))
 
     async def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `act` in one transaction and return what it returns; an error in it undoes everything it did."""
-        return await self.in_turn(lambda turn: turn.write(act))
+        return await self.run_exclusive(lambda turn: turn.write(act))
 
-    async def in_turn(self, act: Callable[[Turn], _T]) -> _T:
+    async def run_exclusive(self, act: Callable[[ExclusiveAccess], _T]) -> _T:
         """Return what `act` returns, which is run once, off the event loop, while nobody else uses the database.
 
         So what is read, written and done besides takes one trip to a thread. It is in no transaction.
@@ -131,30 +137,34 @@ class Database:
 
         def run() -> _T:
             if self._connection is None:
-                raise StorageFailed(f"{self._how.path} is closed.")
-            self._look_at_file()
+                raise StorageFailed(f"{self._options.path} is closed.")
+            self._check_file()
             try:
-                return act(Turn(self._how, self._connection))
+                return act(ExclusiveAccess(self._options, self._connection))
             except DRIVER_ERRORS as error:
-                raise translated(error, str(self._how.path)) from error
+                raise translate_driver_error(error, str(self._options.path)) from error
 
         # it has ended when this ends, so nobody else uses the connection meanwhile
-        async with self._in_turn:
-            return await uncut_in_thread(run)
+        async with self._lock:
+            return await run_in_thread(run)
 
-    async def put_aside(self) -> str:
+    async def quarantine(self) -> str:
         """Close a broken database and rename it to `<name>.broken-<n>`; return that name, empty when it is gone."""
         await self.close()
 
         def move() -> str:
             try:
-                with folder_lock(self._how.path.parent, self._how.busy_seconds):
+                with folder_lock(self._options.path.parent, self._options.busy_seconds):
                     # another process may have put it aside and made a new one
-                    return put_aside(self._how.path) if _identity(self._how.path) == self._identity else ""
+                    return (
+                        quarantine_database(self._options.path)
+                        if _file_identity(self._options.path) == self._identity
+                        else ""
+                    )
             except OSError as error:
-                raise translated_os(error, str(self._how.path)) from error
+                raise translate_file_error(error, str(self._options.path)) from error
 
-        return await uncut_in_thread(move)
+        return await run_in_thread(move)
 
     async def close(self) -> None:
         """Close the database; a second time does nothing."""
@@ -165,29 +175,29 @@ class Database:
                 connection.close()
 
         async def close_in_turn() -> None:
-            async with self._in_turn:
-                await uncut_in_thread(close)
+            async with self._lock:
+                await run_in_thread(close)
 
-        await finish(close_in_turn)
+        await run_even_if_cancelled(close_in_turn)
 
-    def _look_at_file(self) -> None:
+    def _check_file(self) -> None:
         """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""
-        found = _stat(self._how.path)
-        if _identity_of(found) != self._identity:
-            self._how.check()
-            raise DocumentInvalid(f"{self._how.path} was removed or replaced while it was open.")
+        found = _stat_file(self._options.path)
+        if _stat_identity(found) != self._identity:
+            self._options.check()
+            raise DocumentInvalid(f"{self._options.path} was removed or replaced while it was open.")
         size = found.st_size if found else 0
         # what is cut off is read as zeros, and may be missed by no check of the driver; nothing here makes it shorter
         if size < self._size:
-            raise DocumentInvalid(f"{self._how.path} was cut off while it was open.")
+            raise DocumentInvalid(f"{self._options.path} was cut off while it was open.")
         self._size = size
 
 
-def _nothing() -> None:
+def _no_check() -> None:
     """Check nothing."""
 
 
-def _reading(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
+def _run_read(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
     connection.execute("BEGIN")
     try:
         return act(connection)
@@ -200,16 +210,16 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-def _stat(path: Path) -> os.stat_result | None:
+def _stat_file(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
     except OSError:
         return None
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    return _identity_of(_stat(path))
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    return _stat_identity(_stat_file(path))
 
 
-def _identity_of(found: os.stat_result | None) -> tuple[int, int] | None:
+def _stat_identity(found: os.stat_result | None) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if found else None

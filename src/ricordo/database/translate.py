@@ -16,7 +16,7 @@ from ricordo.errors import (
     StorageReadOnly,
 )
 
-__all__ = ["DRIVER_ERRORS", "is_busy", "translated", "translated_os"]
+__all__ = ["DRIVER_ERRORS", "is_busy_error", "translate_driver_error", "translate_file_error"]
 
 _BUSY, _LOCKED, _PROTOCOL = 5, 6, 15
 _READ_ONLY, _CORRUPT, _FULL, _NOT_A_DATABASE = 8, 11, 13, 26
@@ -24,15 +24,15 @@ _READ_ONLY, _CORRUPT, _FULL, _NOT_A_DATABASE = 8, 11, 13, 26
 DRIVER_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What the driver raises: the second when a damaged name in the file is part of what SQLite says."""
 
-_NOT_TEXT = "Could not decode to UTF-8"
+_NOT_UTF8 = "Could not decode to UTF-8"
 
 
-def translated(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StorageError:
+def translate_driver_error(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StorageError:
     """Return the error to raise for a driver's `error`; `DocumentInvalid` means that the file itself is broken."""
-    if isinstance(error, UnicodeDecodeError) or str(error).startswith(_NOT_TEXT):
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith(_NOT_UTF8):
         return DocumentInvalid(f"{path} is not a sound database: it holds text that is not UTF-8.")
-    code = _primary(error)
-    if is_busy(error):
+    code = _primary_code(error)
+    if is_busy_error(error):
         return StorageBusy(f"{path} is locked by another process.")
     if code == _READ_ONLY:
         return StorageReadOnly(f"{path} can't be written to.")
@@ -43,7 +43,7 @@ def translated(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StorageE
     return StorageFailed(f"{path}: {error}.")
 
 
-def translated_os(error: OSError, path: str) -> StorageError:
+def translate_file_error(error: OSError, path: str) -> StorageError:
     """Return the error to raise when the operating system refuses the file or its folder."""
     if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
         return StorageReadOnly(f"{path} can't be written to: {error.strerror}.")
@@ -52,12 +52,12 @@ def translated_os(error: OSError, path: str) -> StorageError:
     return StorageFailed(f"{path}: {error.strerror or error}.")
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy_error(error: sqlite3.Error) -> bool:
     """Tell whether waiting may help: another connection holds a lock."""
-    return _primary(error) in {_BUSY, _LOCKED, _PROTOCOL}
+    return _primary_code(error) in {_BUSY, _LOCKED, _PROTOCOL}
 
 
-def _primary(error: sqlite3.Error) -> int:
+def _primary_code(error: sqlite3.Error) -> int:
     """Return SQLite's primary result code, 0 for an error of the Python module itself."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return (code or 0) & 0xFF

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ricordo.clock import Clock
-from ricordo.events.types import Event, Sink, Stage, Status
+from ricordo.events.types import Event, EventSink, Stage, Status
 from ricordo.scopes import Scope
 
-__all__ = ["Emitter", "Progress"]
+__all__ = ["Emitter", "StageProgress"]
 
 _CANCELLATIONS = frozenset({"CancelledError", "Cancelled"})
 """The names of the exceptions by which asyncio and trio cancel; neither is needed to report one."""
@@ -22,7 +22,7 @@ _LOG = logging.getLogger("ricordo.events")
 
 
 @dataclass
-class Progress:
+class StageProgress:
     """What a running stage has to tell: how many of what it handled, and why it ended as it did.
 
     `skipped` is the reason why it did nothing, `failed` the reason why it could not, though nothing was raised;
@@ -38,18 +38,18 @@ class Progress:
 class Emitter:
     """Hands events to every sink, in the order the sinks were given."""
 
-    def __init__(self, clock: Clock, sinks: tuple[Sink, ...] = ()) -> None:
+    def __init__(self, clock: Clock, sinks: tuple[EventSink, ...] = ()) -> None:
         """Stamp events with `clock` and send them to `sinks`."""
         self._clock = clock
         self._sinks = sinks
 
     @contextmanager
-    def stage(self, stage: Stage, scope: Scope | None = None) -> Iterator[Progress]:
+    def stage(self, stage: Stage, scope: Scope | None = None) -> Iterator[StageProgress]:
         """Report that `stage` started, and how it ended: finished, skipped with the reason, or failed and why.
 
         A cancelled stage has failed with the reason `cancelled`.
         """
-        progress = Progress()
+        progress = StageProgress()
         began = time.perf_counter()
         self._emit(stage, "started", scope)
         error: BaseException | None = None
@@ -59,16 +59,16 @@ class Emitter:
             error = raised
             raise
         finally:
-            self._end(stage, scope, progress, time.perf_counter() - began, error)
+            self._report_end(stage, scope, progress, time.perf_counter() - began, error)
 
-    def failed(self, stage: Stage, scope: Scope | None, error: BaseException, reason: str) -> None:
+    def report_failure(self, stage: Stage, scope: Scope | None, error: BaseException, reason: str) -> None:
         """Report that `stage` could not even begin."""
         self._emit(stage, "failed", scope, error=type(error).__name__, reason=reason)
 
-    def _end(
-        self, stage: Stage, scope: Scope | None, progress: Progress, seconds: float, error: BaseException | None
+    def _report_end(
+        self, stage: Stage, scope: Scope | None, progress: StageProgress, seconds: float, error: BaseException | None
     ) -> None:
-        status, reason = _ending(progress, error)
+        status, reason = _stage_outcome(progress, error)
         self._emit(
             stage,
             status,
@@ -104,7 +104,7 @@ class Emitter:
             _deliver(sink, event)
 
 
-def _ending(progress: Progress, error: BaseException | None) -> tuple[Status, str | None]:
+def _stage_outcome(progress: StageProgress, error: BaseException | None) -> tuple[Status, str | None]:
     if error is not None:
         return "failed", "cancelled" if type(error).__name__ in _CANCELLATIONS else progress.reason
     if progress.failed:
@@ -112,7 +112,7 @@ def _ending(progress: Progress, error: BaseException | None) -> tuple[Status, st
     return ("skipped", progress.skipped) if progress.skipped else ("finished", progress.reason)
 
 
-def _deliver(sink: Sink, event: Event) -> None:
+def _deliver(sink: EventSink, event: Event) -> None:
     try:
         sink(event)
     except Exception as error:  # noqa: BLE001  (a listener's error is not the work's error)

@@ -15,9 +15,9 @@ from ricordo.events.types import Event, Stage
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-__all__ = ["OPERATIONS", "current_trace", "telemetry_sink"]
+__all__ = ["GENAI_OPERATIONS", "current_trace_id", "telemetry_sink"]
 
-OPERATIONS: Mapping[Stage, str] = {
+GENAI_OPERATIONS: Mapping[Stage, str] = {
     "save": "create_memory",
     "recall": "search_memory",
     "answer": "search_memory",
@@ -29,7 +29,7 @@ OPERATIONS: Mapping[Stage, str] = {
 """The `gen_ai.operation.name` of a stage; other stages make no span."""
 
 
-def current_trace() -> str:
+def current_trace_id() -> str:
     """Return the id of the trace that is being recorded, 32 hex digits; empty outside of one, and without the API."""
     # who records a trace has imported the API
     api = sys.modules.get("opentelemetry.trace")
@@ -42,11 +42,11 @@ def telemetry_sink() -> Callable[[Event], None] | None:
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
         return None
     tracer: Tracer = import_module("opentelemetry.trace").get_tracer("ricordo")
-    return lambda event: _span(tracer, event)
+    return lambda event: _record_span(tracer, event)
 
 
-def _span(tracer: "Tracer", event: Event) -> None:
-    operation = OPERATIONS.get(event.stage)
+def _record_span(tracer: "Tracer", event: Event) -> None:
+    operation = GENAI_OPERATIONS.get(event.stage)
     if operation is None or event.status == "started":
         return
     end = int(event.at.timestamp() * 1e9)

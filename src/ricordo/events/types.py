@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from ricordo.scopes import Scope
 
-__all__ = ["Event", "Sink", "Stage", "Status"]
+__all__ = ["Event", "EventSink", "Stage", "Status"]
 
 Stage = Literal[
     "open",
@@ -71,4 +71,4 @@ class Event:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-Sink: TypeAlias = Callable[[Event], None]
+EventSink: TypeAlias = Callable[[Event], None]

@@ -1,5 +1,13 @@
 """Files below one root, durable and confined to it."""
 
-from ricordo.files.contract import ABSENT, Appended, Appends, FileInfo, FileStore, Stored, version_of
+from ricordo.files.contract import (
+    ABSENT,
+    AppendedRange,
+    SupportsAppend,
+    FileInfo,
+    FileStore,
+    StoredFile,
+    compute_version,
+)
 
-__all__ = ["ABSENT", "Appended", "Appends", "FileInfo", "FileStore", "Stored", "version_of"]
+__all__ = ["ABSENT", "AppendedRange", "SupportsAppend", "FileInfo", "FileStore", "StoredFile", "compute_version"]

@@ -1,16 +1,16 @@
 """A document that can't be read is kept under another name before anybody writes in its place.
 
-Invariant: when `kept_aside` returns, its bytes are durable under the name that it returns; the document itself is left
+Invariant: when `quarantine_document` returns, its bytes are durable under the name that it returns; the document itself is left
 as it is, so whoever replaces it names the version that was kept.
 """
 
 from ricordo.errors import AlreadyExists
-from ricordo.files.contract import FileStore, Stored
+from ricordo.files.contract import FileStore, StoredFile
 
-__all__ = ["kept_aside"]
+__all__ = ["quarantine_document"]
 
 
-async def kept_aside(files: FileStore, path: str, stored: Stored) -> str:
+async def quarantine_document(files: FileStore, path: str, stored: StoredFile) -> str:
     """Keep the bytes of the document at `path` as `<path>.broken-<n>`, once, and return that name.
 
     Raises: StorageError, such as StorageReadOnly, and then nothing was kept.

@@ -12,15 +12,15 @@ from typing import Protocol, runtime_checkable
 
 __all__ = [
     "ABSENT",
-    "Appended",
-    "Appends",
-    "AppendsHere",
+    "AppendedRange",
+    "SupportsAppend",
+    "SupportsBlockingAppend",
     "FileInfo",
     "FileStore",
-    "Held",
-    "ListsHere",
-    "Stored",
-    "version_of",
+    "SupportsFolderCheck",
+    "SupportsBlockingList",
+    "StoredFile",
+    "compute_version",
 ]
 
 ABSENT = ""
@@ -28,7 +28,7 @@ ABSENT = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
+class StoredFile:
     """The bytes of a file and the version they have."""
 
     data: bytes
@@ -53,7 +53,7 @@ class FileInfo:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Appended:
+class AppendedRange:
     """Where appended bytes lie: `offset` of the first and `length` of all, the header of a new file not counted.
 
     `info` is what was known of the file right after it, None where the backend does not tell.
@@ -65,16 +65,16 @@ class Appended:
 
 
 @runtime_checkable
-class ListsHere(Protocol):
+class SupportsBlockingList(Protocol):
     """What a store may offer besides, for those that are in a thread of their own already."""
 
-    def listed(self, prefix: str = "") -> tuple[FileInfo, ...]:
+    def list_blocking(self, prefix: str = "") -> tuple[FileInfo, ...]:
         """Return what `FileStore.list` returns. It blocks on the disk."""
         ...
 
 
 @runtime_checkable
-class Held(Protocol):
+class SupportsFolderCheck(Protocol):
     """What a store may offer besides: to tell whether its folder is still the one that was opened."""
 
     def check(self) -> None:
@@ -83,18 +83,20 @@ class Held(Protocol):
 
 
 @runtime_checkable
-class AppendsHere(Protocol):
+class SupportsBlockingAppend(Protocol):
     """What a store may offer besides, for those that are in a thread of their own already."""
 
-    def appended(self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None) -> Appended:
+    def append_blocking(
+        self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None
+    ) -> AppendedRange:
         """Do what `FileStore.append` does, waiting `busy_seconds` for others at most. It blocks on the disk."""
         ...
 
 
-class Appends(Protocol):
+class SupportsAppend(Protocol):
     """What appends to files."""
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Do what `FileStore.append` does."""
         ...
 
@@ -102,7 +104,7 @@ class Appends(Protocol):
 class FileStore(Protocol):
     """Files below one root. Raises `PathRefused`, `StorageFull`, `StorageReadOnly`, `StorageBusy`, `StorageFailed`."""
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         """Return the whole file. Raises `FileMissing`."""
         ...
 
@@ -114,7 +116,7 @@ class FileStore(Protocol):
         """Return what is known of the file, or None when there is none."""
         ...
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Add `data` at the end, on a line of its own, and create the file with `header` when there is none.
 
         A last line that was torn off is closed first. On a full disk nothing of `data` stays.
@@ -133,7 +135,7 @@ class FileStore(Protocol):
         """Delete the file, when `expected` is given only that version. Raises `FileMissing`, `VersionConflict`."""
         ...
 
-    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+    async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
         """Return the folders below `prefix` that `list` leaves out because they can't be read, sorted."""
         ...
 
@@ -146,6 +148,6 @@ class FileStore(Protocol):
         ...
 
 
-def version_of(data: bytes) -> str:
+def compute_version(data: bytes) -> str:
     """Return the version of a file with these bytes: 32 hex digits of BLAKE2b."""
     return blake2b(data, digest_size=16).hexdigest()

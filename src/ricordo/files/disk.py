@@ -17,14 +17,14 @@ from ricordo.errors import StorageError, StorageFailed, StorageFull, StorageRead
 if sys.platform == "darwin":
     import fcntl
 
-__all__ = ["Disk", "translated"]
+__all__ = ["Disk", "translate_os_error"]
 
 _EXCHANGE, _NO_REPLACE = (2, 4) if sys.platform == "darwin" else (2, 1)
 """RENAME_SWAP and RENAME_EXCL of macOS, RENAME_EXCHANGE and RENAME_NOREPLACE of Linux."""
 
 _AT_FDCWD = -100
-_UNABLE = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_UNSUPPORTED_ERRORS = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Disk:
@@ -32,11 +32,11 @@ class Disk:
 
     def open(self, path: str, flags: int) -> int:
         """Open the file and return its descriptor; symbolic links are not followed."""
-        return os.open(path, flags | _NO_LINKS)
+        return os.open(path, flags | _NO_FOLLOW)
 
     def make_file(self, path: str, flags: int = 0) -> int:
         """Create a file that does not exist, with mode 0600 whatever the umask, and return its descriptor."""
-        descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, 0o600)
+        descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
         if hasattr(os, "fchmod"):
             os.fchmod(descriptor, 0o600)
         return descriptor
@@ -64,14 +64,14 @@ class Disk:
 
     def exchange(self, source: str, target: str) -> bool:
         """Let two files change places, in one step; False where this system or file system can't."""
-        return _renamed(source, target, _EXCHANGE)
+        return _rename_with_flag(source, target, _EXCHANGE)
 
     def rename_new(self, source: str, target: str) -> bool:
         """Rename `source` to a name that no file has, in one step; False where this system or file system can't.
 
         Raises: FileExistsError.
         """
-        return _renamed(source, target, _NO_REPLACE)
+        return _rename_with_flag(source, target, _NO_REPLACE)
 
     def unlink(self, path: str) -> None:
         """Remove the name."""
@@ -97,34 +97,34 @@ class Disk:
         connection.execute("COMMIT")
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
+_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_READ_ONLY_ERRORS = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
-def translated(error: OSError, path: str) -> StorageError:
+def translate_os_error(error: OSError, path: str) -> StorageError:
     """Return the typed error for what the operating system said about `path`."""
-    if error.errno in _FULL:
+    if error.errno in _FULL_ERRORS:
         return StorageFull(f"There is no room to write {path}: free some space; nothing saved before is lost.")
-    if error.errno in _READ_ONLY:
+    if error.errno in _READ_ONLY_ERRORS:
         return StorageReadOnly(f"{path} can't be written: {error.strerror}. Reading goes on.")
     return StorageFailed(f"{path}: {error.strerror or error}")
 
 
-def _renamed(source: str, target: str, flag: int) -> bool:
+def _rename_with_flag(source: str, target: str, flag: int) -> bool:
     """Rename by the call of this system that takes flags; False where there is none for this file system."""
-    call = _rename_call()
+    call = _load_rename_call()
     if call is None:
         return False
     if call(os.fsencode(source), os.fsencode(target), flag) == 0:
         return True
     code = ctypes.get_errno()
-    if code in _UNABLE:
+    if code in _UNSUPPORTED_ERRORS:
         return False
     raise OSError(code, os.strerror(code), source, None, target)
 
 
 @cache
-def _rename_call() -> Callable[[bytes, bytes, int], int] | None:
+def _load_rename_call() -> Callable[[bytes, bytes, int], int] | None:
     library = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
     apple, linux = getattr(library, "renamex_np", None), getattr(library, "renameat2", None)
     if apple is not None:

@@ -10,19 +10,19 @@ import secrets
 from contextlib import suppress
 
 from ricordo.errors import VersionConflict
-from ricordo.files.contract import ABSENT, version_of
+from ricordo.files.contract import ABSENT, compute_version
 from ricordo.files.disk import Disk
 
-__all__ = ["beside", "remove", "take_place"]
+__all__ = ["temporary_path", "remove_version", "replace_version"]
 
 
-def beside(real: str) -> str:
+def temporary_path(real: str) -> str:
     """Return the name of a temporary file in the folder of `real`, which is swept when it is left behind."""
     folder, name = os.path.split(real)
     return os.path.join(folder, f".~{name[:100]}.{secrets.token_hex(6)}")
 
 
-def take_place(disk: Disk, temporary: str, real: str, expected: str) -> None:
+def replace_version(disk: Disk, temporary: str, real: str, expected: str) -> None:
     """Put the temporary file into the place of the version `expected`.
 
     Raises: VersionConflict if something else stands there, which stays; OSError.
@@ -36,26 +36,26 @@ def take_place(disk: Disk, temporary: str, real: str, expected: str) -> None:
             disk.rename(temporary, real)
             return
     except (FileExistsError, FileNotFoundError) as error:
-        raise _edited(real) from error
-    if _version_at(disk, temporary) != expected:
+        raise _edit_conflict(real) from error
+    if _version_on_disk(disk, temporary) != expected:
         disk.exchange(temporary, real)
-        raise _edited(real)
+        raise _edit_conflict(real)
     # the file is written by then, and what is left of the old one is swept some time
     with suppress(OSError):
         os.unlink(temporary)
 
 
-def remove(disk: Disk, real: str, expected: str | None) -> None:
-    """Remove the file, with `expected` only that version of it. Raises as `take_place`, and FileNotFoundError."""
+def remove_version(disk: Disk, real: str, expected: str | None) -> None:
+    """Remove the file, with `expected` only that version of it. Raises as `replace_version`, and FileNotFoundError."""
     if not expected:
         disk.unlink(real)
         return
-    temporary = beside(real)
+    temporary = temporary_path(real)
     disk.rename(real, temporary)
-    if _version_at(disk, temporary) != expected:
+    if _version_on_disk(disk, temporary) != expected:
         if not disk.rename_new(temporary, real):
             disk.rename(temporary, real)
-        raise _edited(real)
+        raise _edit_conflict(real)
     try:
         disk.unlink(temporary)
     except OSError:
@@ -64,14 +64,14 @@ def remove(disk: Disk, real: str, expected: str | None) -> None:
         raise
 
 
-def _edited(real: str) -> VersionConflict:
+def _edit_conflict(real: str) -> VersionConflict:
     return VersionConflict(f"{os.path.basename(real)} was edited while it was written: read it again and repeat that.")
 
 
-def _version_at(disk: Disk, real: str) -> str | None:
+def _version_on_disk(disk: Disk, real: str) -> str | None:
     """Return the version of what stands there; None for what can't be read."""
     try:
         with open(disk.open(real, os.O_RDONLY), "rb") as file:
-            return version_of(file.read())
+            return compute_version(file.read())
     except OSError:
         return None

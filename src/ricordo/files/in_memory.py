@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from ricordo.errors import AlreadyExists, FileMissing, PathRefused, VersionConflict
-from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
+from ricordo.files.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version
 from ricordo.files.paths import safe_path
 
 __all__ = ["InMemoryFiles"]
@@ -22,46 +22,46 @@ class InMemoryFiles:
         self._locks: dict[str, anyio.Lock] = defaultdict(anyio.Lock)
         self._ticks = 0
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         """Return the whole file. Raises `FileMissing`."""
-        data = self._get(path)
-        return Stored(data=data, version=version_of(data))
+        data = self._read_file(path)
+        return StoredFile(data=data, version=compute_version(data))
 
     async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
         """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
-        return self._get(path)[offset:] if length is None else self._get(path)[offset : offset + length]
+        return self._read_file(path)[offset:] if length is None else self._read_file(path)[offset : offset + length]
 
     async def info(self, path: str) -> FileInfo | None:
         """Return what is known of the file, or None when there is none."""
         found = self._files.get(safe_path(path))
         return found and FileInfo(path=safe_path(path), size=len(found[0]), modified_ns=found[1], stamp=str(found[1]))
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Add `data` at the end, on a line of its own."""
         old = self._files[safe_path(path)][0] if safe_path(path) in self._files else header
         start = old if not old or old.endswith(b"\n") else old + b"\n"
-        self._put(path, start + data)
-        return Appended(offset=len(start), length=len(data))
+        self._write_file(path, start + data)
+        return AppendedRange(offset=len(start), length=len(data))
 
     async def create(self, path: str, data: bytes) -> str:
         """Write a file that does not exist. Raises `AlreadyExists`."""
         if safe_path(path) in self._files:
             raise AlreadyExists(f"{path} exists already and was left unchanged.")
-        return self._put(path, data)
+        return self._write_file(path, data)
 
     async def replace(self, path: str, data: bytes, *, expected: str) -> str:
         """Replace the version `expected`. Raises `VersionConflict`."""
-        self._expect(path, expected)
-        return self._put(path, data)
+        self._check_version(path, expected)
+        return self._write_file(path, data)
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Delete the file. Raises `FileMissing`, `VersionConflict`."""
         if expected is not None:
-            self._expect(path, expected)
-        self._get(path)
+            self._check_version(path, expected)
+        self._read_file(path)
         del self._files[safe_path(path)]
 
-    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+    async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
         """Return nothing: what is in memory can be read."""
         del prefix
         return ()
@@ -81,21 +81,21 @@ class InMemoryFiles:
         async with self._locks[safe_path(name)]:
             yield
 
-    def _get(self, path: str) -> bytes:
+    def _read_file(self, path: str) -> bytes:
         try:
             return self._files[safe_path(path)][0]
         except KeyError as error:
             raise FileMissing(f"There is no file {path}.") from error
 
-    def _put(self, path: str, data: bytes) -> str:
+    def _write_file(self, path: str, data: bytes) -> str:
         safe = safe_path(path)
         if not safe:
             raise PathRefused("The root itself is not a file.")
         self._ticks += 1
         self._files[safe] = (data, self._ticks)
-        return version_of(data)
+        return compute_version(data)
 
-    def _expect(self, path: str, expected: str) -> None:
+    def _check_version(self, path: str, expected: str) -> None:
         held = self._files.get(safe_path(path))
-        if (version_of(held[0]) if held else ABSENT) != expected:
+        if (compute_version(held[0]) if held else ABSENT) != expected:
             raise VersionConflict(f"{path} changed since it was read: read it again and repeat the edit.")

@@ -16,10 +16,10 @@ from ricordo.files.contract import FileInfo
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 
-__all__ = ["KnownFolder"]
+__all__ = ["RequiredFolder"]
 
 
-class KnownFolder(LocalFiles):
+class RequiredFolder(LocalFiles):
     """Files below the folder `root`, each verb of which raises `StorageFailed` while a folder that was there is not."""
 
     def __init__(
@@ -32,47 +32,47 @@ class KnownFolder(LocalFiles):
         super().__init__(root, locks=locks, disk=disk)
         self._is_never_empty = is_never_empty
         self._is_known = False
-        self._is_known = self._is_there()
+        self._is_known = self._has_folder()
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
         try:
             return super()._read(path, offset, length)
         except FileMissing:
-            self._look()
+            self._check_folder()
             raise
 
     def _info(self, path: str) -> FileInfo | None:
         found = super()._info(path)
         if found is None:
-            self._look()
+            self._check_folder()
         return found
 
-    def _found(self, prefix: str) -> tuple[FileInfo, ...]:
-        found = super()._found(prefix)
+    def _list_files(self, prefix: str) -> tuple[FileInfo, ...]:
+        found = super()._list_files(prefix)
         if not found:
-            self._look()
+            self._check_folder()
         return found
 
     @contextmanager
-    def _writing(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
-        self._look()
-        with super()._writing(path, busy_seconds) as real:
+    def _write_lock(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
+        self._check_folder()
+        with super()._write_lock(path, busy_seconds) as real:
             yield real
 
-    def _tried_first(self, lock: FileLock) -> bool:
-        self._look()
-        return super()._tried_first(lock)
+    def _try_lock(self, lock: FileLock) -> bool:
+        self._check_folder()
+        return super()._try_lock(lock)
 
-    def _look(self) -> None:
+    def _check_folder(self) -> None:
         """Raise `StorageFailed` for a folder that was there and is not."""
-        if self._is_there():
+        if self._has_folder():
             self._is_known = True
         elif self._is_known:
             raise StorageFailed(
                 f"The folder {self._root} is gone with what was kept in it: bring it back, or open it anew."
             )
 
-    def _is_there(self) -> bool:
+    def _has_folder(self) -> bool:
         try:
             with os.scandir(self._root) as entries:
                 return not self._is_never_empty or next(entries, None) is not None

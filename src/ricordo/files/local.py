@@ -31,19 +31,19 @@ from ricordo.errors import (
     StorageFailed,
     VersionConflict,
 )
-from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
-from ricordo.files.disk import Disk, translated
-from ricordo.files.exchange import beside, remove, take_place
-from ricordo.files.path_lock import locked
+from ricordo.files.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version
+from ricordo.files.disk import Disk, translate_os_error
+from ricordo.files.exchange import temporary_path, remove_version, replace_version
+from ricordo.files.path_lock import hold_lock
 from ricordo.files.paths import safe_path
-from ricordo.uncut import finish, uncut_in_thread
+from ricordo.uncut import run_even_if_cancelled, run_in_thread
 
 __all__ = ["LocalFiles"]
 
-_TEMPORARY = re.compile(r"\.~.*\.[0-9a-f]{12}")
+_TEMPORARY_NAME = re.compile(r"\.~.*\.[0-9a-f]{12}")
 _STALE_SECONDS = 3600
-_STRIPES = 64
-_NAMES_KEPT = 16_384
+_LOCK_STRIPES = 64
+_NAME_CACHE_SIZE = 16_384
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -61,71 +61,73 @@ class LocalFiles:
         self._disk = disk or Disk()
         self._busy_seconds = busy_seconds
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         """Return the whole file. Raises `FileMissing`."""
-        data = await _in_thread(self._read, path, 0, None)
-        return Stored(data=data, version=version_of(data))
+        data = await _run_in_thread(self._read, path, 0, None)
+        return StoredFile(data=data, version=compute_version(data))
 
     async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
         """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
-        return await _in_thread(self._read, path, offset, length)
+        return await _run_in_thread(self._read, path, offset, length)
 
     async def info(self, path: str) -> FileInfo | None:
         """Return what is known of the file, or None when there is none."""
-        return await _in_thread(self._info, path)
+        return await _run_in_thread(self._info, path)
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Add `data` at the end on a line of its own, durably."""
-        return await _in_thread(self.appended, path, data, header=header)
+        return await _run_in_thread(self.append_blocking, path, data, header=header)
 
-    def appended(self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None) -> Appended:
+    def append_blocking(
+        self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None
+    ) -> AppendedRange:
         """Do what `append` does, from a thread that may wait for the disk."""
-        with self._writing(path, busy_seconds) as real:
+        with self._write_lock(path, busy_seconds) as real:
             if not os.path.exists(real):
                 with suppress(VersionConflict):
-                    self._put(real, header, ABSENT)
+                    self._write_file(real, header, ABSENT)
             descriptor = self._disk.open(real, os.O_RDWR | os.O_APPEND)
             try:
-                offset = self._append_to(descriptor, data)
-                info = _info_of(safe_path(path), os.fstat(descriptor))
-                return Appended(offset=offset, length=len(data), info=info)
+                offset = self._append_line(descriptor, data)
+                info = _file_info(safe_path(path), os.fstat(descriptor))
+                return AppendedRange(offset=offset, length=len(data), info=info)
             finally:
                 os.close(descriptor)
 
     async def create(self, path: str, data: bytes) -> str:
         """Write a file that does not exist. Raises `AlreadyExists`."""
         try:
-            return await _in_thread(self._replace, path, data, ABSENT)
+            return await _run_in_thread(self._replace, path, data, ABSENT)
         except VersionConflict as error:
             raise AlreadyExists(f"{path} exists already and was left unchanged.") from error
 
     async def replace(self, path: str, data: bytes, *, expected: str) -> str:
         """Replace the version `expected` atomically. Raises `VersionConflict`."""
-        return await _in_thread(self._replace, path, data, expected)
+        return await _run_in_thread(self._replace, path, data, expected)
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Delete the file. Raises `FileMissing`, `VersionConflict`."""
-        await _in_thread(self._delete, path, expected)
+        await _run_in_thread(self._delete, path, expected)
 
-    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+    async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
         """Return the folders below `prefix` that `list` leaves out because they can't be read, sorted."""
-        return await _in_thread(self._closed, prefix)
+        return await _run_in_thread(self._list_unreadable, prefix)
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
         """Return the files below `prefix`, sorted by path; symbolic links are left out."""
-        return [*await _in_thread(self._found, prefix)]
+        return [*await _run_in_thread(self._list_files, prefix)]
 
-    def listed(self, prefix: str = "") -> tuple[FileInfo, ...]:
+    def list_blocking(self, prefix: str = "") -> tuple[FileInfo, ...]:
         """Return what `list` returns, from a thread that may wait for the disk."""
-        return self._found(prefix)
+        return self._list_files(prefix)
 
-    async def paths(self, prefix: str) -> tuple[str, ...]:
+    async def list_paths(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of the files below the folder `prefix`, unsorted, without looking at the files."""
-        return await _in_thread(self._paths, safe_path(prefix))
+        return await _run_in_thread(self._list_paths, safe_path(prefix))
 
     async def sweep(self) -> int:
         """Remove temporary files that a killed process left more than an hour ago; return how many."""
-        return await _in_thread(self._sweep)
+        return await _run_in_thread(self._sweep)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
@@ -134,20 +136,20 @@ class LocalFiles:
         deadline = time.monotonic() + self._busy_seconds
         pause = 0.001
         try:
-            free = await _in_thread(self._tried_first, held)
+            free = await _run_in_thread(self._try_lock, held)
             while not free:
                 if time.monotonic() > deadline:
                     raise StorageBusy(f"The lock {name} was not free within {self._busy_seconds:g} seconds.")
                 await anyio.sleep(pause)
                 pause = min(pause * 2, 0.05)
-                free = await _in_thread(_tried, held)
+                free = await _run_in_thread(_try_acquire, held)
             yield
         finally:
             # a cancellation may have come while a thread took the lock
             if held.is_locked:
-                await finish(partial(anyio.to_thread.run_sync, held.release))
+                await run_even_if_cancelled(partial(anyio.to_thread.run_sync, held.release))
 
-    def _real(self, path: str) -> str:
+    def _resolve(self, path: str) -> str:
         """Return the path on this disk, refused when a symbolic link leads out of the root or of its top folder.
 
         The second keeps a link in the workspace from reaching the guard's key or the history beside it.
@@ -164,7 +166,7 @@ class LocalFiles:
         return real
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
-        real = self._real(path)
+        real = self._resolve(path)
         try:
             # a folder's descriptor would be left open, and opening a pipe would wait for its writer
             if not stat.S_ISREG(os.stat(real).st_mode):
@@ -175,18 +177,18 @@ class LocalFiles:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileMissing(f"There is no file {path}.") from error
         except OSError as error:
-            raise _unreadable(error, path) from error
+            raise _read_error(error, path) from error
 
     def _info(self, path: str) -> FileInfo | None:
         try:
-            found = os.stat(self._real(path))
+            found = os.stat(self._resolve(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise _unreadable(error, path) from error
-        return _info_of(safe_path(path), found)
+            raise _read_error(error, path) from error
+        return _file_info(safe_path(path), found)
 
-    def _append_to(self, descriptor: int, data: bytes) -> int:
+    def _append_line(self, descriptor: int, data: bytes) -> int:
         """Append on a line of its own and return where."""
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
@@ -200,38 +202,38 @@ class LocalFiles:
         return size + torn
 
     def _replace(self, path: str, data: bytes, expected: str) -> str:
-        with self._writing(path) as real:
-            self._expect(path, expected)
-            self._put(real, data, expected)
-        return version_of(data)
+        with self._write_lock(path) as real:
+            self._check_version(path, expected)
+            self._write_file(real, data, expected)
+        return compute_version(data)
 
     def _delete(self, path: str, expected: str | None) -> None:
         if expected is None and self._info(path) is None:
             raise FileMissing(f"There is no file {path}.")
-        with self._writing(path) as real:
+        with self._write_lock(path) as real:
             if expected is not None:
-                self._expect(path, expected)
+                self._check_version(path, expected)
             try:
-                remove(self._disk, real, expected)
+                remove_version(self._disk, real, expected)
             except FileNotFoundError as error:
                 raise FileMissing(f"There is no file {path}.") from error
             self._disk.sync_folder(os.path.dirname(real))
 
-    def _expect(self, path: str, expected: str) -> None:
+    def _check_version(self, path: str, expected: str) -> None:
         try:
-            found = version_of(self._read(path, 0, None))
+            found = compute_version(self._read(path, 0, None))
         except FileMissing:
             found = ABSENT
         if found != expected:
             raise VersionConflict(f"{path} changed since it was read: read it again and repeat the edit.")
 
-    def _put(self, real: str, data: bytes, expected: str) -> None:
+    def _write_file(self, real: str, data: bytes, expected: str) -> None:
         """Write the whole file through a temporary one: a crash leaves the old file or the new one.
 
         Raises: VersionConflict if somebody without our locks wrote to it since it was looked at.
         """
         folder = os.path.dirname(real)
-        temporary = beside(real)
+        temporary = temporary_path(real)
         descriptor = self._disk.make_file(temporary)
         try:
             try:
@@ -239,7 +241,7 @@ class LocalFiles:
                 self._disk.sync(descriptor)
             finally:
                 os.close(descriptor)
-            take_place(self._disk, temporary, real, expected)
+            replace_version(self._disk, temporary, real, expected)
         except (OSError, VersionConflict):
             with suppress(OSError):
                 os.unlink(temporary)
@@ -247,22 +249,22 @@ class LocalFiles:
         self._disk.sync_folder(folder)
 
     @contextmanager
-    def _writing(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
+    def _write_lock(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
         """Hold the path's lock with its folder made, and translate what the operating system says."""
-        real = self._real(path)
+        real = self._resolve(path)
         if real == self._root:
             raise PathRefused("The root itself is not a file.")
         busy_seconds = self._busy_seconds if busy_seconds is None else busy_seconds
-        stripe = crc32(real.encode("utf-8", "surrogateescape")) % _STRIPES
+        stripe = crc32(real.encode("utf-8", "surrogateescape")) % _LOCK_STRIPES
         try:
             self._make_folders(os.path.dirname(real))
             self._make_lock_folder()
-            with locked(self._lock_path(f"files-{stripe:02x}"), busy_seconds):
+            with hold_lock(self._lock_path(f"files-{stripe:02x}"), busy_seconds):
                 yield real
         except Timeout as error:
             raise StorageBusy(f"{path} was locked by another process for {busy_seconds:g} seconds.") from error
         except OSError as error:
-            raise translated(error, path) from error
+            raise translate_os_error(error, path) from error
 
     def _make_folders(self, folder: str) -> None:
         if os.path.isdir(folder):
@@ -281,9 +283,9 @@ class LocalFiles:
     def _lock_path(self, name: str) -> str:
         return os.path.join(self._locks, f"{name}.lock")
 
-    def _tried_first(self, lock: FileLock) -> bool:
+    def _try_lock(self, lock: FileLock) -> bool:
         self._make_lock_folder()
-        return _tried(lock)
+        return _try_acquire(lock)
 
     def _make_lock_folder(self) -> None:
         # a root that came with a repository must not make us write elsewhere
@@ -292,30 +294,30 @@ class LocalFiles:
         try:
             self._make_folders(self._locks)
         except OSError as error:
-            raise translated(error, "locks") from error
+            raise translate_os_error(error, "locks") from error
 
-    def _found(self, prefix: str) -> tuple[FileInfo, ...]:
+    def _list_files(self, prefix: str) -> tuple[FileInfo, ...]:
         closed: list[str] = []
-        found = sorted(_walk(self._real(prefix), safe_path(prefix), closed), key=lambda info: info.path)
+        found = sorted(_walk(self._resolve(prefix), safe_path(prefix), closed), key=lambda info: info.path)
         if not found and set(closed) == {safe_path(prefix)}:
             raise StorageFailed(f"The folder {prefix or '/'} can't be read.")
         return tuple(found)
 
-    def _closed(self, prefix: str) -> tuple[str, ...]:
+    def _list_unreadable(self, prefix: str) -> tuple[str, ...]:
         closed: list[str] = []
-        for _ in _walk(self._real(prefix), safe_path(prefix), closed):
+        for _ in _walk(self._resolve(prefix), safe_path(prefix), closed):
             pass
         return tuple(sorted(set(closed)))
 
-    def _paths(self, prefix: str) -> tuple[str, ...]:
-        walked = ((os.path.relpath(top, self._root), names) for top, _, names in os.walk(self._real(prefix)))
+    def _list_paths(self, prefix: str) -> tuple[str, ...]:
+        walked = ((os.path.relpath(top, self._root), names) for top, _, names in os.walk(self._resolve(prefix)))
         return tuple(f"{folder.replace(os.sep, '/')}/{name}" for folder, names in walked for name in names)
 
     def _sweep(self) -> int:
         before = time.time() - _STALE_SECONDS
         removed = 0
         for folder, _, names in os.walk(self._root):
-            for path in (os.path.join(folder, name) for name in names if _TEMPORARY.fullmatch(name)):
+            for path in (os.path.join(folder, name) for name in names if _TEMPORARY_NAME.fullmatch(name)):
                 # another process may rename or remove its own at any moment
                 with suppress(OSError):
                     if os.path.getmtime(path) < before:
@@ -340,10 +342,10 @@ def _walk(folder: str, path: str, closed: list[str]) -> Iterator[FileInfo]:
         try:
             if entry.is_dir(follow_symlinks=False):
                 yield from _walk(entry.path, inside, closed)
-            elif entry.is_file(follow_symlinks=False) and not _TEMPORARY.fullmatch(entry.name):
+            elif entry.is_file(follow_symlinks=False) and not _TEMPORARY_NAME.fullmatch(entry.name):
                 found = entry.stat(follow_symlinks=False)
                 yield FileInfo(
-                    path=inside, size=found.st_size, modified_ns=found.st_mtime_ns, changed_ns=_changed(found)
+                    path=inside, size=found.st_size, modified_ns=found.st_mtime_ns, changed_ns=_change_time_ns(found)
                 )
         except FileNotFoundError:
             continue
@@ -351,7 +353,7 @@ def _walk(folder: str, path: str, closed: list[str]) -> Iterator[FileInfo]:
             closed.append(path)
 
 
-@lru_cache(maxsize=_NAMES_KEPT)
+@lru_cache(maxsize=_NAME_CACHE_SIZE)
 def _is_safe(path: str) -> bool:
     """Tell whether the name that somebody gave a file is one that our verbs take."""
     try:
@@ -360,33 +362,33 @@ def _is_safe(path: str) -> bool:
         return False
 
 
-def _info_of(path: str, found: os.stat_result) -> FileInfo:
+def _file_info(path: str, found: os.stat_result) -> FileInfo:
     # nobody can set the time of the last change, as that of the last modification can be
     stamp = f"{found.st_ino}-{found.st_ctime_ns}"
     return FileInfo(
-        path=path, size=found.st_size, modified_ns=found.st_mtime_ns, changed_ns=_changed(found), stamp=stamp
+        path=path, size=found.st_size, modified_ns=found.st_mtime_ns, changed_ns=_change_time_ns(found), stamp=stamp
     )
 
 
-def _changed(found: os.stat_result) -> int:
+def _change_time_ns(found: os.stat_result) -> int:
     """Return when anything of the file changed; Windows tells when it was created, which says nothing."""
     return 0 if sys.platform == "win32" else found.st_ctime_ns
 
 
-def _unreadable(error: OSError, path: str) -> StorageError:
+def _read_error(error: OSError, path: str) -> StorageError:
     return StorageFailed(f"{path} can't be read: {error.strerror or error}.")
 
 
-def _tried(lock: FileLock) -> bool:
+def _try_acquire(lock: FileLock) -> bool:
     try:
         lock.acquire(timeout=0)
     except Timeout:
         return False
     except OSError as error:
-        raise translated(error, "locks") from error
+        raise translate_os_error(error, "locks") from error
     return True
 
 
-async def _in_thread(act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+async def _run_in_thread(act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Return what `act` returns; it has ended when this ends, so no lock is given back while a thread still writes."""
-    return await uncut_in_thread(partial(act, *args, **kwargs))
+    return await run_in_thread(partial(act, *args, **kwargs))

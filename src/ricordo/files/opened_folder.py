@@ -15,70 +15,70 @@ from weakref import finalize
 from filelock import FileLock
 
 from ricordo.errors import FileMissing, RootMoved
-from ricordo.files.contract import FileInfo, Held
+from ricordo.files.contract import FileInfo, SupportsFolderCheck
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 
-__all__ = ["HeldFolder", "OpenedFolder"]
+__all__ = ["FolderHandle", "AttachedFolder"]
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing."""
 
 
-class HeldFolder:
+class FolderHandle:
     """A folder that is open; its number on the disk is given to no other meanwhile."""
 
     def __init__(self, path: Path) -> None:
         """Open the folder, which is there. It blocks on the disk. Raises: RootMoved."""
         self._path = os.path.realpath(path)
-        self._identity = self._found()
-        self._let_go: Callable[[], object] = _nothing
+        self._identity = self._read_identity()
+        self._release: Callable[[], object] = _do_nothing
         # one that can't be listed is known by its number alone
         with suppress(OSError):
             if sys.platform != "win32":
                 descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                self._let_go = finalize(self, os.close, descriptor)
+                self._release = finalize(self, os.close, descriptor)
 
     def check(self) -> None:
         """Look whether the path still leads to this folder. It blocks on the disk. Raises: RootMoved."""
-        if self._found() != self._identity:
-            raise self._moved()
+        if self._read_identity() != self._identity:
+            raise self._moved_error()
 
     def close(self) -> None:
         """Let go of the folder; a second time does nothing."""
-        self._let_go()
+        self._release()
 
-    def _found(self) -> tuple[int, int]:
+    def _read_identity(self) -> tuple[int, int]:
         try:
             found = os.stat(self._path)
         except OSError as error:
-            raise self._moved() from error
+            raise self._moved_error() from error
         return found.st_dev, found.st_ino
 
-    def _moved(self) -> RootMoved:
+    def _moved_error(self) -> RootMoved:
         return RootMoved(
             f"The folder {self._path} was moved, removed or replaced while its memory was open: bring it back, or open "
             "the memory again where it is now. Nothing was read or written."
         )
 
 
-class OpenedFolder(LocalFiles):
-    """Files below the folder `root`; from `hold` on each verb raises `RootMoved` while a held folder is away."""
+class AttachedFolder(LocalFiles):
+    """Files below the folder `root`; from `attach` on each verb raises `RootMoved` while a held folder is away."""
 
     def __init__(self, root: Path, *, locks: Path | None = None, disk: Disk | None = None) -> None:
         """Use the folder `root`, which may have to be made; nothing is held yet."""
         super().__init__(root, locks=locks, disk=disk)
-        self._held: Held | None = None
+        self._handle: SupportsFolderCheck | None = None
 
-    def hold(self, folder: Held) -> None:
+    def attach(self, folder: SupportsFolderCheck) -> None:
         """Look from now on whether `folder`, which these files are in, is where it was."""
-        self._held = folder
+        self._handle = folder
 
     def check(self) -> None:
         """Look whether the held folder is where it was. It blocks on the disk. Raises: RootMoved."""
-        if self._held is not None:
-            self._held.check()
+        if self._handle is not None:
+            self._handle.check()
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
         try:
@@ -94,31 +94,31 @@ class OpenedFolder(LocalFiles):
         self.check()
         return found
 
-    def _found(self, prefix: str) -> tuple[FileInfo, ...]:
-        found = super()._found(prefix)
+    def _list_files(self, prefix: str) -> tuple[FileInfo, ...]:
+        found = super()._list_files(prefix)
         self.check()
         return found
 
-    def _closed(self, prefix: str) -> tuple[str, ...]:
+    def _list_unreadable(self, prefix: str) -> tuple[str, ...]:
         self.check()
-        return super()._closed(prefix)
+        return super()._list_unreadable(prefix)
 
-    def _paths(self, prefix: str) -> tuple[str, ...]:
+    def _list_paths(self, prefix: str) -> tuple[str, ...]:
         self.check()
-        return super()._paths(prefix)
+        return super()._list_paths(prefix)
 
     def _sweep(self) -> int:
         self.check()
         return super()._sweep()
 
     @contextmanager
-    def _writing(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
+    def _write_lock(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
         self.check()
-        with super()._writing(path, busy_seconds) as real:
+        with super()._write_lock(path, busy_seconds) as real:
             # it may have had to wait for the lock
             self.check()
             yield real
 
-    def _tried_first(self, lock: FileLock) -> bool:
+    def _try_lock(self, lock: FileLock) -> bool:
         self.check()
-        return super()._tried_first(lock)
+        return super()._try_lock(lock)

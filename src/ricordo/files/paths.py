@@ -12,8 +12,8 @@ from ricordo.errors import PathRefused
 
 __all__ = ["safe_path"]
 
-_LONGEST_NAME = 255
-_LONGEST_PATH = 1000
+_MAX_NAME_BYTES = 255
+_MAX_PATH_LENGTH = 1000
 
 
 def safe_path(path: str) -> str:
@@ -21,16 +21,16 @@ def safe_path(path: str) -> str:
 
     Raises: PathRefused if it has a `..` part or a character that is not allowed, or is longer than file systems take.
     """
-    if not _is_shown(path) or "\\" in path:
+    if not _is_printable(path) or "\\" in path:
         raise PathRefused(f"The path {path[:80]!r} holds a control character or a backslash.")
     parts = [_safe_name(part, path) for part in path.split("/") if part not in {"", "."}]
     joined = "/".join(parts)
-    if len(joined) > _LONGEST_PATH:
-        raise PathRefused(f"A path has at most {_LONGEST_PATH} characters, this one has {len(joined)}.")
+    if len(joined) > _MAX_PATH_LENGTH:
+        raise PathRefused(f"A path has at most {_MAX_PATH_LENGTH} characters, this one has {len(joined)}.")
     return joined
 
 
-def _is_shown(path: str) -> bool:
+def _is_printable(path: str) -> bool:
     """Tell whether no character of `path` is a control or a format character, or ends a line."""
     if path.isascii():
         return path.isprintable()
@@ -41,6 +41,6 @@ def _safe_name(part: str, path: str) -> str:
     folded = unicodedata.normalize("NFKC", part).strip()
     if folded in {"", ".", ".."} or "/" in folded or "\\" in folded:
         raise PathRefused(f"The path {path[:80]!r} leaves the workspace.")
-    if len(part.encode()) > _LONGEST_NAME:
-        raise PathRefused(f"A file name has at most {_LONGEST_NAME} bytes: {part[:40]!r}….")
+    if len(part.encode()) > _MAX_NAME_BYTES:
+        raise PathRefused(f"A file name has at most {_MAX_NAME_BYTES} bytes: {part[:40]!r}….")
     return part

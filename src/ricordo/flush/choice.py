@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from ricordo.flush.config import ExtractionConfig
-from ricordo.flush.grouping import by_cue, by_length, lead
-from ricordo.flush.salience import Surroundings, salience
-from ricordo.flush.statements import STANDING, Statement
-from ricordo.flush.turns import YES_NO, Turn, answers, asked
+from ricordo.flush.config import RuleExtractionConfig
+from ricordo.flush.grouping import group_by_cue, group_by_length, leading_statement
+from ricordo.flush.salience import SalienceFeatures, score_salience
+from ricordo.flush.statements import LASTING_ACTS, Statement
+from ricordo.flush.turns import YES_NO_QUESTION, ConversationTurn, answers_question, preceding_question
 from ricordo.language import Act, find_dates, find_names
 
-__all__ = ["Pick", "chosen"]
+__all__ = ["SelectedGroup", "select_groups"]
 
 _KINDS: tuple[Act, ...] = ("decision", "lesson", "convention", "goal", "preference")
 _KINDS_AMONG_PEOPLE: tuple[Act, ...] = ("decision", "goal", "preference", "lesson")
@@ -26,13 +26,13 @@ _KINDS_OF_ANSWER: tuple[Act, ...] = ("decision", "convention", "preference")
 _KINDS_OF_AGENT: tuple[Act, ...] = ("lesson", "decision")
 _CUES = frozenset[Act]((*_KINDS, "remember", "correction", "fact"))
 _OF_AGENT = frozenset[Act]((*_KINDS_OF_AGENT, "convention"))
-_NOT_STANDING: frozenset[Act] = frozenset({"hypothetical", "offer", "request"})
-_PASSING: frozenset[Act] = frozenset({"offer", "request", "doubt", "moment"})
+_NOT_LASTING: frozenset[Act] = frozenset({"hypothetical", "offer", "request"})
+_TRANSIENT_ACTS: frozenset[Act] = frozenset({"offer", "request", "doubt", "moment"})
 _SPECIFIC = re.compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
-_ANY_DAY = date(2000, 1, 1)
-_ANSWER_SURETY = 0.7
-_TAKEN_UP = 0.15
-_ENOUGH = 4
+_REFERENCE_DAY = date(2000, 1, 1)
+_ANSWER_CONFIDENCE = 0.7
+_AGREEMENT_BONUS = 0.15
+_MIN_DENIAL_WORDS = 4
 _REPORTS = re.compile(
     r"^(?:\w+[,.] )?(?:i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b)", re.IGNORECASE
 )
@@ -48,7 +48,7 @@ _CONTRADICTS = re.compile(
     re.IGNORECASE,
 )
 
-_TAKES_UP = re.compile(
+_AGREES = re.compile(
     r"^(?:good|great|nice|yes|yep|right|exactly|agreed|perfect|super|ok|okay|true|put|write|note|keep|remember|gut|genau|ja|"
     r"oui|sí|sim|好|对|はい)(?!\w)",
     re.IGNORECASE,
@@ -56,85 +56,91 @@ _TAKES_UP = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pick:
+class SelectedGroup:
     """A group of statements that becomes a finding.
 
-    `question` is the one it answers, None when it answers none; `first` marks the first group of its message.
+    `question` is the one it answers, None when it answers none; `is_first` marks the first group of its message.
     """
 
-    group: Sequence[Statement]
+    statements: Sequence[Statement]
     kind: str
     confidence: float
-    first: bool = False
+    is_first: bool = False
     question: Statement | None = None
 
 
-def chosen(turn: Turn, reply: Turn | None, config: ExtractionConfig) -> Iterator[Pick]:
+def select_groups(
+    turn: ConversationTurn, reply: ConversationTurn | None, config: RuleExtractionConfig
+) -> Iterator[SelectedGroup]:
     """Yield what a turn gives, in order. `reply` is the turn after it, None when there is none yet."""
     if turn.among_people:
-        yield from _of_person(turn, config)
+        yield from _select_of_person(turn, config)
     elif turn.utterance.role == "user":
-        yield from _of_user(turn, config)
+        yield from _select_of_user(turn, config)
     elif config.assistant_trust > 0:
-        yield from _of_agent(turn, reply, config)
+        yield from _select_of_agent(turn, reply, config)
 
 
-def _of_person(turn: Turn, config: ExtractionConfig) -> Iterator[Pick]:
-    score = _score(turn, turn.statements)
+def _select_of_person(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
+    score = _score_group(turn, turn.statements)
     if score < config.min_salience:
         return
-    for at, group in enumerate(by_length(turn.statements, config.max_entry_chars)):
-        kind = _kind(group, _KINDS_AMONG_PEOPLE)
+    for at, group in enumerate(group_by_length(turn.statements, config.max_entry_chars)):
+        kind = _group_kind(group, _KINDS_AMONG_PEOPLE)
         question = turn.question if at == 0 else None
-        yield Pick(group=group, kind=kind, confidence=_from_score(score), first=at == 0, question=question)
+        yield SelectedGroup(
+            statements=group, kind=kind, confidence=_confidence_of_score(score), is_first=at == 0, question=question
+        )
 
 
-def _of_user(turn: Turn, config: ExtractionConfig) -> Iterator[Pick]:
-    groups = by_cue(turn.statements, _CUES, config.max_entry_chars)
+def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
+    groups = group_by_cue(turn.statements, _CUES, config.max_entry_chars)
     for at, group in enumerate(groups):
-        question = turn.question if at == 0 and answers(turn) else None
-        weighed = _weighed(turn, group, question, config)
+        question = turn.question if at == 0 and answers_question(turn) else None
+        weighed = _rate_user_group(turn, group, question, config)
         if weighed is not None:
             kind, surety = weighed
-            yield Pick(group=group, kind=kind, confidence=surety, first=at == 0, question=question)
+            yield SelectedGroup(statements=group, kind=kind, confidence=surety, is_first=at == 0, question=question)
     if not groups:
-        yield from _confirmed(turn)
+        yield from _select_confirmed_question(turn)
 
 
-def _weighed(
-    turn: Turn, group: Sequence[Statement], question: Statement | None, config: ExtractionConfig
+def _rate_user_group(
+    turn: ConversationTurn, group: Sequence[Statement], question: Statement | None, config: RuleExtractionConfig
 ) -> tuple[str, float] | None:
     """Return the kind of a user's group and how sure it is; None when it is not worth a finding."""
-    leading = lead(group)
-    if "denial" in leading.acts and len(leading.words) < _ENOUGH:
+    leading = leading_statement(group)
+    if "denial" in leading.acts and len(leading.words) < _MIN_DENIAL_WORDS:
         return None
     replaces = leading is not group[0] and "denial" in group[0].acts
-    cued = leading.acts & _CUES and ("preference" in leading.acts or not leading.acts & _NOT_STANDING)
-    standing = any(each.acts & STANDING for each in group if "denial" not in each.acts)
+    cued = leading.acts & _CUES and ("preference" in leading.acts or not leading.acts & _NOT_LASTING)
+    standing = any(each.acts & LASTING_ACTS for each in group if "denial" not in each.acts)
     if standing or cued or replaces:
-        return _kind(group, _KINDS), _from_cue(leading)
+        return _group_kind(group, _KINDS), _confidence_of_cue(leading)
     if "request" in leading.acts:
         return None
     if question is not None:
-        kind = _kind(group, _KINDS)
-        return kind if kind != "fact" else _kind([question], _KINDS_OF_ANSWER), _ANSWER_SURETY
-    score = _score(turn, group)
-    return ("fact", _from_score(score)) if score >= config.min_salience else None
+        kind = _group_kind(group, _KINDS)
+        return kind if kind != "fact" else _group_kind([question], _KINDS_OF_ANSWER), _ANSWER_CONFIDENCE
+    score = _score_group(turn, group)
+    return ("fact", _confidence_of_score(score)) if score >= config.min_salience else None
 
 
-def _of_agent(turn: Turn, reply: Turn | None, config: ExtractionConfig) -> Iterator[Pick]:
-    if _contradicted(turn, reply):
+def _select_of_agent(
+    turn: ConversationTurn, reply: ConversationTurn | None, config: RuleExtractionConfig
+) -> Iterator[SelectedGroup]:
+    if _is_contradicted(turn, reply):
         return
-    for group in by_cue(turn.statements, _OF_AGENT, config.max_entry_chars):
-        kind = _kind_of_agent(group[0])
+    for group in group_by_cue(turn.statements, _OF_AGENT, config.max_entry_chars):
+        kind = _agent_kind(group[0])
         if kind is not None:
-            surety = _from_cue(group[0]) * config.assistant_trust + _TAKEN_UP * _taken_up(reply)
-            yield Pick(group=group, kind=kind, confidence=round(min(1.0, surety), 2))
+            surety = _confidence_of_cue(group[0]) * config.assistant_trust + _AGREEMENT_BONUS * _is_taken_up(reply)
+            yield SelectedGroup(statements=group, kind=kind, confidence=round(min(1.0, surety), 2))
 
 
-def _kind_of_agent(statement: Statement) -> str | None:
+def _agent_kind(statement: Statement) -> str | None:
     """A lesson or a decision; a rule that an agent states is what it has learned."""
-    if statement.acts & _PASSING or _REPORTS.match(statement.text):
+    if statement.acts & _TRANSIENT_ACTS or _REPORTS.match(statement.text):
         return None
     # English tells a guess by "doubt"; a cause may well hold a "might".
     guess = "hypothetical" in statement.acts and not ("lesson" in statement.acts and statement.language == "en")
@@ -145,28 +151,34 @@ def _kind_of_agent(statement: Statement) -> str | None:
     return "decision" if "decision" in statement.acts else None
 
 
-def _contradicted(turn: Turn, reply: Turn | None) -> bool:
+def _is_contradicted(turn: ConversationTurn, reply: ConversationTurn | None) -> bool:
     """A "no" that answers the agent's question contradicts nothing."""
     first = reply.sentences[0] if reply and reply.utterance.role == "user" and reply.sentences else None
     return first is not None and reply is not None and reply.question is None and bool(_CONTRADICTS.match(first.text))
 
 
-def _taken_up(reply: Turn | None) -> bool:
+def _is_taken_up(reply: ConversationTurn | None) -> bool:
     if reply is None or reply.utterance.role != "user" or not reply.sentences:
         return False
     first = reply.sentences[0]
-    return bool(first.acts & {"praise", "thanks", "acknowledgement", "reaction"} or _TAKES_UP.match(first.text))
+    return bool(first.acts & {"praise", "thanks", "acknowledgement", "reaction"} or _AGREES.match(first.text))
 
 
-def _confirmed(turn: Turn) -> Iterator[Pick]:
+def _select_confirmed_question(turn: ConversationTurn) -> Iterator[SelectedGroup]:
     """A bare yes or no to a question about how things are: the question carries the content."""
     bare = turn.sentences and "acknowledgement" in turn.sentences[0].acts
-    if turn.question and bare and answers(turn) and YES_NO.match(turn.question.text):
-        kind = _kind(asked(turn), _KINDS)
-        yield Pick(group=turn.sentences[:1], kind=kind, confidence=_ANSWER_SURETY, first=True, question=turn.question)
+    if turn.question and bare and answers_question(turn) and YES_NO_QUESTION.match(turn.question.text):
+        kind = _group_kind(preceding_question(turn), _KINDS)
+        yield SelectedGroup(
+            statements=turn.sentences[:1],
+            kind=kind,
+            confidence=_ANSWER_CONFIDENCE,
+            is_first=True,
+            question=turn.question,
+        )
 
 
-def _kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
+def _group_kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
     """The first of the kinds that any statement has a cue for; a fact when none has."""
     telling = [statement for statement in group if "denial" not in statement.acts] or group
     found = frozenset[Act]().union(*(statement.acts for statement in telling))
@@ -176,23 +188,23 @@ def _kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
     return next((kind for kind in kinds if kind in found), "fact")
 
 
-def _score(turn: Turn, group: Sequence[Statement]) -> float:
+def _score_group(turn: ConversationTurn, group: Sequence[Statement]) -> float:
     text = " ".join(statement.text for statement in group)
-    around = Surroundings(
-        answers=turn.question is not None,
-        opening=turn.opening,
-        dates=len(find_dates(text, turn.utterance.time or _ANY_DAY)),
+    around = SalienceFeatures(
+        is_answer=turn.question is not None,
+        is_opening=turn.opening,
+        dates=len(find_dates(text, turn.utterance.time or _REFERENCE_DAY)),
         specifics=len(find_names(text)) + len(_SPECIFIC.findall(text)),
     )
-    return salience(group, around)
+    return score_salience(group, around)
 
 
-def _from_score(score: float) -> float:
+def _confidence_of_score(score: float) -> float:
     return round(min(0.8, 0.45 + 0.1 * score), 2)
 
 
-def _from_cue(statement: Statement) -> float:
+def _confidence_of_cue(statement: Statement) -> float:
     """A request to remember is surest, then rules and decisions, then tastes and plans; doubt costs."""
     found = statement.acts
-    surety = 0.95 if "remember" in found else 0.9 if found & STANDING else 0.8 if "fact" not in found else 0.75
+    surety = 0.95 if "remember" in found else 0.9 if found & LASTING_ACTS else 0.8 if "fact" not in found else 0.75
     return round(surety - 0.2 * ("hypothetical" in found), 2)

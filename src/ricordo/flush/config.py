@@ -9,10 +9,19 @@ from dataclasses import dataclass, field
 
 from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.naming import check_named_model
+from ricordo.models.naming import validate_model_name
 from ricordo.tokens import estimate_text
 
-__all__ = ["ALWAYS", "LEDGER", "MEMORY", "MESSAGES", "NEVER", "ExtractionConfig", "FlushConfig", "throttled"]
+__all__ = [
+    "ALWAYS",
+    "LEDGER_PLACEHOLDER",
+    "MEMORY_PLACEHOLDER",
+    "MESSAGES_PLACEHOLDER",
+    "NEVER",
+    "RuleExtractionConfig",
+    "FlushConfig",
+    "throttle_trigger",
+]
 
 ALWAYS = "always"
 """What is said is extracted whenever the inbox gets to it."""
@@ -20,20 +29,20 @@ ALWAYS = "always"
 NEVER = "never"
 """Nothing is extracted, by nobody."""
 
-MESSAGES = "{messages}"
+MESSAGES_PLACEHOLDER = "{messages}"
 """What a flush prompt holds where the conversation goes."""
 
-MEMORY, LEDGER = "{memory}", "{ledger}"
+MEMORY_PLACEHOLDER, LEDGER_PLACEHOLDER = "{memory}", "{ledger}"
 """What a flush prompt may hold where MEMORY.md and the ledgers go; without these they stand before the conversation."""
 
-_RULES = "offline"
-_THROTTLED = re.compile(r"throttled\((\d{1,9}(?:\.\d{1,6})?)\)")
-_PLACE = re.compile(r"\{[a-z_]+\}")
-_LEAST_TOKENS = 1_500
-_MOST_ATTEMPTS = 4
+_RULES_MODEL = "offline"
+_THROTTLE_PATTERN = re.compile(r"throttled\((\d{1,9}(?:\.\d{1,6})?)\)")
+_PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
+_MIN_TOKENS = 1_500
+_MAX_ATTEMPTS = 4
 
 
-def throttled(min_gap: float) -> str:
+def throttle_trigger(min_gap: float) -> str:
     """Return the trigger by which at least `min_gap` seconds lie between two flushes of one scope; 0 is `ALWAYS`.
 
     Raises: InvalidSetting for None, a negative number, and what is none.
@@ -44,7 +53,7 @@ def throttled(min_gap: float) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtractionConfig:
+class RuleExtractionConfig:
     """How much extraction keeps.
 
     `min_salience` is the score (see `ricordo.flush.salience`) below which a statement without a cue of its own is
@@ -75,7 +84,7 @@ class ExtractionConfig:
 class FlushConfig:
     """When what was said is extracted, and what a model is asked for it.
 
-    `flush_trigger` is `ALWAYS`, `NEVER`, or `throttled(seconds)`: what comes sooner waits out the gap in the inbox.
+    `flush_trigger` is `ALWAYS`, `NEVER`, or `throttle_trigger(seconds)`: what comes sooner waits out the gap in the inbox.
     `flush_prompt` replaces the built-in instructions and holds `{messages}`, and `{memory}` and `{ledger}` where it
     wants them to stand. `model` is the flush's own, a name or a model, else the agent's is asked; `offline` lets the
     rules extract what no summary learned from. `base_url` is where the model of this name is reached, `model_settings`
@@ -103,22 +112,22 @@ class FlushConfig:
 
     def __post_init__(self) -> None:
         """Refuse an unknown trigger or reference, a prompt without a place for the messages, and impossible sizes."""
-        if not isinstance(self.flush_trigger, str) or not self._has_trigger():
+        if not isinstance(self.flush_trigger, str) or not self._is_trigger_valid():
             raise InvalidSetting(f"flush_trigger is always, never or throttled(seconds), not {self.flush_trigger!r}.")
         if self.min_gap == 0 and self.flush_trigger not in {ALWAYS, NEVER}:
             object.__setattr__(self, "flush_trigger", ALWAYS)
-        check_named_model(self.model, self.base_url, self.model_settings)
+        validate_model_name(self.model, self.base_url, self.model_settings)
         if self.reference not in {"today", "all"}:
             raise InvalidSetting(f"reference is today or all, not {self.reference!r}.")
         for name, least, most in (
-            ("max_input_tokens", _LEAST_TOKENS, None),
+            ("max_input_tokens", _MIN_TOKENS, None),
             ("head_tail", 0, None),
-            ("attempts", 1, _MOST_ATTEMPTS),
+            ("attempts", 1, _MAX_ATTEMPTS),
         ):
-            _check_whole(name, getattr(self, name), least, most)
+            _check_integer(name, getattr(self, name), least, most)
         if self.flush_prompt is not None:
             _check_prompt(self.flush_prompt)
-            if self.max_input_tokens < self.least_tokens:
+            if self.max_input_tokens < self.min_input_tokens:
                 raise InvalidSetting("flush_prompt takes at most half of max_input_tokens; this one is longer.")
         if not _is_number(self.closing_seconds) or not 0 <= self.closing_seconds < math.inf:
             raise InvalidSetting(f"closing_seconds is a number of at least 0, not {self.closing_seconds!r}.")
@@ -128,40 +137,42 @@ class FlushConfig:
     @property
     def min_gap(self) -> float:
         """How many seconds lie at least between two flushes of one scope."""
-        found = _THROTTLED.fullmatch(self.flush_trigger)
+        found = _THROTTLE_PATTERN.fullmatch(self.flush_trigger)
         return float(found[1]) if found else 0.0
 
     @property
-    def is_on(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether anything is extracted."""
         return self.flush_trigger != NEVER
 
     @property
-    def least_tokens(self) -> int:
+    def min_input_tokens(self) -> int:
         """The least that `max_input_tokens` can be with this prompt."""
         prompt = estimate_text(self.flush_prompt) if self.flush_prompt else 0
-        return max(_LEAST_TOKENS, 2 * prompt)
+        return max(_MIN_TOKENS, 2 * prompt)
 
     @property
     def has_own_request(self) -> bool:
         """Whether a flush is asked for in a way of its own, so that no other request can do it too."""
-        return self.flush_prompt is not None or self.model not in {None, _RULES}
+        return self.flush_prompt is not None or self.model not in {None, _RULES_MODEL}
 
-    def _has_trigger(self) -> bool:
-        return self.flush_trigger in {ALWAYS, NEVER} or _THROTTLED.fullmatch(self.flush_trigger) is not None
+    def _is_trigger_valid(self) -> bool:
+        return self.flush_trigger in {ALWAYS, NEVER} or _THROTTLE_PATTERN.fullmatch(self.flush_trigger) is not None
 
 
 def _check_prompt(prompt: object) -> None:
-    if not isinstance(prompt, str) or MESSAGES not in prompt:
-        raise InvalidSetting(f"flush_prompt holds {MESSAGES} where the conversation goes; this one does not.")
-    unknown = sorted({*_PLACE.findall(prompt)} - {MESSAGES, MEMORY, LEDGER})
+    if not isinstance(prompt, str) or MESSAGES_PLACEHOLDER not in prompt:
+        raise InvalidSetting(
+            f"flush_prompt holds {MESSAGES_PLACEHOLDER} where the conversation goes; this one does not."
+        )
+    unknown = sorted({*_PLACEHOLDER.findall(prompt)} - {MESSAGES_PLACEHOLDER, MEMORY_PLACEHOLDER, LEDGER_PLACEHOLDER})
     if unknown:
         raise InvalidSetting(
-            f"flush_prompt holds {MESSAGES}, {MEMORY} and {LEDGER}, but nothing is known for {', '.join(unknown)}."
+            f"flush_prompt holds {MESSAGES_PLACEHOLDER}, {MEMORY_PLACEHOLDER} and {LEDGER_PLACEHOLDER}, but nothing is known for {', '.join(unknown)}."
         )
 
 
-def _check_whole(name: str, value: object, least: int, most: int | None) -> None:
+def _check_integer(name: str, value: object, least: int, most: int | None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         bound = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise InvalidSetting(f"{name} is a whole number {bound}, not {value!r}.")

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
-from ricordo.messages.jsontext import decoded
+from ricordo.messages.jsontext import decode_json
 from ricordo.messages.types import JsonValue
 
-__all__ = ["Cursor", "load_cursor", "save_cursor"]
+__all__ = ["ExtractionCursor", "load_cursor", "save_cursor"]
 
-_KEPT = 32
-_LARGEST = 2**62
+_MAX_DONE_IDS = 32
+_MAX_OFFSET = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cursor:
+class ExtractionCursor:
     """`done` are the last messages that were extracted, newest last; there are several, as one may be erased.
 
     With `next` set, which is `done` as it will be, `block` is on its way to the ledger at `path`, which had `offset`
@@ -28,7 +28,7 @@ class Cursor:
     `damaged` says that the file holds no cursor, `rebuilt` that some messages after `done` may have been extracted.
     """
 
-    at: str
+    file_path: str
     done: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     path: str = ""
@@ -45,28 +45,30 @@ class Cursor:
         done = frozenset(self.done)
         return max((number for number, name in enumerate(messages, start=1) if name in done), default=0)
 
-    def moved(self, messages: Sequence[str], *, place: int, anchor: str) -> "Cursor":
+    def advance(self, messages: Sequence[str], *, place: int, anchor: str) -> "ExtractionCursor":
         """Return the cursor on its way past `messages`."""
-        return replace(self, next=(*self.done, *messages)[-_KEPT:], place=place, anchor=anchor, rebuilt=False)
+        return replace(self, next=(*self.done, *messages)[-_MAX_DONE_IDS:], place=place, anchor=anchor, rebuilt=False)
 
-    def settled(self) -> "Cursor":
+    def complete(self) -> "ExtractionCursor":
         """Return the cursor after its block was written."""
-        return Cursor(at=self.at, done=self.next, place=self.place, anchor=self.anchor, version=self.version)
+        return ExtractionCursor(
+            file_path=self.file_path, done=self.next, place=self.place, anchor=self.anchor, version=self.version
+        )
 
 
-async def load_cursor(files: FileStore, at: str) -> Cursor:
-    """Return the cursor kept at `at`; a missing one has extracted nothing, an unreadable one is `damaged`."""
+async def load_cursor(files: FileStore, at: str) -> ExtractionCursor:
+    """Return the cursor kept at `file_path`; a missing one has extracted nothing, an unreadable one is `damaged`."""
     try:
         stored = await files.read(at)
     except FileMissing:
-        return Cursor(at=at)
+        return ExtractionCursor(file_path=at)
     try:
-        return _decoded(at, stored.version, decoded(stored.data))
+        return _decode_cursor(at, stored.version, decode_json(stored.data))
     except (ValueError, TypeError, KeyError, AttributeError):
-        return Cursor(at=at, version=stored.version, damaged=True)
+        return ExtractionCursor(file_path=at, version=stored.version, damaged=True)
 
 
-async def save_cursor(files: FileStore, cursor: Cursor) -> Cursor:
+async def save_cursor(files: FileStore, cursor: ExtractionCursor) -> ExtractionCursor:
     """Replace the cursor durably and return it with its new version. Raises `VersionConflict`."""
     value = {
         "done": cursor.done,
@@ -79,31 +81,31 @@ async def save_cursor(files: FileStore, cursor: Cursor) -> Cursor:
         "rebuilt": cursor.rebuilt,
     }
     data = json.dumps(value).encode() + b"\n"
-    return replace(cursor, version=await files.replace(cursor.at, data, expected=cursor.version), damaged=False)
+    return replace(cursor, version=await files.replace(cursor.file_path, data, expected=cursor.version), damaged=False)
 
 
-def _decoded(at: str, version: str, value: Mapping[str, JsonValue]) -> Cursor:
-    return Cursor(
-        at=at,
+def _decode_cursor(at: str, version: str, value: Mapping[str, JsonValue]) -> ExtractionCursor:
+    return ExtractionCursor(
+        file_path=at,
         version=version,
-        done=_names(value["done"]),
-        next=_names(value["next"]),
+        done=_parse_ids(value["done"]),
+        next=_parse_ids(value["next"]),
         path=str(value["path"]),
         block=str(value["block"]),
-        offset=_number(value["offset"]),
-        place=_number(value["place"]),
+        offset=_parse_offset(value["offset"]),
+        place=_parse_offset(value["place"]),
         anchor=str(value["anchor"]),
         rebuilt=bool(value["rebuilt"]),
     )
 
 
-def _names(value: JsonValue) -> tuple[str, ...]:
+def _parse_ids(value: JsonValue) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError("ids are a list")
     return tuple(str(name) for name in value)
 
 
-def _number(value: JsonValue) -> int:
-    if not isinstance(value, int) or not 0 <= value < _LARGEST:
+def _parse_offset(value: JsonValue) -> int:
+    if not isinstance(value, int) or not 0 <= value < _MAX_OFFSET:
         raise TypeError("an offset is a number")
     return value

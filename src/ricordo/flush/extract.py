@@ -7,32 +7,32 @@ itself and is never learned again."""
 
 from collections.abc import Iterator, Sequence
 
-from ricordo.flush.config import ExtractionConfig
-from ricordo.flush.plan import findings
+from ricordo.flush.config import RuleExtractionConfig
+from ricordo.flush.plan import extract_from_utterances
 from ricordo.flush.types import Finding, Utterance
 from ricordo.guard.fence import contains_fence
-from ricordo.messages.marks import mark_of
+from ricordo.messages.marks import get_mark
 from ricordo.messages.types import Media, Message
 
 __all__ = ["extract"]
 
-_DEFAULT = ExtractionConfig()
+_DEFAULT_CONFIG = RuleExtractionConfig()
 
 
-def extract(messages: Sequence[Message], config: ExtractionConfig = _DEFAULT) -> tuple[Finding, ...]:
+def extract(messages: Sequence[Message], config: RuleExtractionConfig = _DEFAULT_CONFIG) -> tuple[Finding, ...]:
     """Return what the messages hold that is worth remembering, in message order; empty when nothing is.
 
     A message's `name` is its speaker; two or more names make a conversation among people.
     """
-    return findings(tuple(_utterances(messages)), config)
+    return extract_from_utterances(tuple(_iter_utterances(messages)), config)
 
 
-def _utterances(messages: Sequence[Message]) -> Iterator[Utterance]:
+def _iter_utterances(messages: Sequence[Message]) -> Iterator[Utterance]:
     for message in messages:
         if message.role not in {"user", "assistant"} or message.tool_calls:
             continue
         text = message.text
-        said = mark_of(message) in {None, "cut"}
+        said = get_mark(message) in {None, "cut"}
         if said and text.strip() and not contains_fence(text):
             yield Utterance(
                 message_id=message.id,

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 
-__all__ = ["GAP", "MARK", "joined"]
+__all__ = ["GAP", "GAP_MARK", "join_with_gaps"]
 
-MARK = "[…]"
+GAP_MARK = "[…]"
 """The sign of a gap."""
 
-GAP = f"\n\n{MARK}\n\n"
+GAP = f"\n\n{GAP_MARK}\n\n"
 """A gap as it stands in a text: a paragraph of its own."""
 
 
-def joined(pieces: Iterable[str]) -> str:
+def join_with_gaps(pieces: Iterable[str]) -> str:
     """Return the pieces that hold something, without white space around them, with a gap between each two."""
     return GAP.join(piece for each in pieces if (piece := each.strip()))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from ricordo.flush.statements import Statement
 from ricordo.language import Act
 
-__all__ = ["by_cue", "by_length", "lead"]
+__all__ = ["group_by_cue", "group_by_length", "leading_statement"]
 
 _POINTS_BACK = re.compile(
     r"^(?:it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|das|dies|weil|sonst|cela|"
@@ -24,13 +24,13 @@ _INCOMPLETE = re.compile(
 )
 
 # "Priya leads it": what was told before is what somebody leads.
-_OF_THAT = re.compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
+_POINTS_TO_OBJECT = re.compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
 
 # Acts of a statement that says what holds from now on.
-_NEWLY: frozenset[Act] = frozenset({"remember", "decision"})
+_RULE_ACTS: frozenset[Act] = frozenset({"remember", "decision"})
 
 
-def by_length(statements: Sequence[Statement], longest: int) -> list[list[Statement]]:
+def group_by_length(statements: Sequence[Statement], longest: int) -> list[list[Statement]]:
     """Return the statements in order, cut into groups of at most `longest` characters (a single one may exceed it)."""
     groups: list[list[Statement]] = []
     size = 0
@@ -43,7 +43,7 @@ def by_length(statements: Sequence[Statement], longest: int) -> list[list[Statem
     return groups
 
 
-def by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) -> list[list[Statement]]:
+def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) -> list[list[Statement]]:
     """Return groups in order: each cued statement opens one, a statement that points back joins the one before it.
 
     Plain statements next to each other share a group. A statement that only sets something aside ("No, not 8080")
@@ -54,28 +54,28 @@ def by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) 
         room = bool(groups) and sum(len(other.text) for other in groups[-1]) + len(statement.text) <= longest
         both_plain = room and not statement.acts & cues and not any(other.acts & cues for other in groups[-1])
         back = _POINTS_BACK.match(statement.text) and not statement.acts & cues
-        told = room and any(other.acts & cues for other in groups[-1]) and _OF_THAT.match(statement.text)
+        told = room and any(other.acts & cues for other in groups[-1]) and _POINTS_TO_OBJECT.match(statement.text)
         incomplete = not statement.item and (told or _INCOMPLETE.match(statement.text))
         if room and (both_plain or back or incomplete):
             groups[-1].append(statement)
         else:
             groups.append([statement])
-    return _with_denials(groups)
+    return _merge_denials(groups)
 
 
-def lead(group: Sequence[Statement]) -> Statement:
+def leading_statement(group: Sequence[Statement]) -> Statement:
     """Return the statement that a group is about: the first that is no mere denial, if there is one."""
     return next((statement for statement in group if "denial" not in statement.acts), group[0])
 
 
-def _with_denials(groups: list[list[Statement]]) -> list[list[Statement]]:
+def _merge_denials(groups: list[list[Statement]]) -> list[list[Statement]]:
     joined: list[list[Statement]] = []
     waiting: list[Statement] = []
     for group in groups:
-        if "denial" not in lead(group).acts:
+        if "denial" not in leading_statement(group).acts:
             joined.append([*waiting, *group])
             waiting = []
-        elif joined and not waiting and joined[-1][0].acts & _NEWLY:
+        elif joined and not waiting and joined[-1][0].acts & _RULE_ACTS:
             joined[-1].extend(group)
         else:
             waiting.extend(group)

@@ -7,24 +7,26 @@ carries the answer of a person to a question of the assistant: `human_input_resp
 
 from collections.abc import Mapping
 
-from ricordo.flush.uploads import metadata_of
+from ricordo.flush.uploads import metadata_value
 from ricordo.messages import JsonValue, Message
 
 __all__ = ["is_clarification_answer", "is_hidden"]
 
-_FLAGS = ("hide_from_ui", "is_visually_hidden_from_conversation", "isMeta")
-_ANSWER = "human_input_response"
+_HIDDEN_FLAGS = ("hide_from_ui", "is_visually_hidden_from_conversation", "isMeta")
+_CLARIFICATION_KEY = "human_input_response"
 
 
 def is_hidden(message: Message) -> bool:
     """Say whether a message was hidden from people and carries no well-formed answer of one."""
-    hidden = any(metadata_of(message.metadata, flag) is True for flag in _FLAGS)
-    return hidden and not (message.role == "user" and is_clarification_answer(metadata_of(message.metadata, _ANSWER)))
+    hidden = any(metadata_value(message.metadata, flag) is True for flag in _HIDDEN_FLAGS)
+    return hidden and not (
+        message.role == "user" and is_clarification_answer(metadata_value(message.metadata, _CLARIFICATION_KEY))
+    )
 
 
 def is_clarification_answer(payload: JsonValue) -> bool:
     """Say whether `payload` is a whole answer of a person to a clarifying question."""
-    if not isinstance(payload, Mapping) or payload.get("kind") != _ANSWER:
+    if not isinstance(payload, Mapping) or payload.get("kind") != _CLARIFICATION_KEY:
         return False
     version = payload.get("version")
     if isinstance(version, bool) or version != 1:
@@ -33,8 +35,8 @@ def is_clarification_answer(payload: JsonValue) -> bool:
     response = payload.get("response_kind")
     if response not in {"text", "option"}:
         return False
-    return all(_filled(payload.get(key)) for key in [*needed, *(["option_id"] if response == "option" else [])])
+    return all(_is_nonblank(payload.get(key)) for key in [*needed, *(["option_id"] if response == "option" else [])])
 
 
-def _filled(value: JsonValue) -> bool:
+def _is_nonblank(value: JsonValue) -> bool:
     return isinstance(value, str) and bool(value.strip())

@@ -10,34 +10,34 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
 
-from ricordo.flush.credentials import bears_credential
-from ricordo.flush.said import Said
+from ricordo.flush.credentials import contains_credential
+from ricordo.flush.said import GroundingText
 from ricordo.flush.types import Finding
 from ricordo.guard import contains_fence
-from ricordo.messages import JsonValue, Message, mark_of
+from ricordo.messages import JsonValue, Message, get_mark
 
-__all__ = ["KINDS", "LESSONS_FORM", "MOST_LESSONS", "learnable", "lessons_in"]
+__all__ = ["LESSON_KINDS", "LESSONS_SCHEMA", "MAX_LESSONS", "is_learnable", "parse_lessons"]
 
-KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal")
+LESSON_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal")
 """What a lesson may be; anything else is a fact."""
 
-MOST_LESSONS = 12
+MAX_LESSONS = 12
 """How many lessons one answer may give."""
 
-_DAY: JsonValue = {"type": "string", "description": "a day as YYYY-MM-DD, empty where none was told"}
+_DAY_SCHEMA: JsonValue = {"type": "string", "description": "a day as YYYY-MM-DD, empty where none was told"}
 
-LESSONS_FORM: Mapping[str, JsonValue] = {
+LESSONS_SCHEMA: Mapping[str, JsonValue] = {
     "type": "array",
     "items": {
         "type": "object",
         "properties": {
             "content": {"type": "string", "description": "one thing to remember, understandable by itself"},
-            "kind": {"type": "string", "enum": list(KINDS)},
+            "kind": {"type": "string", "enum": list(LESSON_KINDS)},
             "confidence": {"type": "number", "description": "how sure it is, from 0 to 1"},
             "quote": {"type": "string", "description": "the words that it rests on, copied exactly"},
             "message": {"type": "string", "description": "the id of the message that holds these words"},
-            "since": _DAY,
-            "until": _DAY,
+            "since": _DAY_SCHEMA,
+            "until": _DAY_SCHEMA,
             "tags": {"type": "array", "items": {"type": "string"}, "description": "up to five words"},
             "corrects": {"type": "boolean", "description": "whether it takes the place of something known before"},
         },
@@ -47,84 +47,84 @@ LESSONS_FORM: Mapping[str, JsonValue] = {
 }
 """The JSON schema of the lessons. A note that lacks the lesser ones of the required parts is read all the same."""
 
-_LONGEST = 700
-_LONGEST_QUOTE = 2_000
-_LONGEST_KEPT = 300
-_FEWEST_MARKS = 3
-_MOST_TAGS = 5
-_TAG = re.compile(r"[^\W_][\w-]{0,39}")
-_SAID_BY: Mapping[str, float] = {"user": 0.7, "assistant": 0.5}
-_SUREST: Mapping[str, float] = {"user": 0.95, "assistant": 0.55}
-_LEAST_SURE = 0.05
+_MAX_NOTE_CHARS = 700
+_MAX_QUOTE_CHARS = 2_000
+_MAX_KEPT_QUOTE_CHARS = 300
+_MIN_QUOTE_CHARS = 3
+_MAX_TAGS = 5
+_TAG_PATTERN = re.compile(r"[^\W_][\w-]{0,39}")
+_DEFAULT_CONFIDENCE: Mapping[str, float] = {"user": 0.7, "assistant": 0.5}
+_MAX_CONFIDENCE: Mapping[str, float] = {"user": 0.95, "assistant": 0.55}
+_MIN_CONFIDENCE = 0.05
 
 
-def learnable(message: Message) -> bool:
+def is_learnable(message: Message) -> bool:
     """Tell whether lessons may rest on a message: a person or the assistant said it, and no tool and no memory."""
-    said = message.role in _SAID_BY and not message.tool_results and mark_of(message) in {None, "cut"}
+    said = message.role in _DEFAULT_CONFIDENCE and not message.tool_results and get_mark(message) in {None, "cut"}
     return said and bool(message.id) and bool(message.text.strip()) and not contains_fence(message.text)
 
 
-def lessons_in(value: JsonValue, messages: Sequence[Message], *, around: str = "") -> tuple[Finding, ...] | None:
+def parse_lessons(value: JsonValue, messages: Sequence[Message], *, around: str = "") -> tuple[Finding, ...] | None:
     """Return the lessons of an answer, in its order, each once; `messages` are those that they may rest on.
 
-    What they name stands in these or in `around`. None when the answer can't be used: it is no list, or not one of its
+    What they name stands in these or in `context`. None when the answer can't be used: it is no list, or not one of its
     notes rests on what was said. Empty when there was nothing to learn.
     """
     if not isinstance(value, list):
         return None
-    gate = _Gate(messages=messages, around=around)
+    gate = _NoteValidator(messages=messages, context=around)
     found: dict[str, Finding] = {}
-    for each in value[:MOST_LESSONS]:
-        finding = gate.passed(each) if isinstance(each, dict) else None
+    for each in value[:MAX_LESSONS]:
+        finding = gate.to_finding(each) if isinstance(each, dict) else None
         if finding is not None:
             found.setdefault(finding.content.casefold(), finding)
     return tuple(found.values()) if found or not value else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Gate:
+class _NoteValidator:
     """What a note has to pass."""
 
     messages: Sequence[Message]
-    around: str
+    context: str
 
-    def passed(self, note: Mapping[str, JsonValue]) -> Finding | None:
+    def to_finding(self, note: Mapping[str, JsonValue]) -> Finding | None:
         """Return the note as a finding; None when it rests on nothing that was said, or may not be kept."""
-        content = " ".join(_text(note, "content").split())
-        if not content or len(content) > _LONGEST or bears_credential(content) or contains_fence(content):
+        content = " ".join(_text_field(note, "content").split())
+        if not content or len(content) > _MAX_NOTE_CHARS or contains_credential(content) or contains_fence(content):
             return None
-        if not self._said.names_all(content):
+        if not self._grounding_text.supports(content):
             return None
-        quote = _text(note, "quote")
-        for message in _likely(self.messages, _text(note, "message").strip(" []")):
-            words = _span(quote, message.text)
-            if words and not bears_credential(words):
-                return _finding(note, content, message, words)
+        quote = _text_field(note, "quote")
+        for message in _rank_messages(self.messages, _text_field(note, "message").strip(" []")):
+            words = _find_quote(quote, message.text)
+            if words and not contains_credential(words):
+                return _build_finding(note, content, message, words)
         return None
 
     @cached_property
-    def _said(self) -> Said:
+    def _grounding_text(self) -> GroundingText:
         names = [message.name for message in self.messages if message.name]
-        return Said("\n".join([*(message.text for message in self.messages), *names, self.around]))
+        return GroundingText("\n".join([*(message.text for message in self.messages), *names, self.context]))
 
 
-def _finding(note: Mapping[str, JsonValue], content: str, message: Message, words: str) -> Finding:
-    kind = _text(note, "kind").casefold()
-    since = _day(note.get("since"))
+def _build_finding(note: Mapping[str, JsonValue], content: str, message: Message, words: str) -> Finding:
+    kind = _text_field(note, "kind").casefold()
+    since = _parse_day(note.get("since"))
     return Finding(
         content=content,
-        kind=kind if kind in KINDS else "fact",
-        confidence=_confidence(note.get("confidence"), message.role),
+        kind=kind if kind in LESSON_KINDS else "fact",
+        confidence=_parse_confidence(note.get("confidence"), message.role),
         message_ids=(message.id,),
         quote=words,
-        tags=tuple(_tags(note.get("tags"))),
+        tags=tuple(_parse_tags(note.get("tags"))),
         since=datetime(since.year, since.month, since.day, tzinfo=UTC) if since else message.time,
         corrects=note.get("corrects") is True,
-        until=_day(note.get("until")),
+        until=_parse_day(note.get("until")),
     )
 
 
-def _likely(messages: Sequence[Message], cited: str) -> Iterator[Message]:
+def _rank_messages(messages: Sequence[Message], cited: str) -> Iterator[Message]:
     """Yield the message that is cited, then what people said, then the rest; the quote decides among them."""
 
     def rank(message: Message) -> int:
@@ -134,41 +134,41 @@ def _likely(messages: Sequence[Message], cited: str) -> Iterator[Message]:
     yield from sorted(messages, key=rank)
 
 
-def _span(quote: str, text: str) -> str:
+def _find_quote(quote: str, text: str) -> str:
     """Return the words of `quote` as they stand in `text`, whatever the space between them; empty when they don't."""
-    words = quote[: _LONGEST_QUOTE + 1].split()
-    if len(quote) > _LONGEST_QUOTE or sum(mark.isalnum() for mark in quote) < _FEWEST_MARKS:
+    words = quote[: _MAX_QUOTE_CHARS + 1].split()
+    if len(quote) > _MAX_QUOTE_CHARS or sum(mark.isalnum() for mark in quote) < _MIN_QUOTE_CHARS:
         return ""
     found = re.search(r"\s+".join(map(re.escape, words)), text)
-    if found is None or len(found[0]) <= _LONGEST_KEPT:
+    if found is None or len(found[0]) <= _MAX_KEPT_QUOTE_CHARS:
         return found[0] if found else ""
     # its beginning tells the place, and stands there word for word too
-    return found[0][:_LONGEST_KEPT].rsplit(maxsplit=1)[0]
+    return found[0][:_MAX_KEPT_QUOTE_CHARS].rsplit(maxsplit=1)[0]
 
 
-def _confidence(value: JsonValue, role: str) -> float:
+def _parse_confidence(value: JsonValue, role: str) -> float:
     """What an assistant said is never as sure as what a person said, and nothing as sure as what a person saved."""
     given = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-    sure = float(value) if given and isinstance(value, int | float) else _SAID_BY[role]
-    return round(min(max(sure, _LEAST_SURE), _SUREST[role]), 2)
+    sure = float(value) if given and isinstance(value, int | float) else _DEFAULT_CONFIDENCE[role]
+    return round(min(max(sure, _MIN_CONFIDENCE), _MAX_CONFIDENCE[role]), 2)
 
 
-def _tags(value: JsonValue) -> Iterator[str]:
-    given = [each.strip().lstrip("#").casefold() for each in _listed(value) if isinstance(each, str)]
-    yield from list(dict.fromkeys(each for each in given if _TAG.fullmatch(each)))[:_MOST_TAGS]
+def _parse_tags(value: JsonValue) -> Iterator[str]:
+    given = [each.strip().lstrip("#").casefold() for each in _as_list(value) if isinstance(each, str)]
+    yield from list(dict.fromkeys(each for each in given if _TAG_PATTERN.fullmatch(each)))[:_MAX_TAGS]
 
 
-def _listed(value: JsonValue) -> Sequence[JsonValue]:
+def _as_list(value: JsonValue) -> Sequence[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-def _day(value: JsonValue) -> date | None:
+def _parse_day(value: JsonValue) -> date | None:
     try:
         return date.fromisoformat(value[:10]) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def _text(note: Mapping[str, JsonValue], name: str) -> str:
+def _text_field(note: Mapping[str, JsonValue], name: str) -> str:
     found = note.get(name)
     return found.strip() if isinstance(found, str) else ""

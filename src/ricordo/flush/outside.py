@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from ricordo.flush.types import Finding
-from ricordo.language import repeats
+from ricordo.language import repeats_sentence
 from ricordo.messages import Message
 
-__all__ = ["repeats_a_tool"]
+__all__ = ["repeats_tool_output"]
 
 
-def repeats_a_tool(finding: Finding, messages: Sequence[Message]) -> bool:
+def repeats_tool_output(finding: Finding, messages: Sequence[Message]) -> bool:
     """Tell whether an assistant states the finding, after a tool printed it, and no user said it before.
 
     `messages` are those that it was found in, in their order, with some before them.
@@ -20,6 +20,6 @@ def repeats_a_tool(finding: Finding, messages: Sequence[Message]) -> bool:
     before = messages[:stated]
     if not any(message.tool_results for message in before):
         return False
-    if any(repeats(finding.quote, message.text) for message in before if message.role == "user"):
+    if any(repeats_sentence(finding.quote, message.text) for message in before if message.role == "user"):
         return False
-    return any(repeats(finding.quote, result.text) for message in before for result in message.tool_results)
+    return any(repeats_sentence(finding.quote, result.text) for message in before for result in message.tool_results)

@@ -15,17 +15,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.echoes import keys_of, recalled_in, without_echoes, without_fences
+from ricordo.flush.echoes import comparison_keys, find_recalled_texts, strip_echoes, strip_fences
 from ricordo.flush.gaps import GAP
 from ricordo.flush.hidden import is_hidden
-from ricordo.flush.uploads import said_before_uploads, without_uploads
+from ricordo.flush.uploads import original_user_text, strip_uploads
 from ricordo.language import split_sentences
-from ricordo.language.signals import Signal, SignalDetector, bundled, is_acknowledgement
-from ricordo.messages import Media, Message, Text, mark_of
+from ricordo.language.signals import Signal, SignalDetector, default_detector, is_acknowledgement
+from ricordo.messages import Media, Message, Text, get_mark
 
-__all__ = ["Dropped", "Processed", "ProcessingConfig", "processed", "signals_in"]
+__all__ = ["DropReason", "ProcessedMessages", "ProcessingConfig", "process_messages", "detect_signals"]
 
-Dropped = Literal[
+DropReason = Literal[
     "acknowledgement",
     "echo",
     "empty",
@@ -41,15 +41,15 @@ Dropped = Literal[
 """Why a message is not read: a `reply` goes with the acknowledgement or upload it replies to, an `echo` only repeats
 what was recalled, `one-sided` is what is left when one side said nothing."""
 
-_ASKED_WITHIN = 3
-_QUESTION = ("?", "？", "؟", "吗", "嗎")
+_QUESTION_SENTENCES = 3
+_QUESTION_MARKS = ("?", "？", "؟", "吗", "嗎")
 _CLOSERS = " \t\n*_\"'”’»)」』"
-_NO = re.compile(
+_LEADING_NO = re.compile(
     r"^\s*(?:no|nope|nah|nein|nee|nö|non|não|нет|nej|nie|hayır|아니요|아뇨|いいえ|いえ|不是|不|لا|नहीं)"
     r"(?!\w)[,.!،、。，！ ]*",
     re.IGNORECASE,
 )
-_ASKING_TOOLS = ("ask", "clarif", "question", "confirm")
+_QUESTION_TOOLS = ("ask", "clarif", "question", "confirm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class ProcessingConfig:
     max_message_chars: int = 8_000
     signal_window: int = 6
     both_sides: bool = True
-    detector: SignalDetector = field(default_factory=bundled)
+    detector: SignalDetector = field(default_factory=default_detector)
 
     def __post_init__(self) -> None:
         """Refuse lengths that leave nothing."""
@@ -75,42 +75,44 @@ class ProcessingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Processed:
+class ProcessedMessages:
     """What is left of a conversation: the messages to read in their order, how many were dropped for each reason, the
     signals of the last ones, and the texts that memory had recalled into it."""
 
     messages: tuple[Message, ...] = ()
-    dropped: Mapping[Dropped, int] = field(default_factory=dict)
+    dropped: Mapping[DropReason, int] = field(default_factory=dict)
     signals: frozenset[Signal] = frozenset()
     recalled: tuple[str, ...] = ()
 
 
-_DEFAULT = ProcessingConfig()
+_DEFAULT_PROCESSING = ProcessingConfig()
 
 
-def processed(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT) -> Processed:
+def process_messages(
+    messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT_PROCESSING
+) -> ProcessedMessages:
     """Return what an extraction reads of `messages`, and the signals in it; no messages when nothing is worth reading.
 
     What is recalled is looked for in all of them, so give the context of new messages too.
     """
-    recalled = recalled_in(messages)
-    reading = _Reading(recalled=tuple(keys_of(text) for text in recalled))
+    recalled = find_recalled_texts(messages)
+    reading = _MessageReader(recalled=tuple(comparison_keys(text) for text in recalled))
     for message in messages:
-        reading.take(message)
+        reading.read(message)
     dropped = reading.dropped
     kept = reading.kept
     if config.both_sides and not _has_both_sides(kept):
         dropped["one-sided"] += len(kept)
         kept = []
-    return Processed(
-        messages=tuple(_shortened(message, config.max_message_chars) for message in kept),
+    return ProcessedMessages(
+        messages=tuple(_shorten_message(message, config.max_message_chars) for message in kept),
         dropped={reason: count for reason, count in sorted(dropped.items()) if count},
-        signals=signals_in(kept, config=config),
+        signals=detect_signals(kept, config=config),
         recalled=recalled,
     )
 
 
-def signals_in(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT) -> frozenset[Signal]:
+def detect_signals(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT_PROCESSING) -> frozenset[Signal]:
     """Return the signals that people give in the last `signal_window` of messages that were processed.
 
     A "no" that answers a question corrects nothing.
@@ -120,38 +122,38 @@ def signals_in(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAU
     for before, message in zip((None, *window), window, strict=False):
         if message.role == "user" and (before is not None or len(window) <= config.signal_window):
             text = message.text
-            found |= config.detector.signals_of(_NO.sub("", text) if before and _asks(before) else text)
+            found |= config.detector.detect(_LEADING_NO.sub("", text) if before and _is_question(before) else text)
     return frozenset(found)
 
 
 @dataclass
-class _Reading:
+class _MessageReader:
     """What was taken of the messages so far, and how the next one stands to them."""
 
     recalled: tuple[frozenset[str], ...]
     kept: list[Message] = field(default_factory=list)
-    dropped: Counter[Dropped] = field(default_factory=Counter)
-    asked_by: tuple[str, str | None] | None = None
+    dropped: Counter[DropReason] = field(default_factory=Counter)
+    question_speaker: tuple[str, str | None] | None = None
     unanswered: bool = False
 
-    def take(self, message: Message) -> None:
+    def read(self, message: Message) -> None:
         """Keep what somebody said, or count why not."""
-        reason = _unsaid(message)
+        reason = _drop_reason(message)
         if reason is None:
-            said, reason = self._said(message)
+            said, reason = self._clean_message(message)
             if said is not None:
                 self.kept.append(said)
         if reason is not None:
             self.dropped[reason] += 1
         if reason in {None, "tool call", "reply", "echo"}:
-            self.asked_by = _speaker(message) if _asks(message) else None
+            self.question_speaker = _speaker(message) if _is_question(message) else None
 
-    def _said(self, message: Message) -> tuple[Message | None, Dropped | None]:
-        clean, reason = _cleaned(message)
+    def _clean_message(self, message: Message) -> tuple[Message | None, DropReason | None]:
+        clean, reason = _strip_injected_text(message)
         if message.role == "assistant":
             if self.unanswered:
                 return None, "reply"
-            return self._of_assistant(clean, reason)
+            return self._clean_assistant_message(clean, reason)
         if reason in {"memory", "empty"}:
             return None, reason
         self.unanswered = reason == "upload" or self._only_acknowledges(clean)
@@ -159,71 +161,75 @@ class _Reading:
             reason = "acknowledgement"
         return (None, reason) if reason else (clean, None)
 
-    def _of_assistant(self, clean: Message, reason: Dropped | None) -> tuple[Message | None, Dropped | None]:
+    def _clean_assistant_message(
+        self, clean: Message, reason: DropReason | None
+    ) -> tuple[Message | None, DropReason | None]:
         if reason:
             return None, reason
-        text = without_echoes(clean.text, self.recalled)
-        return (_with_text(clean, text), None) if text.strip() else (None, "echo")
+        text = strip_echoes(clean.text, self.recalled)
+        return (_replace_text(clean, text), None) if text.strip() else (None, "echo")
 
     def _only_acknowledges(self, message: Message) -> bool:
-        answers = self.asked_by is not None and self.asked_by != _speaker(message)
+        answers = self.question_speaker is not None and self.question_speaker != _speaker(message)
         bare = not any(isinstance(part, Media) for part in message.parts)
         return bare and not answers and is_acknowledgement(message.text)
 
 
-def _unsaid(message: Message) -> Dropped | None:
+def _drop_reason(message: Message) -> DropReason | None:
     """Say why a message is nothing that anybody said, as far as its role, parts and metadata tell."""
     if message.role in {"system", "tool"}:
         return "tool" if message.role == "tool" else "system"
     if message.tool_calls:
         return "tool call"
-    mark = mark_of(message)
+    mark = get_mark(message)
     if mark in {"notice", "reminder"} or is_hidden(message):
         return "hidden"
     return "memory" if mark in {"memory", "summary"} else None
 
 
-def _cleaned(message: Message) -> tuple[Message, Dropped | None]:
+def _strip_injected_text(message: Message) -> tuple[Message, DropReason | None]:
     """Return a message without what hosts and memory put in, and why nothing is left of it where nothing is."""
-    before = said_before_uploads(message.metadata) if message.role == "user" else None
+    before = original_user_text(message.metadata) if message.role == "user" else None
     texts = [part.text for part in message.parts if isinstance(part, Text)] if before is None else [before]
     left, fenced, tagged = [], False, before is not None and not before.strip()
     for text in texts:
-        bare, blocks = without_fences(text)
-        said = without_uploads(bare, message.metadata) if message.role == "user" else bare
+        bare, blocks = strip_fences(text)
+        said = strip_uploads(bare, message.metadata) if message.role == "user" else bare
         fenced, tagged = fenced or bool(blocks), tagged or said != bare
         left.append(said)
     if not any(text.strip() for text in left):
         media = any(isinstance(part, Media) for part in message.parts)
         return message, "upload" if tagged or (media and message.role == "user") else "memory" if fenced else "empty"
-    return _with_texts(message, left), None
+    return _replace_texts(message, left), None
 
 
-def _with_texts(message: Message, texts: Sequence[str]) -> Message:
+def _replace_texts(message: Message, texts: Sequence[str]) -> Message:
     """Return the message with these texts in place of its own, in their places; itself when they are the same."""
     own = [part.text for part in message.parts if isinstance(part, Text)]
     if own == list(texts):
         return message
     if len(own) != len(texts):
-        return _with_text(message, "\n".join(texts))
+        return _replace_text(message, "\n".join(texts))
     following = iter(texts)
     parts = [replace(part, text=next(following)) if isinstance(part, Text) else part for part in message.parts]
     return replace(message, parts=tuple(part for part in parts if not isinstance(part, Text) or part.text.strip()))
 
 
-def _with_text(message: Message, text: str) -> Message:
+def _replace_text(message: Message, text: str) -> Message:
     """Return the message saying `text`, its other parts after it; itself when it says that already."""
     if text == message.text:
         return message
     return replace(message, parts=(Text(text=text), *(part for part in message.parts if not isinstance(part, Text))))
 
 
-def _asks(message: Message) -> bool:
+def _is_question(message: Message) -> bool:
     """Say whether a message ends in a question, or calls a tool that asks one."""
-    if any(word in call.name.casefold() for call in message.tool_calls for word in _ASKING_TOOLS):
+    if any(word in call.name.casefold() for call in message.tool_calls for word in _QUESTION_TOOLS):
         return True
     sentences = [each for each in split_sentences(message.text[-2_000:]) if each.kind in {"prose", "item", "heading"}]
-    return any(each.text.rstrip(_CLOSERS + ".。").endswith(_QUESTION) for each in sentences[-_ASKED_WITHIN:])
+    return any(
+        each.text.rstrip(_CLOSERS + ".。").endswith(_QUESTION_MARKS) for each in sentences[-_QUESTION_SENTENCES:]
+    )
 
 
 def _speaker(message: Message) -> tuple[str, str | None]:
@@ -236,7 +242,7 @@ def _has_both_sides(messages: Sequence[Message]) -> bool:
     return roles >= {"user", "assistant"} or len(people) > 1
 
 
-def _shortened(message: Message, longest: int) -> Message:
+def _shorten_message(message: Message, longest: int) -> Message:
     """Return the message with the head and the tail of its text, cut between words where there are any."""
     text = message.text
     if len(text) <= longest:
@@ -247,4 +253,4 @@ def _shortened(message: Message, longest: int) -> Message:
         head = head[:space]
     if (space := min((found for mark in " \n" if (found := tail.find(mark)) >= 0), default=half)) < 80:
         tail = tail[space:]
-    return _with_text(message, f"{head.rstrip()}{GAP}{tail.lstrip()}")
+    return _replace_text(message, f"{head.rstrip()}{GAP}{tail.lstrip()}")

@@ -14,32 +14,32 @@ from dataclasses import dataclass
 
 from ricordo.flush.statements import Statement
 
-__all__ = ["Surroundings", "salience"]
+__all__ = ["SalienceFeatures", "score_salience"]
 
-_PER_WORD = 0.12
-_MOST_WORDS = 30
-_SELF = 0.55
-_MOST_SELF = 4
-_SENTENCE = -0.3
-_DATED = 0.8
-_ANSWER = 0.5
-_OPENING = 0.8
-_SPECIFIC = 0.15
-_MOST_SPECIFIC = 2
-_UNSURE = -0.6
+_WORD_WEIGHT = 0.12
+_MAX_WORDS = 30
+_SELF_WEIGHT = 0.55
+_MAX_SELF = 4
+_SENTENCE_WEIGHT = -0.3
+_DATE_WEIGHT = 0.8
+_ANSWER_WEIGHT = 0.5
+_OPENING_WEIGHT = 0.8
+_SPECIFIC_WEIGHT = 0.15
+_MAX_SPECIFIC = 2
+_UNSURE_WEIGHT = -0.6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Surroundings:
+class SalienceFeatures:
     """Where the statements stand: after a question, at the opening, and what they mention."""
 
-    answers: bool = False
-    opening: bool = False
+    is_answer: bool = False
+    is_opening: bool = False
     dates: int = 0
     specifics: int = 0
 
 
-def salience(statements: Sequence[Statement], around: Surroundings) -> float:
+def score_salience(statements: Sequence[Statement], around: SalienceFeatures) -> float:
     """Return the score of one message's statements: about 0 for small talk, 1 and more for news; 0 for none."""
     if not statements:
         return 0.0
@@ -47,12 +47,12 @@ def salience(statements: Sequence[Statement], around: Surroundings) -> float:
     about_self = sum("self" in statement.acts for statement in statements)
     unsure = any("hypothetical" in statement.acts for statement in statements)
     return (
-        _PER_WORD * min(words, _MOST_WORDS)
-        + _SELF * min(about_self, _MOST_SELF)
-        + _SENTENCE * len(statements)
-        + _DATED * bool(around.dates)
-        + _ANSWER * around.answers
-        + _OPENING * around.opening
-        + _SPECIFIC * min(around.specifics, _MOST_SPECIFIC)
-        + _UNSURE * unsure
+        _WORD_WEIGHT * min(words, _MAX_WORDS)
+        + _SELF_WEIGHT * min(about_self, _MAX_SELF)
+        + _SENTENCE_WEIGHT * len(statements)
+        + _DATE_WEIGHT * bool(around.dates)
+        + _ANSWER_WEIGHT * around.is_answer
+        + _OPENING_WEIGHT * around.is_opening
+        + _SPECIFIC_WEIGHT * min(around.specifics, _MAX_SPECIFIC)
+        + _UNSURE_WEIGHT * unsure
     )

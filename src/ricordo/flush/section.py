@@ -12,11 +12,11 @@ from ricordo.flush.types import Finding
 from ricordo.messages import JsonValue, Message
 from ricordo.scopes import Scope
 
-__all__ = ["Section", "SectionMaker", "Studied"]
+__all__ = ["ExtractionSection", "SectionFactory", "SectionInput"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Studied:
+class SectionInput:
     """What was studied: the messages of a session, and the `findings` of the lessons. `scope` names whose it is.
 
     `signals` are what these messages do, such as a correction, as far as it was noticed when they were said or stands
@@ -33,7 +33,7 @@ class Studied:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class ExtractionSection:
     """The section `name`: what to ask, what is known already as `reference`, and the JSON schema of the answer.
 
     `accept` gets the part of the answer, None where no model gave one, and what was studied. It is called before the
@@ -44,13 +44,13 @@ class Section:
     name: str
     instructions: str
     schema: Mapping[str, JsonValue]
-    accept: Callable[[JsonValue, Studied], Awaitable[None]]
+    accept: Callable[[JsonValue, SectionInput], Awaitable[None]]
     reference: str = ""
 
 
-class SectionMaker(Protocol):
+class SectionFactory(Protocol):
     """Makes the section for one flush."""
 
-    async def __call__(self, studied: Studied) -> Section | None:
+    async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
         """Return what to ask beside the lessons; None when there is nothing."""
         ...

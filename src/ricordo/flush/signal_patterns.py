@@ -18,36 +18,38 @@ from pathlib import Path
 from ricordo.errors import InvalidSetting
 from ricordo.language.signals import SIGNALS, CompiledPack, Signal, SignalDetector
 
-__all__ = ["detector_from"]
+__all__ = ["load_detector"]
 
 _FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
-_LARGEST = 1_000_000
-_INNERMOST = re.compile(r"\((?:\?(?:[:=!]|<[=!]|P<\w+>))?([^()]*)\)")
-_UNBOUNDED = re.compile(r"[+*]|\{\d*,\}")
+_MAX_FILE_BYTES = 1_000_000
+_INNERMOST_GROUP = re.compile(r"\((?:\?(?:[:=!]|<[=!]|P<\w+>))?([^()]*)\)")
+_UNBOUNDED_REPEAT = re.compile(r"[+*]|\{\d*,\}")
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
 
-def detector_from(directory: str | Path) -> SignalDetector:
+def load_detector(directory: str | Path) -> SignalDetector:
     """Return a detector that knows the patterns in `directory` and no others.
 
     Raises: InvalidSetting when a file is missing or can't be read, is no such list, or holds something that is no
     regular expression or that repeats a repetition without bound, which some texts would keep busy for ever.
     """
     folder = Path(directory)
-    return SignalDetector(custom=(CompiledPack(signals={signal: _patterns(folder, signal) for signal in SIGNALS}),))
+    return SignalDetector(
+        custom=(CompiledPack(signals={signal: _load_patterns(folder, signal) for signal in SIGNALS}),)
+    )
 
 
-def _patterns(folder: Path, signal: Signal) -> tuple[re.Pattern[str], ...]:
+def _load_patterns(folder: Path, signal: Signal) -> tuple[re.Pattern[str], ...]:
     path = folder / f"{signal}.yaml"
-    return tuple(_entry(path, each) for each in _listed(path))
+    return tuple(_compile_entry(path, each) for each in _load_list(path))
 
 
-def _listed(path: Path) -> list[object]:
+def _load_list(path: Path) -> list[object]:
     import yaml
 
     try:
-        if path.stat().st_size > _LARGEST:
-            raise InvalidSetting(f"{path}: the file is larger than {_LARGEST:,} bytes.")
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise InvalidSetting(f"{path}: the file is larger than {_MAX_FILE_BYTES:,} bytes.")
         found = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InvalidSetting(f"{path}: the file is missing; a directory of signal patterns has one a signal.") from None
@@ -58,7 +60,7 @@ def _listed(path: Path) -> list[object]:
     return found
 
 
-def _entry(path: Path, entry: object) -> re.Pattern[str]:
+def _compile_entry(path: Path, entry: object) -> re.Pattern[str]:
     given: object = entry
     names: object = ["ignorecase"]
     if isinstance(entry, dict):
@@ -78,9 +80,9 @@ def _entry(path: Path, entry: object) -> re.Pattern[str]:
 def _repeats_without_bound(pattern: str) -> bool:
     """Say whether an unbounded repetition stands inside another: "(a+)+" can take ages over a short text."""
     left = _ATOM.sub("x", pattern)
-    while (group := _INNERMOST.search(left)) is not None:
-        inner = bool(_UNBOUNDED.search(group[1])) or "\x00" in group[1]
-        if inner and _UNBOUNDED.match(left, group.end()):
+    while (group := _INNERMOST_GROUP.search(left)) is not None:
+        inner = bool(_UNBOUNDED_REPEAT.search(group[1])) or "\x00" in group[1]
+        if inner and _UNBOUNDED_REPEAT.match(left, group.end()):
             return True
         left = left[: group.start()] + ("\x00" if inner else "x") + left[group.end() :]
     return False

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ricordo.clock import Clock, rfc3339
+from ricordo.clock import Clock, format_rfc3339
 from ricordo.errors import FileMissing, InvalidMessage, VersionConflict
 from ricordo.files import ABSENT, FileStore
 from ricordo.messages.jsontext import loads
 from ricordo.scopes import Scope
 
-__all__ = ["SLOTS", "Throttle"]
+__all__ = ["SLOTS_FILE", "Throttle"]
 
-SLOTS = "flush_slots.json"
+SLOTS_FILE = "flush_slots.json"
 """The file of the slots, in the root."""
 
 
@@ -29,25 +29,25 @@ class Throttle:
     clock: Clock
     min_gap: float
 
-    async def until(self, scope: Scope) -> datetime | None:
+    async def next_start(self, scope: Scope) -> datetime | None:
         """Return when the next flush of `scope` may begin; None when it may now."""
         if not self.min_gap:
             return None
-        return self._until((await self._slots())[0].get(_key(scope)))
+        return self._gap_end((await self._load_slots())[0].get(_slot_key(scope)))
 
-    async def take(self, scope: Scope) -> datetime | None:
+    async def acquire(self, scope: Scope) -> datetime | None:
         """Take the slot of `scope` from now on and return None; where it is taken, return until when, and do nothing.
 
         Raises: StorageError as a `FileStore` does.
         """
         while self.min_gap:
-            slots, version = await self._slots()
-            until = self._until(slots.get(_key(scope)))
+            slots, version = await self._load_slots()
+            until = self._gap_end(slots.get(_slot_key(scope)))
             if until is not None:
                 return until
             now = self.clock.now()
-            kept = {key: time for key, time in slots.items() if self._until(time) is not None}
-            kept[_key(scope)] = now
+            kept = {key: time for key, time in slots.items() if self._gap_end(time) is not None}
+            kept[_slot_key(scope)] = now
             try:
                 await self._save(kept, version)
             except VersionConflict:
@@ -55,26 +55,26 @@ class Throttle:
             return None
         return None
 
-    async def give_back(self, scope: Scope) -> None:
+    async def release(self, scope: Scope) -> None:
         """Free the slot of `scope`, as when the flush that took it has failed."""
         while self.min_gap:
-            slots, version = await self._slots()
-            if _key(scope) not in slots:
+            slots, version = await self._load_slots()
+            if _slot_key(scope) not in slots:
                 return
             try:
-                await self._save({key: time for key, time in slots.items() if key != _key(scope)}, version)
+                await self._save({key: time for key, time in slots.items() if key != _slot_key(scope)}, version)
             except VersionConflict:
                 continue
             return
 
-    def _until(self, last: datetime | None) -> datetime | None:
+    def _gap_end(self, last: datetime | None) -> datetime | None:
         """A slot that was taken in the future, by a clock that jumped, is free."""
         now, gap = self.clock.now(), timedelta(seconds=self.min_gap)
         return last + gap if last is not None and last <= now < last + gap else None
 
-    async def _slots(self) -> tuple[Mapping[str, datetime], str]:
+    async def _load_slots(self) -> tuple[Mapping[str, datetime], str]:
         try:
-            stored = await self.files.read(SLOTS)
+            stored = await self.files.read(SLOTS_FILE)
         except FileMissing:
             return {}, ABSENT
         try:
@@ -85,10 +85,10 @@ class Throttle:
             return {}, stored.version
 
     async def _save(self, slots: Mapping[str, datetime], version: str) -> None:
-        value = {key: rfc3339(time) for key, time in sorted(slots.items())}
-        await self.files.replace(SLOTS, json.dumps(value).encode() + b"\n", expected=version)
+        value = {key: format_rfc3339(time) for key, time in sorted(slots.items())}
+        await self.files.replace(SLOTS_FILE, json.dumps(value).encode() + b"\n", expected=version)
 
 
-def _key(scope: Scope) -> str:
+def _slot_key(scope: Scope) -> str:
     """All of the scope but the session: sessions of one user and agent share a slot."""
     return json.dumps({name: value for name, value in sorted(scope.parts().items()) if name != "session"})

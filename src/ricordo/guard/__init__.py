@@ -5,25 +5,25 @@ Nothing here reads a file, the environment or the clock: text in, text out.
 
 from secrets import token_bytes
 
-from ricordo.errors import clean_messages_with
+from ricordo.errors import set_message_cleaner
 from ricordo.guard.cut import cut, cut_start
-from ricordo.guard.fence import Quoted, contains_fence, fence, unfence
-from ricordo.guard.redact import Mark, Redacted, Redactor, has_secret
+from ricordo.guard.fence import FencedItem, contains_fence, render_fence, parse_fence
+from ricordo.guard.redact import SecretMark, RedactedText, Redactor, has_secret
 from ricordo.guard.trust import Trust
 
 # the marks in messages can't be compared with those of a root, whose key nothing but the root's own work has
-clean_messages_with(Redactor(token_bytes(32)).clean)
+set_message_cleaner(Redactor(token_bytes(32)).clean)
 
 __all__ = [
-    "Mark",
-    "Quoted",
-    "Redacted",
+    "SecretMark",
+    "FencedItem",
+    "RedactedText",
     "Redactor",
     "Trust",
     "contains_fence",
     "cut",
     "cut_start",
-    "fence",
+    "render_fence",
     "has_secret",
-    "unfence",
+    "parse_fence",
 ]

@@ -7,17 +7,17 @@ its own name. Invariant: repeats are bounded, so a search is linear in the text.
 import re
 from collections.abc import Callable, Iterator
 
-from ricordo.guard.rule import Span
-from ricordo.guard.values import is_phrase_of_words, is_placeholder
+from ricordo.guard.rule import SecretSpan
+from ricordo.guard.values import is_word_passphrase, is_placeholder
 
 __all__ = ["CODE_FINDERS"]
 
-_OF = r"(?:[ \t](?:of|for|von|der|de[rsl]?|du|für|zu[rm]?)[ \t][^\n.,;:=]{1,24}?)?"
-_IS = r"(?:[ \t]?[:=][ \t]?|[ \t](?:is|was|ist|lautet|est|es|è|é|jest|är|er)[ \t:]{1,2})"
+_CODE_OWNER = r"(?:[ \t](?:of|for|von|der|de[rsl]?|du|für|zu[rm]?)[ \t][^\n.,;:=]{1,24}?)?"
+_CODE_SIGN = r"(?:[ \t]?[:=][ \t]?|[ \t](?:is|was|ist|lautet|est|es|è|é|jest|är|er)[ \t:]{1,2})"
 _UNIT = r"[ \t](?:digit|Ziffer|Stelle|chiffre|d[ií]gito|cifr|character|times|attempts|years?\b)"
-_CODE = re.compile(
+_PIN_CODE = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:PIN|PUK|[Pp]uk|[Pp]in[ -]?[Cc]ode|(?:my|sim|card|bank|phone|door|meine?|mon|mi)[ \t][Pp]in)"
-    rf"[12]?(?:[ -][Cc]ode)?{_OF}{_IS}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{_UNIT})"
+    rf"[12]?(?:[ -][Cc]ode)?{_CODE_OWNER}{_CODE_SIGN}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{_UNIT})"
 )
 # In India a PIN code is that of a place, and has six digits.
 _POSTAL_NAME = re.compile(r"(?:pin[ ]?code|postal[ \t]pin|post[ \t]pin)\W", re.IGNORECASE)
@@ -41,11 +41,11 @@ _LFTP = re.compile(rf"(?<!\w)lftp\b[^\n|;]{{0,200}}?[ \t]-u[ \t]{_USER},{_AFTER_
 _LOGINS = ((b" -a ", _HTTPIE), (b"--auth", _HTTPIE), (b" -u ", _SHARE), (b" -u ", _LFTP))
 
 
-def _find_codes(text: str) -> Iterator[Span]:
+def _find_codes(text: str) -> Iterator[SecretSpan]:
     low = text.encode("ascii", "replace").lower()
-    for found in _CODE.finditer(text) if any(hint in low for hint in _CODE_HINTS) else ():
+    for found in _PIN_CODE.finditer(text) if any(hint in low for hint in _CODE_HINTS) else ():
         if not _is_postal(text, found):
-            yield _span(found)
+            yield _code_span(found)
 
 
 def _is_postal(text: str, found: re.Match[str]) -> bool:
@@ -55,26 +55,26 @@ def _is_postal(text: str, found: re.Match[str]) -> bool:
     return named is not None or _PLACE.match(text, found.end()) is not None
 
 
-def _find_phrases(text: str) -> Iterator[Span]:
+def _find_phrases(text: str) -> Iterator[SecretSpan]:
     for found in _PHRASE.finditer(text):
-        if is_phrase_of_words(found["value"]):
-            yield _span(found)
+        if is_word_passphrase(found["value"]):
+            yield _code_span(found)
 
 
-def _login_finder(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
-    def find(text: str) -> Iterator[Span]:
+def _login_finder(pattern: re.Pattern[str]) -> Callable[[str], Iterator[SecretSpan]]:
+    def find(text: str) -> Iterator[SecretSpan]:
         for found in pattern.finditer(text):
             if not is_placeholder(found["value"]):
-                yield _span(found)
+                yield _code_span(found)
 
     return find
 
 
-def _span(found: re.Match[str]) -> Span:
-    return Span(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+def _code_span(found: re.Match[str]) -> SecretSpan:
+    return SecretSpan(start=found.start("value"), end=found.end("value"), type="password", rank=1)
 
 
-CODE_FINDERS: tuple[tuple[bytes, Callable[[str], Iterator[Span]]], ...] = (
+CODE_FINDERS: tuple[tuple[bytes, Callable[[str], Iterator[SecretSpan]]], ...] = (
     (b"pin", _find_codes),
     (b"puk", _find_codes),
     *((hint, _find_phrases) for hint in (b"passphrase", b"diceware")),

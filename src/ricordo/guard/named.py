@@ -9,24 +9,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ricordo.guard.abroad import FOR, SAID, find_names, is_name_abroad
-from ricordo.guard.phrases import find_told
-from ricordo.guard.rule import Span
-from ricordo.guard.values import Form, Strength, is_literal
+from ricordo.guard.abroad import PURPOSE_WORDS, IS_WORDS, find_foreign_names, foreign_name_strength
+from ricordo.guard.phrases import find_in_sentence
+from ricordo.guard.rule import SecretSpan
+from ricordo.guard.values import ValueForm, NameStrength, is_secret_value
 
-__all__ = ["find_named", "name_strength"]
+__all__ = ["find_keyword_secrets", "name_strength"]
 
 # One of these stands in every text in which a name can be found; each begins the patterns beside it.
-_NAMES: dict[bytes, tuple[Strength, re.Pattern[bytes]]] = {
-    b"passw": (Strength.STRONG, re.compile(rb"passw(?:or[dt]|r?d)")),
-    b"passphrase": (Strength.STRONG, re.compile(rb"passphrase")),
-    b"passcode": (Strength.STRONG, re.compile(rb"passcode")),
-    b"pwd": (Strength.STRONG, re.compile(rb"pwd")),
-    b"kennwort": (Strength.STRONG, re.compile(rb"kennwort")),
-    b"senha": (Strength.STRONG, re.compile(rb"senha")),
-    b"wachtwoord": (Strength.STRONG, re.compile(rb"wachtwoord")),
+_KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
+    b"passw": (NameStrength.STRONG, re.compile(rb"passw(?:or[dt]|r?d)")),
+    b"passphrase": (NameStrength.STRONG, re.compile(rb"passphrase")),
+    b"passcode": (NameStrength.STRONG, re.compile(rb"passcode")),
+    b"pwd": (NameStrength.STRONG, re.compile(rb"pwd")),
+    b"kennwort": (NameStrength.STRONG, re.compile(rb"kennwort")),
+    b"senha": (NameStrength.STRONG, re.compile(rb"senha")),
+    b"wachtwoord": (NameStrength.STRONG, re.compile(rb"wachtwoord")),
     b"key": (
-        Strength.MEDIUM,
+        NameStrength.MEDIUM,
         re.compile(
             rb"key(?:(?<=(?:api|app)key)|(?<=(?:api|app)[_\-. ]key)|(?<=(?:auth)key)|(?<=(?:auth)[_\-. ]key)"
             rb"|(?<=(?:admin)key)|(?<=(?:admin)[_\-. ]key)|(?<=(?:access|secret|master)key)"
@@ -34,13 +34,13 @@ _NAMES: dict[bytes, tuple[Strength, re.Pattern[bytes]]] = {
             rb"|(?<=(?:private|signing|account|service)[_\-. ]key)|(?<=encryptionkey)|(?<=encryption[_\-. ]key))"
         ),
     ),
-    b"credential": (Strength.MEDIUM, re.compile(rb"credentials?")),
-    b"_seed": (Strength.MEDIUM, re.compile(rb"(?:signing|master|wallet|private|secret|account|key)_seed")),
-    b"_auth": (Strength.MEDIUM, re.compile(rb"_auth")),
-    b"secret": (Strength.WEAK, re.compile(rb"secret")),
-    b"token": (Strength.WEAK, re.compile(rb"token")),
-    b"pass": (Strength.WEAK, re.compile(rb"pass(?![cpw])")),
-    b"pw": (Strength.WEAK, re.compile(rb"pw(?!d)")),
+    b"credential": (NameStrength.MEDIUM, re.compile(rb"credentials?")),
+    b"_seed": (NameStrength.MEDIUM, re.compile(rb"(?:signing|master|wallet|private|secret|account|key)_seed")),
+    b"_auth": (NameStrength.MEDIUM, re.compile(rb"_auth")),
+    b"secret": (NameStrength.WEAK, re.compile(rb"secret")),
+    b"token": (NameStrength.WEAK, re.compile(rb"token")),
+    b"pass": (NameStrength.WEAK, re.compile(rb"pass(?![cpw])")),
+    b"pw": (NameStrength.WEAK, re.compile(rb"pw(?!d)")),
 }
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _COMPONENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -64,10 +64,10 @@ _VALUE_OPENING = (
 
 
 # In Thai and Hindi, where the words between and after are no words of this pattern: only before plain characters.
-_OF_ASCII = r"|(?:[\u0e00-\u0e4e]{0,20}?|[ \t][\w.-]{1,20}[ \t])คือ(?=[ \t]?[!-~])|[ \t](?=[!-~]{6,64}[ \t]है(?!\w))"
+_BEFORE_ASCII = r"|(?:[\u0e00-\u0e4e]{0,20}?|[ \t][\w.-]{1,20}[ \t])คือ(?=[ \t]?[!-~])|[ \t](?=[!-~]{6,64}[ \t]है(?!\w))"
 
 
-def _sign(said: str, more: str = "") -> str:
+def _sign_pattern(said: str, more: str = "") -> str:
     """The part of a pattern that stands between a name and its value, with these words for "is", and `more`."""
     return (
         rf"(?P<sign>:=|=>|={{1,3}}|[:=：＝]|\|[ \t]"
@@ -77,30 +77,32 @@ def _sign(said: str, more: str = "") -> str:
 
 
 # Letters of scripts that do not part words by spaces, and of Korean, which joins its particles to them.
-_WIDE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff66-\uff9f"
-_AFTER = re.compile(
+_WIDE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff66-\uff9f"
+_AFTER_NAME = re.compile(
     _BEFORE_SIGN
-    + _sign("was|is|ist|war|lautet|heißt|es|est|c['’]est|era|è|é|это")
+    + _sign_pattern("was|is|ist|war|lautet|heißt|es|est|c['’]est|era|è|é|это")
     + r"|(?<=[ \t])(?=[^\s\-=:|]))"
     + _VALUE_OPENING,
     re.IGNORECASE,
 )
-_AFTER_ABROAD = re.compile(_BEFORE_SIGN + _sign(SAID, _OF_ASCII) + ")" + _VALUE_OPENING, re.IGNORECASE)
-_AFTER_USE = re.compile(
-    rf"[ \t]{FOR}(?!\w)(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
-    + _sign(SAID)
+_AFTER_FOREIGN_NAME = re.compile(
+    _BEFORE_SIGN + _sign_pattern(IS_WORDS, _BEFORE_ASCII) + ")" + _VALUE_OPENING, re.IGNORECASE
+)
+_AFTER_PURPOSE = re.compile(
+    rf"[ \t]{PURPOSE_WORDS}(?!\w)(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
+    + _sign_pattern(IS_WORDS)
     + ")"
     + _VALUE_OPENING,
     re.IGNORECASE,
 )
-_BARE = re.compile(
-    rf"(?:[^\s\"'`,;&<>(){{}}\[\]|\\，。；、！？）】」』”“»{_WIDE}]"
-    rf"|\\(?![nrtbfu\"'\\{_WIDE}])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
+_BARE_WORD = re.compile(
+    rf"(?:[^\s\"'`,;&<>(){{}}\[\]|\\，。；、！？）】」』”“»{_WIDE_LETTERS}]"
+    rf"|\\(?![nrtbfu\"'\\{_WIDE_LETTERS}])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
 )
 _REACHABLE = re.compile(r"[\w.$]*")
 _LINE_VALUE = re.compile(r"[^\s\"'`\\]+")
 _ENVIRONMENT = re.compile(r"(?:^|\n|\\n|[\s\"'])[ \t]*[A-Z0-9_]*\Z")
-_CLOSING = {"“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
+_CLOSING_QUOTES = {"“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
 _USER_BEFORE = re.compile(
     r"(?<!\w)(?:user(?:name|id)?|login|benutzer(?:name)?|usu[aá]rio|utilisateur|utente|account|e?-?mail)"
     r"[ \t]{0,2}[:=]?[ \t]{1,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?[ \t]{0,2}[,;/|]?[ \t]{0,2}"
@@ -108,72 +110,72 @@ _USER_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _WORD_BESIDE = re.compile(r"[ \t]{1,2}[\"'`]?(?P<value>[^\s\"'`,;]{4,128})")
-_FARTHEST_USER = 112
+_MAX_USER_DISTANCE = 112
 _UNITS = re.compile(
     r"[ \t]+(?:or more |random )?(?:char|bit|byte|digit|day|hour|minute|second|token|time|letter|symbol|word|long|year|"
     r"month|week|attempt|ms\b|point|percent|%|per\b)",
     re.IGNORECASE,
 )
-_LONGEST_REREAD = 512
-_LONGEST_QUOTATION = 1_024
+_MAX_REREAD = 512
+_MAX_QUOTATION = 1_024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Name:
-    """The telling word of a name, and how much it tells alone; `short` ones need more than themselves."""
+class _Keyword:
+    """The telling word of a name, and how much it tells alone; `is_short` ones need more than themselves."""
 
     start: int
     end: int
-    strength: Strength
-    short: bool
+    strength: NameStrength
+    is_short: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Value:
+class _Candidate:
     """A candidate: where it stands, in which form, and where the search goes on when it is no secret."""
 
     start: int
     end: int
-    form: Form
+    form: ValueForm
 
 
-def name_strength(name: str) -> Strength | None:
+def name_strength(name: str) -> NameStrength | None:
     """How surely `name`, as a whole, is a secret's name (`DB_PASSWORD`, `clientSecret`); None if it is not."""
     low = name.encode("ascii", "replace").lower()
-    for found in _names(low):
-        rest = _AFTER.match(name + "=", found.end)
+    for found in _find_keywords(low):
+        rest = _AFTER_NAME.match(name + "=", found.end)
         if rest is not None and rest.start("sign") == len(name):
-            strength = _strength(name, found)
+            strength = _keyword_strength(name, found)
             if strength is not None:
                 return strength
-    return is_name_abroad(name)
+    return foreign_name_strength(name)
 
 
-def find_named(text: str, low: bytes) -> Iterator[Span]:
+def find_keyword_secrets(text: str, low: bytes) -> Iterator[SecretSpan]:
     """Values of secret names in `text`; `low` is its lower-cased view, one byte for each character."""
     position = 0
-    for name in _names(low):
+    for name in _find_keywords(low):
         if name.start < position:
             continue
-        strength = _strength(text, name)
+        strength = _keyword_strength(text, name)
         if strength is not None:
-            span, position = _value_span(text, name.end, name.start, strength, _AFTER)
+            span, position = _find_value_span(text, name.end, name.start, strength, _AFTER_NAME)
             if span is not None:
                 yield span
     position = 0
-    for start, end, strength in find_names(text, low):
+    for start, end, strength in find_foreign_names(text, low):
         if start >= position:
-            span, position = _value_span(text, end, start, strength, _AFTER_ABROAD)
+            span, position = _find_value_span(text, end, start, strength, _AFTER_FOREIGN_NAME)
             if span is not None:
                 yield span
 
 
-def _names(low: bytes) -> list[_Name]:
+def _find_keywords(low: bytes) -> list[_Keyword]:
     """Where names end in `low`, in order."""
     return sorted(
         (
-            _Name(start=match.start(), end=match.end(), strength=strength, short=hint in {b"pass", b"pw"})
-            for hint, (strength, pattern) in _NAMES.items()
+            _Keyword(start=match.start(), end=match.end(), strength=strength, is_short=hint in {b"pass", b"pw"})
+            for hint, (strength, pattern) in _KEYWORDS.items()
             if hint in low
             for match in pattern.finditer(low)
         ),
@@ -181,64 +183,64 @@ def _names(low: bytes) -> list[_Name]:
     )
 
 
-def _value_span(
-    text: str, at: int, name_start: int, strength: Strength, after: re.Pattern[str]
-) -> tuple[Span | None, int]:
+def _find_value_span(
+    text: str, at: int, name_start: int, strength: NameStrength, after: re.Pattern[str]
+) -> tuple[SecretSpan | None, int]:
     """The secret after the name that ends at `at`, and where the search goes on; `after` is what may stand between."""
     sign = after.match(text, at)
-    plain = after is _AFTER
+    plain = after is _AFTER_NAME
     if sign is None or (not sign["sign"] and not _is_flag(text, name_start)):
         # "the password for staging is …"
-        sign, plain = _AFTER_USE.match(text, at), False
+        sign, plain = _AFTER_PURPOSE.match(text, at), False
     if sign is None:
-        if strength is Strength.STRONG:
-            return _beside_user(text, name_start, at) or find_told(text, name_start, at), at
-        return _beside_user(text, name_start, at) if text[name_start:at].lower() == "pass" else None, at
-    value = _value(text, name_start, sign, strength, plain=plain)
+        if strength is NameStrength.STRONG:
+            return _find_after_user(text, name_start, at) or find_in_sentence(text, name_start, at), at
+        return _find_after_user(text, name_start, at) if text[name_start:at].lower() == "pass" else None, at
+    value = _parse_value(text, name_start, sign, strength, plain=plain)
     if value is None:
         return None, sign.start("sign")
-    if is_literal(text[value.start : value.end], strength, value.form):
-        type_ = "password" if strength is Strength.STRONG else "credential"
-        return Span(start=value.start, end=value.end, type=type_, rank=1), value.end
-    short = value.end - value.start <= _LONGEST_REREAD
-    told = find_told(text, name_start, at) if strength is Strength.STRONG else None
+    if is_secret_value(text[value.start : value.end], strength, value.form):
+        type_ = "password" if strength is NameStrength.STRONG else "credential"
+        return SecretSpan(start=value.start, end=value.end, type=type_, rank=1), value.end
+    short = value.end - value.start <= _MAX_REREAD
+    told = find_in_sentence(text, name_start, at) if strength is NameStrength.STRONG else None
     return told, at if short else value.end
 
 
-def _beside_user(text: str, name_start: int, at: int) -> Span | None:
+def _find_after_user(text: str, name_start: int, at: int) -> SecretSpan | None:
     """The secret after a name without a sign, in "user bob, password …"."""
     value = _WORD_BESIDE.match(text, at)
-    if value is None or _USER_BEFORE.search(text[max(0, name_start - _FARTHEST_USER) : name_start]) is None:
+    if value is None or _USER_BEFORE.search(text[max(0, name_start - _MAX_USER_DISTANCE) : name_start]) is None:
         return None
     word = value["value"].rstrip(".:?)")
-    if not any(map(str.isdigit, word)) or not is_literal(word, Strength.STRONG, Form.PROSE):
+    if not any(map(str.isdigit, word)) or not is_secret_value(word, NameStrength.STRONG, ValueForm.PROSE):
         return None
-    return Span(start=value.start("value"), end=value.start("value") + len(word), type="password", rank=1)
+    return SecretSpan(start=value.start("value"), end=value.start("value") + len(word), type="password", rank=1)
 
 
-def _strength(text: str, name: _Name) -> Strength | None:
+def _keyword_strength(text: str, name: _Keyword) -> NameStrength | None:
     """The strength of the whole name around `name`, from the words before it."""
-    if name.strength is Strength.STRONG:
-        return Strength.STRONG
+    if name.strength is NameStrength.STRONG:
+        return NameStrength.STRONG
     before = _name_before(text, name.start)
-    if name.strength is Strength.MEDIUM:
-        return Strength.MEDIUM
+    if name.strength is NameStrength.MEDIUM:
+        return NameStrength.MEDIUM
     words = _COMPONENT.findall(before)
-    if name.short:
+    if name.is_short:
         camel = text[name.start].isupper() and not before[-1:].isupper()
         return _short_name_strength(text, name, words) if camel or not before[-1:].isalpha() else None
     if words and (words[-1].lower() in _HARMLESS or "public" in before.lower()):
         return None
-    return Strength.MEDIUM if words else Strength.WEAK
+    return NameStrength.MEDIUM if words else NameStrength.WEAK
 
 
-def _short_name_strength(text: str, name: _Name, words: list[str]) -> Strength | None:
+def _short_name_strength(text: str, name: _Keyword, words: list[str]) -> NameStrength | None:
     """`pass` and `pw` are names as part of a longer one, as a quoted key, or after a user's name."""
     quoted = text[name.start - 1 : name.start] in {'"', "'"} and text[name.end : name.end + 1] in {'"', "'"}
     if words or quoted:
-        return Strength.STRONG
+        return NameStrength.STRONG
     line = text[max(0, name.start - 80) : name.start].lower()
-    return Strength.MEDIUM if name.end - name.start == 2 or "user" in line or "login" in line else None
+    return NameStrength.MEDIUM if name.end - name.start == 2 or "user" in line or "login" in line else None
 
 
 def _name_before(text: str, position: int) -> str:
@@ -247,49 +249,51 @@ def _name_before(text: str, position: int) -> str:
     return window[len(window.rstrip(_NAME_CHARACTERS)) :]
 
 
-def _value(text: str, name_start: int, sign: re.Match[str], strength: Strength, *, plain: bool) -> _Value | None:
+def _parse_value(
+    text: str, name_start: int, sign: re.Match[str], strength: NameStrength, *, plain: bool
+) -> _Candidate | None:
     """The candidate after `sign`: what the quotes hold, else the rest of an environment line, else the next word.
 
     `plain` tells that the name is one of code too, so that a lone word after it can be its value.
     """
     said, opening = sign["sign"], sign["open"]
     if opening is not None:
-        end = _closing(text, sign.end(), opening)
+        end = _find_closing_quote(text, sign.end(), opening)
         if end is not None:
-            return _Value(start=sign.end(), end=end, form=Form.QUOTED)
+            return _Candidate(start=sign.end(), end=end, form=ValueForm.QUOTED)
     if _is_environment(text, name_start, said, sign):
-        return _line_value(text, sign.end())
-    if said.startswith("|") and strength is not Strength.STRONG:
+        return _parse_line_value(text, sign.end())
+    if said.startswith("|") and strength is not NameStrength.STRONG:
         return None
-    return _bare_value(text, name_start, sign, plain=plain)
+    return _parse_bare_value(text, name_start, sign, plain=plain)
 
 
-def _bare_value(text: str, name_start: int, sign: re.Match[str], *, plain: bool) -> _Value | None:
+def _parse_bare_value(text: str, name_start: int, sign: re.Match[str], *, plain: bool) -> _Candidate | None:
     """The word after `sign`, without the punctuation that ends a sentence; None when it is a number with a unit or
     the beginning of a call or an index. Such a word ends where one of Chinese, Japanese or Korean begins."""
-    bare = _BARE.match(text, sign.end())
+    bare = _BARE_WORD.match(text, sign.end())
     if bare is None:
         return None
     word = bare.group().rstrip(".,:?")
     end = bare.start() + len(word)
     form = _bare_form(text, name_start, sign, end, plain=plain)
-    if form is Form.PROSE and word.isdigit() and _UNITS.match(text, end):
+    if form is ValueForm.PROSE and word.isdigit() and _UNITS.match(text, end):
         return None
-    if form is not Form.LITERAL and text[end : end + 1] in {"(", "["} and _REACHABLE.fullmatch(word):
+    if form is not ValueForm.LITERAL and text[end : end + 1] in {"(", "["} and _REACHABLE.fullmatch(word):
         return None
-    return _Value(start=bare.start(), end=end, form=form)
+    return _Candidate(start=bare.start(), end=end, form=form)
 
 
-def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int, *, plain: bool) -> Form:
+def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int, *, plain: bool) -> ValueForm:
     said = sign["sign"]
     if sign["open"] is not None:
-        return Form.QUOTED
+        return ValueForm.QUOTED
     if said and said[0] not in ":=：＝-":
-        return Form.PROSE
+        return ValueForm.PROSE
     name_from = name_start - len(_name_before(text, name_start))
     in_a_list = said == "=" and text[max(0, name_from - 1) : name_from] in {"&", "?", ";"}
     in_settings = plain and said in {":", "："} and _is_whole_line_word(text, sign.end(), end)
-    return Form.LITERAL if in_a_list or in_settings else Form.BARE
+    return ValueForm.LITERAL if in_a_list or in_settings else ValueForm.BARE
 
 
 def _is_whole_line_word(text: str, start: int, end: int) -> bool:
@@ -311,21 +315,21 @@ def _is_environment(text: str, name_start: int, said: str, sign: re.Match[str]) 
     return name.isupper() and _ENVIRONMENT.search(text[max(0, name_start - 80) : name_start]) is not None
 
 
-def _line_value(text: str, start: int) -> _Value | None:
+def _parse_line_value(text: str, start: int) -> _Candidate | None:
     match = _LINE_VALUE.match(text, start)
     if match is None:
         return None
     end = start + len(match.group().rstrip(";,"))
     calls = re.match(r"[A-Za-z_][\w.]*\(", match.group())
-    return None if calls else _Value(start=start, end=end, form=Form.LITERAL)
+    return None if calls else _Candidate(start=start, end=end, form=ValueForm.LITERAL)
 
 
-def _closing(text: str, start: int, opening: str) -> int | None:
+def _find_closing_quote(text: str, start: int, opening: str) -> int | None:
     """Where the quotation that `opening` began ends, at most 1,024 characters on and on the same line."""
-    closing = _CLOSING.get(opening[:1], opening)
-    end = text.find(closing, start, start + _LONGEST_QUOTATION)
+    closing = _CLOSING_QUOTES.get(opening[:1], opening)
+    end = text.find(closing, start, start + _MAX_QUOTATION)
     while end > start and len(opening) == 1 and text[end - 1] == "\\" and opening in "\"'":
-        end = text.find(closing, end + 1, start + _LONGEST_QUOTATION)
+        end = text.find(closing, end + 1, start + _MAX_QUOTATION)
     if end < 0 or "\n" in text[start:end]:
         return None
     return start + len(text[start:end].rstrip("\u00a0\u202f ")) if closing == "»" else end

@@ -29,36 +29,36 @@ from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 from ricordo.errors import InvalidSetting
-from ricordo.guard.commands import COMMAND_TOOLS, command_forms, does_more, one_blank
+from ricordo.guard.commands import COMMAND_TOOLS, command_spellings, is_compound_command, collapse_spaces
 
 __all__ = [
-    "Called",
+    "PermissionQuery",
     "Decision",
     "PermissionRule",
     "ToolPattern",
     "decide",
-    "forbids_some",
+    "has_restriction",
     "parse_pattern",
     "parse_rule",
     "render_pattern",
     "render_rule",
-    "texts_of",
+    "collect_argument_texts",
 ]
 
 Decision: TypeAlias = Literal["allow", "deny", "ask"]
 """What a rule says of a call: let it through unasked, refuse it, or ask a person."""
 
-_FORM = "such as `deny shell(git push*)` or `ask write_file`"
-_LONGEST_SHOWN = 80
+_EXAMPLE = "such as `deny shell(git push*)` or `ask write_file`"
+_MAX_SHOWN_CHARS = 80
 _PATTERN = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\U(00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})")
 _BEFORE_ESCAPE = re.compile(r"\\(?=[uU])")
-_IN_TOOL = re.compile(r"[\s()]")
+_SPECIAL_IN_TOOL = re.compile(r"[\s()]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Called:
+class PermissionQuery:
     """A call as rules see it: `argument` is what it acts on, such as a command or a path, `texts` are all texts among
     its arguments, that one included."""
 
@@ -85,44 +85,46 @@ class PermissionRule:
     source: str = ""
 
 
-class _Seen:
+class _CallMatcher:
     """A call with its spellings, made once for all rules, and only when a rule needs them."""
 
-    def __init__(self, called: Called) -> None:
+    def __init__(self, called: PermissionQuery) -> None:
         self._called = called
         self._is_command = called.tool in COMMAND_TOOLS
 
-    def is_meant_by(self, rule: PermissionRule) -> bool:
+    def matches(self, rule: PermissionRule) -> bool:
         pattern = rule.pattern
-        if not _fits(pattern.tool, self._called.tool):
+        if not _matches_pattern(pattern.tool, self._called.tool):
             return False
         if not pattern.argument:
             return True
-        return self._is_let(pattern.argument) if rule.decision == "allow" else self._is_caught(pattern.argument)
+        return (
+            self._is_permitted(pattern.argument) if rule.decision == "allow" else self._is_restricted(pattern.argument)
+        )
 
-    def _is_let(self, pattern: str) -> bool:
+    def _is_permitted(self, pattern: str) -> bool:
         argument = self._called.argument
         if pattern == argument:
             return True
-        if not _fits(pattern, argument) or (self._is_command and does_more(argument)):
+        if not _matches_pattern(pattern, argument) or (self._is_command and is_compound_command(argument)):
             return False
-        others = (one_blank(argument),) if self._is_command else _paths(argument)
-        return any(_fits(pattern, other) for other in others)
+        others = (collapse_spaces(argument),) if self._is_command else _path_spellings(argument)
+        return any(_matches_pattern(pattern, other) for other in others)
 
-    def _is_caught(self, pattern: str) -> bool:
-        patterns = dict.fromkeys((pattern, one_blank(pattern))) if self._is_command else (pattern,)
-        return any(_fits(one, text) for one in patterns for text in self._texts)
+    def _is_restricted(self, pattern: str) -> bool:
+        patterns = dict.fromkeys((pattern, collapse_spaces(pattern))) if self._is_command else (pattern,)
+        return any(_matches_pattern(one, text) for one in patterns for text in self._texts)
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
         texts = dict.fromkeys((self._called.argument, *self._called.texts))
-        return tuple(dict.fromkeys(form for text in texts for form in (text, *self._forms(text))))
+        return tuple(dict.fromkeys(form for text in texts for form in (text, *self._spellings(text))))
 
-    def _forms(self, text: str) -> Iterator[str]:
+    def _spellings(self, text: str) -> Iterator[str]:
         if self._is_command:
-            yield from command_forms(text)
+            yield from command_spellings(text)
         else:
-            for path in _paths(text):
+            for path in _path_spellings(text):
                 yield path
                 bare = path.rstrip("/")
                 yield bare
@@ -131,31 +133,36 @@ class _Seen:
                     yield f"{bare}/"
 
 
-def decide(rules: Iterable[PermissionRule], called: Called) -> PermissionRule | None:
+def decide(rules: Iterable[PermissionRule], called: PermissionQuery) -> PermissionRule | None:
     """Return the rule that decides a call, None when none speaks of it.
 
     A denial that matches comes first, then a question, then a permission; of several the first one given.
     """
-    seen = _Seen(called)
+    seen = _CallMatcher(called)
     found: dict[Decision, PermissionRule] = {}
     for rule in rules:
-        if rule.decision not in found and seen.is_meant_by(rule):
+        if rule.decision not in found and seen.matches(rule):
             found[rule.decision] = rule
     return found.get("deny") or found.get("ask") or found.get("allow")
 
 
-def forbids_some(rules: Iterable[PermissionRule], tool: str) -> bool:
+def has_restriction(rules: Iterable[PermissionRule], tool: str) -> bool:
     """Tell whether a rule denies, or asks about, some calls of `tool` by what they act on."""
-    return any(rule.decision != "allow" and rule.pattern.argument and _fits(rule.pattern.tool, tool) for rule in rules)
+    return any(
+        rule.decision != "allow" and rule.pattern.argument and _matches_pattern(rule.pattern.tool, tool)
+        for rule in rules
+    )
 
 
 def parse_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
     """Return the rule that a line says, such as `deny shell(git push*)`. Raises: InvalidSetting, which says how."""
-    text = _line(text)
+    text = _check_text(text)
     said, rest = (*text.split(None, 1), "", "")[:2]
     decision = next((each for each in _decisions() if each == said.casefold()), None)
     if decision is None:
-        raise InvalidSetting(f"A permission rule begins with allow, ask or deny, {_FORM}: not {_shown(text)}.")
+        raise InvalidSetting(
+            f"A permission rule begins with allow, ask or deny, {_EXAMPLE}: not {_quote_rejected(text)}."
+        )
     return PermissionRule(decision=decision, pattern=parse_pattern(rest), why=why, source=source)
 
 
@@ -166,28 +173,28 @@ def render_rule(rule: PermissionRule) -> str:
 
 def parse_pattern(text: str) -> ToolPattern:
     """Return the pattern that a rule says after its first word, such as `shell(git push*)`. Raises: InvalidSetting."""
-    text = _line(text)
+    text = _check_text(text)
     matched = _PATTERN.fullmatch(text.strip())
     if matched is None:
         raise InvalidSetting(
             "A permission rule names a tool, and in parentheses after it what the call acts on, with `*` for anything, "
-            f"{_FORM}: not {_shown(text)}."
+            f"{_EXAMPLE}: not {_quote_rejected(text)}."
         )
     if matched[2] == "":
         raise InvalidSetting(
-            f"A permission rule has something in its parentheses: {_shown(text)} has nothing there. Leave the "
-            f"parentheses out to mean every call, {_FORM}."
+            f"A permission rule has something in its parentheses: {_quote_rejected(text)} has nothing there. Leave the "
+            f"parentheses out to mean every call, {_EXAMPLE}."
         )
-    return ToolPattern(tool=_unescaped(matched[1]), argument=_unescaped(matched[2] or ""))
+    return ToolPattern(tool=_unescape(matched[1]), argument=_unescape(matched[2] or ""))
 
 
 def render_pattern(pattern: ToolPattern) -> str:
     """Return the text that `parse_pattern` reads; the name of the tool alone where any call is meant."""
-    tool = _IN_TOOL.sub(lambda found: _number(found[0]), _escaped(pattern.tool))
-    return f"{tool}({_escaped(pattern.argument)})" if pattern.argument else tool
+    tool = _SPECIAL_IN_TOOL.sub(lambda found: _escape_character(found[0]), _escape(pattern.tool))
+    return f"{tool}({_escape(pattern.argument)})" if pattern.argument else tool
 
 
-def texts_of(arguments: object) -> Sequence[str]:
+def collect_argument_texts(arguments: object) -> Sequence[str]:
     """Return every text among the arguments of a call, at any depth, in order; the names of the arguments are none."""
     left = [*reversed([*arguments.values()])] if isinstance(arguments, Mapping) else [arguments]
     found: list[str] = []
@@ -202,7 +209,7 @@ def texts_of(arguments: object) -> Sequence[str]:
     return tuple(found)
 
 
-def _fits(pattern: str, text: str) -> bool:
+def _matches_pattern(pattern: str, text: str) -> bool:
     """Tell whether `pattern` says the whole text. Each part between two stars is taken where it comes first."""
     first, *rest = pattern.split("*")
     if not rest:
@@ -219,7 +226,7 @@ def _fits(pattern: str, text: str) -> bool:
     return True
 
 
-def _paths(text: str) -> Iterator[str]:
+def _path_spellings(text: str) -> Iterator[str]:
     """Give `text` as a path without detours, one that lies below the folder it starts from also with `./` before it."""
     scheme = _SCHEME.match(text)
     start = scheme[0] if scheme else ""
@@ -236,10 +243,10 @@ def _paths(text: str) -> Iterator[str]:
         yield f"./{path}"
 
 
-def _line(text: object) -> str:
+def _check_text(text: object) -> str:
     """Return the text of a rule. Raises `InvalidSetting` for what a type can't keep out."""
     if not isinstance(text, str):
-        raise InvalidSetting(f"A permission rule is a line of text, {_FORM}: not {repr(text)[:_LONGEST_SHOWN]}.")
+        raise InvalidSetting(f"A permission rule is a line of text, {_EXAMPLE}: not {repr(text)[:_MAX_SHOWN_CHARS]}.")
     return text
 
 
@@ -247,19 +254,23 @@ def _decisions() -> tuple[Decision, ...]:
     return get_args(Decision)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     text = _BEFORE_ESCAPE.sub(r"\\u005c", text)
-    return text if text.isprintable() else "".join(each if each.isprintable() else _number(each) for each in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(each if each.isprintable() else _escape_character(each) for each in text)
+    )
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
 
 
-def _number(character: str) -> str:
+def _escape_character(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
+def _quote_rejected(text: str) -> str:
+    return repr(text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…")

@@ -7,12 +7,12 @@ sentence only what no word of it looks like counts. Invariant: repeats are bound
 import re
 from collections.abc import Iterator
 
-from ricordo.guard.rule import Span
-from ricordo.guard.values import Form, Strength, is_literal, is_placeholder
+from ricordo.guard.rule import SecretSpan
+from ricordo.guard.values import ValueForm, NameStrength, is_secret_value, is_placeholder
 
-__all__ = ["PHRASE_FINDERS", "PREPOSED", "find_told", "is_unlike_words"]
+__all__ = ["PHRASE_FINDERS", "PREPOSED", "find_in_sentence", "is_unlike_word"]
 
-_WORD = r"[\"'`“]?(?P<value>[^\s\"'`“”<>|]{6,64})"
+_VALUE_WORD = r"[\"'`“]?(?P<value>[^\s\"'`“”<>|]{6,64})"
 PREPOSED = re.compile(
     r"(?<!\w)(?:with|set|new|temporary|mit|dem|neues?|avec|le|con|la|com|a|с|z|ze|met|het|med|using)[ \t]{1,2}"
     r"(?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|das[ \t]|dem[ \t]|le[ \t]|la[ \t]|el[ \t]|a[ \t])?\Z|(?:\A|\n)[ \t]{0,8}\Z",
@@ -20,19 +20,21 @@ PREPOSED = re.compile(
 )
 """What stands before a name whose value follows as the next word."""
 
-_TO = re.compile(
+_CHANGED_TO = re.compile(
     r"(?:[ \t](?:was|is|has been|have been|got))?(?:[ \t]now)?(?:[ \t](?:changed|set|reset|updated))?[ \t]to:?[ \t]"
-    + _WORD,
+    + _VALUE_WORD,
     re.IGNORECASE,
 )
-_BESIDE = re.compile(r"[ \t]{1,2}(?:-[ \t])?" + _WORD)
-_AS = re.compile(
-    r"(?<!\w)(?:use|using)[ \t]{1,2}" + _WORD + r"[\"'`”]?[ \t]as[ \t](?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|our[ \t])?"
+_NEXT_WORD = re.compile(r"[ \t]{1,2}(?:-[ \t])?" + _VALUE_WORD)
+_USED_AS = re.compile(
+    r"(?<!\w)(?:use|using)[ \t]{1,2}"
+    + _VALUE_WORD
+    + r"[\"'`”]?[ \t]as[ \t](?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|our[ \t])?"
     r"(?:[a-z]{1,12}[ \t])?\Z",
     re.IGNORECASE,
 )
-_TABBED = re.compile(r"\t(?P<value>[^\s\"'`()]{6,64})[ \t]*(?=[\t\r\n]|\Z)")
-_FARTHEST = 112
+_TABBED_CELL = re.compile(r"\t(?P<value>[^\s\"'`()]{6,64})[ \t]*(?=[\t\r\n]|\Z)")
+_MAX_DISTANCE = 112
 _SYMBOLS = frozenset("!#$%^&*~")
 _DIGITS = re.compile(r"\d+")
 _ENDINGS = ".,:;?)]"
@@ -48,20 +50,20 @@ _BLOCK_OPENING = re.compile(rb": [|>][+-]?\d?[ \t]{0,4}\r?\n")
 _BLOCK_NAME = re.compile(r"(?:passw(?:or[dt]|d)|passphrase|kennwort|secret|token|api_?key)[\"']?\Z", re.IGNORECASE)
 _BLOCK = re.compile(r"[ \t]{1,16}(?P<value>[^\s\"'`]{6,256})[ \t]{0,4}(?=\r|\n|\Z)")
 _SEPARATOR = re.compile(rb"\n[ \t]{0,8}[|:-][|: \t]{0,4}--[-:| \t\r]{0,512}(?=\n|\Z)")
-_LONGEST_ROW = 2_000
+_MAX_ROW = 2_000
 _COLUMN = re.compile(
     r"\W{0,4}(?:\w{1,20}[ _-])?(?:password|passwort|passwd|passphrase|kennwort|mot de passe|contraseña|senha|"
     r"wachtwoord|пароль|hasło|密码|パスワード)\W{0,4}",
     re.IGNORECASE,
 )
-_MOST_ROWS = 200
-_SHORT = re.compile(rb"pass[ \t]?[:=][ \t]?")
+_MAX_ROWS = 200
+_SHORT_NAME = re.compile(rb"pass[ \t]?[:=][ \t]?")
 _LOGIN = re.compile(rb"credentials?(?:[ \t]are|[ \t]is|:)[ \t]{1,2}[\"'`]?[\w.@-]{2,40}[:/]")
-_VALUE = re.compile(_WORD)
+_VALUE = re.compile(_VALUE_WORD)
 _CODE_OPENING = re.compile(rb"getenv\(|environ\.get\(")
 _CODE = re.compile(r"[\"'](?P<name>\w{1,64})[\"'],[ \t]{0,2}[\"'](?P<value>[^\"'\n]{6,256})[\"']")
 _COMMANDS: dict[bytes, re.Pattern[str]] = {
-    b"zip -": re.compile(r"(?<!\w)zip\b[^\n|;]{0,100}?[ \t]-P[ \t]?" + _WORD),
+    b"zip -": re.compile(r"(?<!\w)zip\b[^\n|;]{0,100}?[ \t]-P[ \t]?" + _VALUE_WORD),
     b"7z": re.compile(r"(?<!\w)7z[ar]?[ \t][^\n|;]{0,100}?[ \t]-p[\"']?(?P<value>[^\s\"']{4,64})"),
     b"openssl": re.compile(
         r"(?<!\w)openssl\b[^\n|;]{0,200}?[ \t](?:-k[ \t]|-pass(?:in|out)?[ \t]pass:)[\"']?(?P<value>[^\s\"']{4,128})"
@@ -76,12 +78,12 @@ _COMMANDS: dict[bytes, re.Pattern[str]] = {
 }
 
 
-def is_unlike_words(value: str) -> bool:
+def is_unlike_word(value: str) -> bool:
     """Tell whether a word of a sentence can be no word, name or version: it has a symbol, or digits in two places."""
     if (
         not any(mark.isalpha() for mark in value)
         or "://" in value
-        or not is_literal(value, Strength.STRONG, Form.PROSE)
+        or not is_secret_value(value, NameStrength.STRONG, ValueForm.PROSE)
     ):
         return False
     digits = _DIGITS.findall(value)
@@ -89,121 +91,125 @@ def is_unlike_words(value: str) -> bool:
     return bool(digits) and (has_symbol or (len(digits) > 1 and value.lower() != value and len(value) >= 8))
 
 
-def _is_code(value: str) -> bool:
+def _is_code_like(value: str) -> bool:
     """Tell whether a cell beside the name of a password has letters and digits, as no word has."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and "_" not in value
-    return mixed and is_literal(value, Strength.STRONG, Form.PROSE)
+    return mixed and is_secret_value(value, NameStrength.STRONG, ValueForm.PROSE)
 
 
-def find_told(text: str, start: int, end: int) -> Span | None:
+def find_in_sentence(text: str, start: int, end: int) -> SecretSpan | None:
     """Return the secret that a sentence tells around the name of a password from `start` to `end`."""
-    before = text[max(0, start - _FARTHEST) : start]
-    found = _TO.match(text, end)
+    before = text[max(0, start - _MAX_DISTANCE) : start]
+    found = _CHANGED_TO.match(text, end)
     if found is None and PREPOSED.search(before):
-        found = _BESIDE.match(text, end)
-    if found is not None and (span := _span(found, 0)) is not None:
+        found = _NEXT_WORD.match(text, end)
+    if found is not None and (span := _sentence_span(found, 0)) is not None:
         return span
-    if (cell := _TABBED.match(text, end)) and before[-1:] in {"", "\n", "\t"} and _is_code(cell["value"]):
-        return Span(start=cell.start("value"), end=cell.end("value"), type="password", rank=1)
-    used = _AS.search(before)
-    return None if used is None else _span(used, start - len(before))
+    if (cell := _TABBED_CELL.match(text, end)) and before[-1:] in {"", "\n", "\t"} and _is_code_like(cell["value"]):
+        return SecretSpan(start=cell.start("value"), end=cell.end("value"), type="password", rank=1)
+    used = _USED_AS.search(before)
+    return None if used is None else _sentence_span(used, start - len(before))
 
 
-def _span(found: re.Match[str], offset: int) -> Span | None:
+def _sentence_span(found: re.Match[str], offset: int) -> SecretSpan | None:
     value = found["value"].rstrip(_ENDINGS)
-    if not is_unlike_words(value):
+    if not is_unlike_word(value):
         return None
     at = offset + found.start("value")
-    return Span(start=at, end=at + len(value), type="password", rank=1)
+    return SecretSpan(start=at, end=at + len(value), type="password", rank=1)
 
 
-def _low(text: str) -> bytes:
+def _lower_bytes(text: str) -> bytes:
     """The lower-cased view of a text, one byte for each character, in which literals are found quickly."""
     return text.encode("ascii", "replace").lower()
 
 
-def _find_cookies(text: str) -> Iterator[Span]:
-    for opening in _COOKIES.finditer(_low(text)):
+def _find_cookies(text: str) -> Iterator[SecretSpan]:
+    for opening in _COOKIES.finditer(_lower_bytes(text)):
         header = _COOKIE_PAIRS.match(text, opening.end())
         for cookie in _COOKIE.finditer(header.group()) if header else ():
             value = cookie["value"]
             is_random = any(map(str.isdigit, value)) or (len(value) >= _LONG_COOKIE and value.isalpha())
             if is_random and _SESSION.search(cookie["name"]) and not is_placeholder(value):
                 at = opening.end() + cookie.start("value")
-                yield Span(start=at, end=at + len(value), type="credential", rank=1)
+                yield SecretSpan(start=at, end=at + len(value), type="credential", rank=1)
 
 
-def _find_blocks(text: str) -> Iterator[Span]:
-    for opening in _BLOCK_OPENING.finditer(_low(text)):
+def _find_blocks(text: str) -> Iterator[SecretSpan]:
+    for opening in _BLOCK_OPENING.finditer(_lower_bytes(text)):
         found = _BLOCK.match(text, opening.end())
         named = found and _BLOCK_NAME.search(text[max(0, opening.start() - 20) : opening.start()])
-        if found and named and is_literal(found["value"], Strength.STRONG, Form.PROSE):
-            yield Span(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+        if found and named and is_secret_value(found["value"], NameStrength.STRONG, ValueForm.PROSE):
+            yield SecretSpan(start=found.start("value"), end=found.end("value"), type="password", rank=1)
 
 
-def _find_columns(text: str) -> Iterator[Span]:
+def _find_columns(text: str) -> Iterator[SecretSpan]:
     """The cells below the heading of a column of passwords in a Markdown table."""
-    for separator in _SEPARATOR.finditer(_low(text)):
+    for separator in _SEPARATOR.finditer(_lower_bytes(text)):
         at = separator.start()
-        header = text[max(text.rfind("\n", 0, at) + 1, at - _LONGEST_ROW) : at]
+        header = text[max(text.rfind("\n", 0, at) + 1, at - _MAX_ROW) : at]
         columns = [
             at for at, cell in enumerate(header.strip().strip("|").split("|")) if _COLUMN.fullmatch(cell.strip())
         ]
         start = separator.end() + 1
-        for _ in range(_MOST_ROWS if columns else 0):
+        for _ in range(_MAX_ROWS if columns else 0):
             end = text.find("\n", start)
             line = text[start : end if end >= 0 else len(text)]
             if "|" not in line:
                 break
-            yield from _cells(line, start, columns)
+            yield from _find_cells(line, start, columns)
             start += len(line) + 1
 
 
-def _cells(line: str, start: int, columns: list[int]) -> Iterator[Span]:
+def _find_cells(line: str, start: int, columns: list[int]) -> Iterator[SecretSpan]:
     opening = len(line) - len(line.lstrip(" \t|")) if line.lstrip().startswith("|") else 0
     at = start + opening
     for number, cell in enumerate(line[opening:].split("|")):
         value = cell.strip(" \t`*\r")
-        if number in columns and is_literal(value, Strength.STRONG, Form.PROSE) and any(map(str.isdigit, value)):
+        if (
+            number in columns
+            and is_secret_value(value, NameStrength.STRONG, ValueForm.PROSE)
+            and any(map(str.isdigit, value))
+        ):
             first = at + cell.index(value)
-            yield Span(start=first, end=first + len(value), type="password", rank=1)
+            yield SecretSpan(start=first, end=first + len(value), type="password", rank=1)
         at += len(cell) + 1
 
 
-def _find_short(text: str) -> Iterator[Span]:
-    yield from _values_after(_SHORT, text)
+def _find_short_names(text: str) -> Iterator[SecretSpan]:
+    yield from _find_values_after(_SHORT_NAME, text)
 
 
-def _find_login(text: str) -> Iterator[Span]:
-    yield from _values_after(_LOGIN, text)
+def _find_login(text: str) -> Iterator[SecretSpan]:
+    yield from _find_values_after(_LOGIN, text)
 
 
-def _values_after(opening: re.Pattern[bytes], text: str) -> Iterator[Span]:
-    for opened in opening.finditer(_low(text)):
+def _find_values_after(opening: re.Pattern[bytes], text: str) -> Iterator[SecretSpan]:
+    for opened in opening.finditer(_lower_bytes(text)):
         before = text[opened.start() - 1] if opened.start() else " "
         value = _VALUE.match(text, opened.end())
-        span = _span(value, 0) if value and not (before.isalnum() or before in "_-") else None
+        span = _sentence_span(value, 0) if value and not (before.isalnum() or before in "_-") else None
         if span:
             yield span
 
 
-def _find_defaults(text: str) -> Iterator[Span]:
-    for opening in _CODE_OPENING.finditer(_low(text)):
+def _find_defaults(text: str) -> Iterator[SecretSpan]:
+    for opening in _CODE_OPENING.finditer(_lower_bytes(text)):
         found = _CODE.match(text, opening.end())
         if found is None:
             continue
         name = found["name"].lower()
         told = any(word in name for word in ("passw", "pwd", "secret", "token", "api_key", "passphrase"))
-        if told and is_literal(found["value"], Strength.MEDIUM, Form.QUOTED):
-            yield Span(start=found.start("value"), end=found.end("value"), type="credential", rank=1)
+        if told and is_secret_value(found["value"], NameStrength.MEDIUM, ValueForm.QUOTED):
+            yield SecretSpan(start=found.start("value"), end=found.end("value"), type="credential", rank=1)
 
 
-def _find_commands(text: str) -> Iterator[Span]:
-    low = _low(text)
+def _find_commands(text: str) -> Iterator[SecretSpan]:
+    low = _lower_bytes(text)
     for hint, pattern in _COMMANDS.items():
         for found in pattern.finditer(text) if hint in low else ():
-            if is_literal(found["value"], Strength.STRONG, Form.LITERAL):
-                yield Span(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+            if is_secret_value(found["value"], NameStrength.STRONG, ValueForm.LITERAL):
+                yield SecretSpan(start=found.start("value"), end=found.end("value"), type="password", rank=1)
 
 
 PHRASE_FINDERS = (
@@ -211,7 +217,7 @@ PHRASE_FINDERS = (
     (b" -b ", _find_cookies),
     *((hint, _find_blocks) for hint in (b": |", b": >")),
     *((hint, _find_columns) for hint in (b"|--", b"| --", b"|:-", b"| :-")),
-    (b"pass", _find_short),
+    (b"pass", _find_short_names),
     (b"credential", _find_login),
     (b"environ.get(", _find_defaults),
     (b"getenv(", _find_defaults),

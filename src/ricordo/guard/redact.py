@@ -10,20 +10,20 @@ import re
 from dataclasses import dataclass, replace
 
 from ricordo.guard.named import name_strength
-from ricordo.guard.rule import Span
-from ricordo.guard.rules import MARK, find_secrets
-from ricordo.guard.values import Form, Strength, is_literal
+from ricordo.guard.rule import SecretSpan
+from ricordo.guard.rules import SECRET_MARK, find_secrets
+from ricordo.guard.values import ValueForm, NameStrength, is_secret_value
 from ricordo.messages.types import JsonValue
 
-__all__ = ["Mark", "Redacted", "Redactor", "has_secret"]
+__all__ = ["SecretMark", "RedactedText", "Redactor", "has_secret"]
 
-_ONLY_MARKS = re.compile(r"(?:" + MARK.pattern + r"[\s.,;]*)+")
+_MARKS_ONLY = re.compile(r"(?:" + SECRET_MARK.pattern + r"[\s.,;]*)+")
 _KEY_BYTES = 32
 _DIGEST_BYTES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class SecretMark:
     """A mark that redaction placed: its `type`, the `digest` of what stood there (8 hex digits), and its position in
     the new text."""
 
@@ -34,12 +34,12 @@ class Mark:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Redacted:
+class RedactedText:
     """A text without secrets, and the marks that were placed in it now, left to right; marks that the text had
     already are not listed."""
 
     text: str
-    marks: tuple[Mark, ...]
+    marks: tuple[SecretMark, ...]
 
 
 class Redactor:
@@ -53,12 +53,12 @@ class Redactor:
             raise ValueError(f"a guard key has {_KEY_BYTES} bytes, not {len(key)}: make one with secrets.token_bytes")
         self.__key = bytes(key)
 
-    def redact(self, text: str) -> Redacted:
+    def redact(self, text: str) -> RedactedText:
         """`text` with each secret replaced by its mark; the same object, without marks, when there is none."""
-        marks: tuple[Mark, ...] = ()
+        marks: tuple[SecretMark, ...] = ()
         while spans := find_secrets(text):
-            text, marks = self._replaced(text, spans, marks)
-        return Redacted(text=text, marks=marks)
+            text, marks = self._replace_spans(text, spans, marks)
+        return RedactedText(text=text, marks=marks)
 
     def clean(self, text: str) -> str:
         """The text of `redact(text)`."""
@@ -72,19 +72,19 @@ class Redactor:
             read = 0
             for span in spans:
                 secret = text[span.start : span.end]
-                parts += [text[read : span.start], self.mark(span.type, secret), "\n" * secret.count("\n")]
+                parts += [text[read : span.start], self.render_mark(span.type, secret), "\n" * secret.count("\n")]
                 read = span.end
             text = "".join([*parts, text[read:]])
         return text
 
-    def restored(self, text: str, source: str) -> str:
+    def restore(self, text: str, source: str) -> str:
         """`text` with those marks replaced by their values that `clean_keeping_lines(source)` puts into `source`."""
         values: dict[str, str] = {}
         while "[secret:" in text and (spans := find_secrets(source)):
             for span in spans:
                 secret = source[span.start : span.end]
-                values[self.mark(span.type, secret)] = secret
-            source = self._replaced(source, spans, ())[0]
+                values[self.render_mark(span.type, secret)] = secret
+            source = self._replace_spans(source, spans, ())[0]
         for mark, secret in reversed(values.items()):
             text = text.replace(mark + "\n" * secret.count("\n"), secret).replace(mark, secret)
         return text
@@ -100,7 +100,7 @@ class Redactor:
         `"api_key"`), or in a list there, is replaced whole. The shape stays; nothing in `value` is changed."""
         return self._clean_json(value, None)
 
-    def _clean_json(self, value: JsonValue, strength: Strength | None) -> JsonValue:
+    def _clean_json(self, value: JsonValue, strength: NameStrength | None) -> JsonValue:
         if isinstance(value, str):
             return self._clean_named(value, strength)
         if isinstance(value, list):
@@ -109,15 +109,19 @@ class Redactor:
             return {self.clean(key): self._clean_json(item, name_strength(key)) for key, item in value.items()}
         return value
 
-    def _clean_named(self, value: str, strength: Strength | None) -> str:
-        if strength is not None and not _ONLY_MARKS.fullmatch(value) and is_literal(value, strength, Form.QUOTED):
+    def _clean_named(self, value: str, strength: NameStrength | None) -> str:
+        if (
+            strength is not None
+            and not _MARKS_ONLY.fullmatch(value)
+            and is_secret_value(value, strength, ValueForm.QUOTED)
+        ):
             spans = find_secrets(value)
             whole = len(spans) == 1 and (spans[0].start, spans[0].end) == (0, len(value))
-            kind = "password" if strength is Strength.STRONG else "credential"
-            return self.mark(spans[0].type if whole else kind, value)
+            kind = "password" if strength is NameStrength.STRONG else "credential"
+            return self.render_mark(spans[0].type if whole else kind, value)
         return self.clean(value)
 
-    def mark(self, type_: str, secret: str) -> str:
+    def render_mark(self, type_: str, secret: str) -> str:
         """The mark that stands for `secret`, for a caller who has found one that no single text holds."""
         return f"[secret:{type_}:{self._digest(secret)}]"
 
@@ -125,22 +129,24 @@ class Redactor:
         data = secret.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(data, digest_size=_DIGEST_BYTES, key=self.__key).hexdigest()
 
-    def _replaced(self, text: str, spans: list[Span], marks: tuple[Mark, ...]) -> tuple[str, tuple[Mark, ...]]:
-        """The text with `spans` replaced, and all marks at their new positions."""
+    def _replace_spans(
+        self, text: str, spans: list[SecretSpan], marks: tuple[SecretMark, ...]
+    ) -> tuple[str, tuple[SecretMark, ...]]:
+        """The text with `date_ranges` replaced, and all marks at their new positions."""
         parts: list[str] = []
-        placed: list[Mark] = []
+        placed: list[SecretMark] = []
         edits: list[tuple[int, int, int]] = []
         read = written = 0
         for span in spans:
             secret = text[span.start : span.end]
-            mark = self.mark(span.type, secret)
+            mark = self.render_mark(span.type, secret)
             parts += [text[read : span.start], mark]
             start = written + span.start - read
             written, read = start + len(mark), span.end
-            placed.append(Mark(type=span.type, digest=self._digest(secret), start=start, end=written))
+            placed.append(SecretMark(type=span.type, digest=self._digest(secret), start=start, end=written))
             edits.append((span.start, span.end, written - span.end))
         parts.append(text[read:])
-        return "".join(parts), tuple(sorted([*_moved(marks, edits), *placed], key=lambda mark: mark.start))
+        return "".join(parts), tuple(sorted([*_shift_marks(marks, edits), *placed], key=lambda mark: mark.start))
 
 
 def has_secret(text: str) -> bool:
@@ -148,9 +154,9 @@ def has_secret(text: str) -> bool:
     return bool(find_secrets(text))
 
 
-def _moved(marks: tuple[Mark, ...], edits: list[tuple[int, int, int]]) -> list[Mark]:
+def _shift_marks(marks: tuple[SecretMark, ...], edits: list[tuple[int, int, int]]) -> list[SecretMark]:
     """Earlier marks after `edits` (start, end, shift of what follows), without those that an edit covered."""
-    moved: list[Mark] = []
+    moved: list[SecretMark] = []
     shift = at = 0
     for mark in marks:
         while at < len(edits) and edits[at][1] <= mark.start:

@@ -1,7 +1,7 @@
 """What a rule for a provider's key is: a literal beginning, then a shape.
 
 Invariant: every match of a rule starts with one of its prefixes, letter for letter, and holds at least
-`SHORTEST` characters of `RUN_CHARACTERS` in a row. The first makes a literal search a sound filter, the second lets
+`MIN_RUN` characters of `RUN_CHARACTERS` in a row. The first makes a literal search a sound filter, the second lets
 text without long runs skip all rules at once.
 """
 
@@ -9,18 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["RUN_CHARACTERS", "SHORTEST", "Rule", "Span", "keys", "starts_a_word"]
+__all__ = ["RUN_CHARACTERS", "MIN_RUN", "KeyRule", "SecretSpan", "key_rules", "is_word_start"]
 
-SHORTEST = 16
+MIN_RUN = 16
 RUN_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=~:$"
 
 # What may stand before a key although it ends in a letter or digit: a JSON escape, a percent escape, a colour code.
 _ESCAPE_BEFORE = re.compile(r"(?:\\[nrtbf]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,12}m)\Z")
-_WORD = re.compile(r"[A-Za-z0-9]")
+_WORD_CHARACTER = re.compile(r"[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class SecretSpan:
     """Where a secret stands: `start` and `end` are positions in the text that was searched; `rank` is how specific
     the rule is, higher is more."""
 
@@ -31,42 +31,42 @@ class Span:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
-    """One key shape: `type` is the word in the mark, `prefix` the literal beginning, `start` the same as
+class KeyRule:
+    """One key shape: `type` is the word in the mark, `prefix` the literal beginning, `prefix_bytes` the same as
     bytes, `pattern` the whole shape.
 
-    `bounded` rules have a beginning that also occurs inside words; they match only where a word starts.
+    `at_word_start` rules have a beginning that also occurs inside words; they match only where a word starts.
     """
 
     type: str
     prefix: str
-    start: bytes
+    prefix_bytes: bytes
     pattern: re.Pattern[str]
-    bounded: bool
+    at_word_start: bool
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
         """All matches in `text`, left to right, where a bounded rule may start."""
         for match in self.pattern.finditer(text):
-            if not self.bounded or starts_a_word(text, match.start()):
+            if not self.at_word_start or is_word_start(text, match.start()):
                 yield match
 
 
-def starts_a_word(text: str, position: int) -> bool:
+def is_word_start(text: str, position: int) -> bool:
     """Whether no ASCII letter or digit stands before `position`, not counting one that belongs to an escape."""
-    if position == 0 or not _WORD.match(text, position - 1):
+    if position == 0 or not _WORD_CHARACTER.match(text, position - 1):
         return True
     return _ESCAPE_BEFORE.search(text[max(0, position - 16) : position]) is not None
 
 
-def keys(type_: str, prefixes: str, body: str, *, bounded: bool = False) -> tuple[Rule, ...]:
+def key_rules(type_: str, prefixes: str, body: str, *, bounded: bool = False) -> tuple[KeyRule, ...]:
     """One rule for each of the space-separated `prefixes`, all followed by the regular expression `body`."""
     return tuple(
-        Rule(
+        KeyRule(
             type=type_,
             prefix=prefix,
-            start=prefix.encode(),
+            prefix_bytes=prefix.encode(),
             pattern=re.compile(re.escape(prefix) + body),
-            bounded=bounded,
+            at_word_start=bounded,
         )
         for prefix in prefixes.split()
     )

@@ -14,17 +14,17 @@ from ricordo.guard.aws import find_aws_secrets
 from ricordo.guard.codes import CODE_FINDERS
 from ricordo.guard.configs import (
     CLIENT_FINDERS,
-    find_defined,
+    find_php_constants,
     find_environment_lines,
     find_login_pairs,
     find_manifest_secrets,
-    find_pairs,
+    find_value_pairs,
     find_sql_passwords,
 )
-from ricordo.guard.key_lines import KEY_LINE, find_key_lines
+from ricordo.guard.key_lines import KEY_LINE_HINT, find_key_lines
 from ricordo.guard.pem import find_private_keys, find_putty_keys
 from ricordo.guard.phrases import PHRASE_FINDERS
-from ricordo.guard.rule import Span
+from ricordo.guard.rule import SecretSpan
 from ricordo.guard.seeds import SEED_HINTS, find_seed_phrases
 from ricordo.guard.values import is_placeholder
 
@@ -41,7 +41,7 @@ class StructuredRule:
 
     type: str
     hint: bytes
-    find: Callable[[str], Iterator[Span]]
+    find: Callable[[str], Iterator[SecretSpan]]
     gate: re.Pattern[bytes] | None = None
     in_runs: bool = False
     needs_runs: bool = False
@@ -51,7 +51,7 @@ def _is_no_placeholder(value: str) -> bool:
     return not is_placeholder(value)
 
 
-def _beside(
+def _context_rule(
     type_: str,
     hint: str,
     pattern: str,
@@ -61,11 +61,11 @@ def _beside(
     needs_runs: bool = False,
 ) -> StructuredRule:
     """A rule whose secret is the group `value` of `pattern`, which is compiled without regard to case."""
-    find = _finder(type_, pattern, re.IGNORECASE, rank, accept)
+    find = _build_finder(type_, pattern, re.IGNORECASE, rank, accept)
     return StructuredRule(type=type_, hint=hint.encode(), find=find, needs_runs=needs_runs)
 
 
-def _shaped(
+def _shape_rule(
     type_: str,
     hint: str,
     shape: str,
@@ -76,20 +76,20 @@ def _shaped(
 ) -> StructuredRule:
     """A rule for a whole secret of this `shape`, with none of `alphabet` before or after it."""
     pattern = rf"{_not_after(alphabet)}(?P<value>{shape})(?![{alphabet}])"
-    find = _finder(type_, pattern, re.NOFLAG, 2, accept)
+    find = _build_finder(type_, pattern, re.NOFLAG, 2, accept)
     searched = None if gate is None else re.compile(gate)
     return StructuredRule(type=type_, hint=hint.encode(), find=find, gate=searched, in_runs=True, needs_runs=True)
 
 
-def _finder(
+def _build_finder(
     type_: str, pattern: str, flags: re.RegexFlag, rank: int, accept: Callable[[str], bool]
-) -> Callable[[str], Iterator[Span]]:
+) -> Callable[[str], Iterator[SecretSpan]]:
     compiled = re.compile(pattern, flags)
 
-    def find(text: str) -> Iterator[Span]:
+    def find(text: str) -> Iterator[SecretSpan]:
         for match in compiled.finditer(text):
             if accept(match["value"]):
-                yield Span(start=match.start("value"), end=match.end("value"), type=type_, rank=rank)
+                yield SecretSpan(start=match.start("value"), end=match.end("value"), type=type_, rank=rank)
 
     return find
 
@@ -126,11 +126,13 @@ def _is_mixed(value: str) -> bool:
 _URLSAFE = "A-Za-z0-9_-"
 _AUTHORIZATION = r"authorization\\*[\"'`]?\s{0,4}[:=,]\s{0,4}\\*[\"'`]?"
 
-_KEYS: tuple[StructuredRule, ...] = (
+_KEY_RULES: tuple[StructuredRule, ...] = (
     StructuredRule(type="private-key", hint=b"private key", find=find_private_keys, needs_runs=True),
     StructuredRule(type="private-key", hint=b"private-lines:", find=find_putty_keys, needs_runs=True),
-    StructuredRule(type="private-key", hint=b"", find=find_key_lines, gate=KEY_LINE, in_runs=True, needs_runs=True),
-    _beside(
+    StructuredRule(
+        type="private-key", hint=b"", find=find_key_lines, gate=KEY_LINE_HINT, in_runs=True, needs_runs=True
+    ),
+    _context_rule(
         "private-key",
         "client-key-data",
         r"client-key-data\\*[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\*[\"']?(?P<value>[A-Za-z0-9+/]{16,}={0,2})",
@@ -147,7 +149,7 @@ _KEYS: tuple[StructuredRule, ...] = (
         )
         for hint in (b"akia", b"asia", b"secret")
     ),
-    _shaped(
+    _shape_rule(
         "jwt",
         "eyj",
         rf"eyJ[{_URLSAFE}]{{10,}}(?:\.[{_URLSAFE}]*){{2,4}}",
@@ -155,7 +157,7 @@ _KEYS: tuple[StructuredRule, ...] = (
         gate=rb"eyJ[A-Za-z0-9_-]{10}",
         accept=lambda value: len(value.split(".")[2]) >= 10,
     ),
-    _shaped(
+    _shape_rule(
         "discord-token",
         ".",
         r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}",
@@ -163,99 +165,99 @@ _KEYS: tuple[StructuredRule, ...] = (
         gate=rb"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
         accept=_is_mixed,
     ),
-    _shaped("telegram-token", ":aa", r"\d{8,10}:AA[A-Za-z0-9_-]{33}", _URLSAFE),
-    _shaped(
+    _shape_rule("telegram-token", ":aa", r"\d{8,10}:AA[A-Za-z0-9_-]{33}", _URLSAFE),
+    _shape_rule(
         "mailgun-key", "-", r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}", "0-9A-Za-z-", gate=rb"[0-9a-f]{32}-[0-9a-f]{8}-"
     ),
-    _shaped("mailchimp-key", "-us", r"[0-9a-f]{32}-us\d{1,2}", "0-9A-Za-z", gate=rb"[0-9a-f]{32}-us"),
-    _shaped("azure-client-secret", "q~", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}", "A-Za-z0-9_~-"),
-    _shaped("azure-ai-key", "jqqj99", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{20,30}", "A-Za-z0-9"),
-    _shaped("azure-devops-token", "azdo", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}", "A-Za-z0-9"),
-    _shaped("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", "A-Za-z0-9"),
+    _shape_rule("mailchimp-key", "-us", r"[0-9a-f]{32}-us\d{1,2}", "0-9A-Za-z", gate=rb"[0-9a-f]{32}-us"),
+    _shape_rule("azure-client-secret", "q~", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}", "A-Za-z0-9_~-"),
+    _shape_rule("azure-ai-key", "jqqj99", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{20,30}", "A-Za-z0-9"),
+    _shape_rule("azure-devops-token", "azdo", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}", "A-Za-z0-9"),
+    _shape_rule("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", "A-Za-z0-9"),
 )
 
-_IN_CONTEXT: tuple[StructuredRule, ...] = (
-    _beside(
+_CONTEXT_RULES: tuple[StructuredRule, ...] = (
+    _context_rule(
         "url-password",
         "://",
         r"://[^\s/?#@:\"'<>`\\]{0,128}:(?P<value>[^\s/\"'<>`\\]{1,256})@(?!sha256:)(?=[\w\[$<{%-])",
         accept=_is_password,
     ),
-    _beside(
+    _context_rule(
         "authorization",
         "authorization",
         _AUTHORIZATION + r"(?:bearer|token|apikey|key|bot)\s{1,4}(?P<value>[A-Za-z0-9._~+/=:-]{8,})",
         accept=_is_bearer,
     ),
-    _beside(
+    _context_rule(
         "authorization",
         "bearer",
         r"(?<![A-Za-z])bearer\s{1,4}(?P<value>[A-Za-z0-9._~+/=-]{20,})",
         accept=lambda value: _is_bearer(value) and any(mark.isdigit() for mark in value),
     ),
-    _beside(
+    _context_rule(
         "authorization",
         "basic",
         _AUTHORIZATION + r"basic\s{1,4}(?P<value>[A-Za-z0-9+/]{4,}={0,2})",
         rank=2,
         accept=_is_basic,
     ),
-    _beside(
+    _context_rule(
         "slack-webhook",
         "hooks.slack.com/",
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<value>[A-Za-z0-9+/_-]{30,})",
         needs_runs=True,
     ),
-    _beside(
+    _context_rule(
         "discord-webhook",
         "/api/webhooks/",
         r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<value>\d{17,20}/[A-Za-z0-9_-]{60,})",
         needs_runs=True,
     ),
-    _beside(
+    _context_rule(
         "azure-storage-key", "accountkey=", r"accountkey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})", needs_runs=True, rank=2
     ),
-    _beside(
+    _context_rule(
         "azure-storage-key",
         "sharedaccesskey=",
         r"sharedaccesskey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})",
         needs_runs=True,
         rank=2,
     ),
-    _beside("azure-signature", "sig=", r"[?&;]sig=(?P<value>[A-Za-z0-9%+/]{40,}={0,2})"),
-    _beside(
+    _context_rule("azure-signature", "sig=", r"[?&;]sig=(?P<value>[A-Za-z0-9%+/]{40,}={0,2})"),
+    _context_rule(
         "password",
         "</",
         r"<(?:password|passwd|passphrase|secret|token|api-?key)>(?P<value>[^<>\s]{4,256})</",
         accept=_is_password,
     ),
-    _beside(
+    _context_rule(
         "password",
         "curl",
         r"curl\b[^\n]{0,200}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
         accept=_is_password,
     ),
-    _beside(
+    _context_rule(
         "docker-auth",
         '"auth',
         r"\"auth\\*\"[ \t]{0,4}:\s{0,4}\\*\"(?P<value>[A-Za-z0-9+/]{6,}={0,2})\\*\"",
         rank=2,
         accept=_is_basic,
     ),
-    _beside(
+    _context_rule(
         "teams-webhook",
         "webhook.office.com/",
         r"webhook\.office\.com/(?P<value>webhookb2/[A-Za-z0-9@/-]{60,})",
         needs_runs=True,
     ),
-    _beside(
+    _context_rule(
         "zapier-webhook",
         "hooks.zapier.com/",
         r"hooks\.zapier\.com/hooks/catch/(?P<value>\d{4,10}/[a-z0-9]{5,10})",
         needs_runs=True,
     ),
-    StructuredRule(type="credential", hint=b"value", find=find_pairs),
-    StructuredRule(type="credential", hint=b"define(", find=find_defined),
+    StructuredRule(type="credential", hint=b"value", find=find_value_pairs),
+    StructuredRule(type="credential", hint=b"define(", find=find_php_constants),
     StructuredRule(type="credential", hint=b"env ", find=find_environment_lines),
     StructuredRule(type="kubernetes-secret", hint=b"kind: secret", find=find_manifest_secrets),
     StructuredRule(type="password", hint=b"password", find=find_sql_passwords),
@@ -263,8 +265,8 @@ _IN_CONTEXT: tuple[StructuredRule, ...] = (
     *(StructuredRule(type="password", hint=hint, find=find) for hint, find in CLIENT_FINDERS),
     StructuredRule(type="password", hint=b" / ", find=find_login_pairs),
     *(StructuredRule(type="password", hint=hint, find=find) for hint, find in PHRASE_FINDERS + CODE_FINDERS),
-    _beside("password", "sshpass", r"sshpass\s{1,4}-p\s{0,4}[\"']?(?P<value>[^\s\"']{3,256})"),
-    _beside("password", "login", r"login\s{1,4}\S{1,128}\s{1,4}password\s{1,4}(?P<value>\S{3,256})"),
+    _context_rule("password", "sshpass", r"sshpass\s{1,4}-p\s{0,4}[\"']?(?P<value>[^\s\"']{3,256})"),
+    _context_rule("password", "login", r"login\s{1,4}\S{1,128}\s{1,4}password\s{1,4}(?P<value>\S{3,256})"),
 )
 
-STRUCTURED_RULES: tuple[StructuredRule, ...] = _KEYS + _IN_CONTEXT
+STRUCTURED_RULES: tuple[StructuredRule, ...] = _KEY_RULES + _CONTEXT_RULES

@@ -12,9 +12,9 @@ import unicodedata
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-__all__ = ["LONGEST_NAME", "escape", "fold", "is_invisible", "unescape"]
+__all__ = ["MAX_NAME_LETTERS", "escape_tags", "fold_tag_name", "is_invisible", "unescape_tags"]
 
-LONGEST_NAME = 48
+MAX_NAME_LETTERS = 48
 """Letters and digits in the longest tag name, counted without separators."""
 
 # Names that hosts and model templates give to instructions, turns and tool traffic, without separators. `user` is
@@ -30,11 +30,11 @@ imstart imend imsep endoftext startoftext startofturn endofturn startheaderid en
 endofprompt system user assistant tool start end message channel return call constrain
 """
 _TOKENS = frozenset(_TOKENS_NAMES.split())
-_SQUARE = frozenset(["INST", "SYSTEMPROMPT", "AVAILABLETOOLS", "TOOLCALLS", "TOOLRESULTS", "TOOLCONTENT"])
-_TURNS = frozenset(["human", "assistant", "system"])
+_SQUARE_TAGS = frozenset(["INST", "SYSTEMPROMPT", "AVAILABLETOOLS", "TOOLCALLS", "TOOLRESULTS", "TOOLCONTENT"])
+_TURN_NAMES = frozenset(["human", "assistant", "system"])
 
-_OPENING = "<＜﹤‹〈⟨〈❮˂ᐸ"
-_CLOSING = frozenset(">＞﹥›〉⟩〉❯˃ᐳ")
+_OPENING_BRACKETS = "<＜﹤‹〈⟨〈❮˂ᐸ"
+_CLOSING_BRACKETS = frozenset(">＞﹥›〉⟩〉❯˃ᐳ")
 _SLASHES = frozenset("/∕⁄⧸╱／\\＼")
 _BARS = frozenset("|｜∣ǀ❘")
 _SEPARATORS = frozenset("-_.▁‐‑–−＿")
@@ -42,25 +42,25 @@ _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 _BLANK_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f") | frozenset(
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
-_UNSEEN = _BLANK_LETTERS | _BLANK_MARKS
+_INVISIBLE = _BLANK_LETTERS | _BLANK_MARKS
 _LOOKALIKES = dict(zip("аеорсухіѕԁһјӏոսοατυικνмтѵɡı", "aeopcyxisdhjlnuoatuikvmtvgi", strict=True))
-_OPENER = re.compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING}\[［:]")
+_TAG_OPENER = re.compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING_BRACKETS}\[［:]")
 
 
-def escape(text: str, names: AbstractSet[str]) -> str:
-    """`text` in which nothing can be read as a tag of one of `names` (folded, see `fold`) or as a reserved one; the
+def escape_tags(text: str, names: AbstractSet[str]) -> str:
+    """`text` in which nothing can be read as a tag of one of `names` (folded, see `fold_tag_name`) or as a reserved one; the
     same object when nothing had to change."""
-    return _rewritten(text, names, reading=False)
+    return _rewrite(text, names, reading=False)
 
 
-def unescape(text: str, names: AbstractSet[str]) -> str:
-    """The text that `escape` was given, for the same `names`."""
-    return _rewritten(text, names, reading=True)
+def unescape_tags(text: str, names: AbstractSet[str]) -> str:
+    """The text that `escape_tags` was given, for the same `names`."""
+    return _rewrite(text, names, reading=True)
 
 
-def fold(name: str) -> str:
+def fold_tag_name(name: str) -> str:
     """`name` as tags are compared: lower case, no separators, no accents, no invisible characters, no lookalikes."""
-    return "".join(_folded(mark) for mark in name if mark not in _SEPARATORS)
+    return "".join(_fold_character(mark) for mark in name if mark not in _SEPARATORS)
 
 
 @functools.lru_cache(maxsize=4_096)
@@ -78,40 +78,40 @@ def is_blank(text: str) -> bool:
 
 def _is_accent(mark: str) -> bool:
     """Whether a mark is seen, though it takes no room of its own, or is no character at all."""
-    return mark not in _UNSEEN and unicodedata.category(mark) in {"Mn", "Me", "Cn", "Cs"}
+    return mark not in _INVISIBLE and unicodedata.category(mark) in {"Mn", "Me", "Cn", "Cs"}
 
 
 @functools.lru_cache(maxsize=4_096)
-def _folded(mark: str) -> str:
+def _fold_character(mark: str) -> str:
     if is_invisible(mark):
         return ""
     plain = "".join(part for part in unicodedata.normalize("NFKD", mark) if not is_invisible(part))
     return "".join(_LOOKALIKES.get(part, part) for part in plain.casefold())
 
 
-def _rewritten(text: str, names: AbstractSet[str], *, reading: bool) -> str:
+def _rewrite(text: str, names: AbstractSet[str], *, reading: bool) -> str:
     parts: list[str] = []
     done = 0
-    for opener in _OPENER.finditer(text):
-        changed = _changed(opener, reading=reading)
+    for opener in _TAG_OPENER.finditer(text):
+        changed = _replacement(opener, reading=reading)
         if changed is not None and _is_dangerous(text, opener, names):
             parts += [text[done : opener.start()], changed]
             done = opener.end()
     return "".join([*parts, text[done:]]) if parts else text
 
 
-def _changed(opener: re.Match[str], *, reading: bool) -> str | None:
+def _replacement(opener: re.Match[str], *, reading: bool) -> str | None:
     """What takes the place of `opener` when it is dangerous; None for what is no escape and needs none."""
     code, more = opener["code"], opener["more"]
     mark = _opener_mark(opener)
     if mark is None or (reading and code is None):
         return None
     if not reading:
-        return f"&{_code(mark)};" if code is None else f"&amp;{more}{code};"
+        return f"&{_reference_code(mark)};" if code is None else f"&amp;{more}{code};"
     return f"&{more.removeprefix('amp;')}{code};" if more else mark
 
 
-def _code(mark: str) -> str:
+def _reference_code(mark: str) -> str:
     return "lt" if mark == "<" else f"#x{ord(mark):X}"
 
 
@@ -121,7 +121,7 @@ def _opener_mark(opener: re.Match[str]) -> str | None:
     if code is None:
         return opener.group()
     mark = "<" if code == "lt" else chr(int(code[2:], 16))
-    return mark if _code(mark) == code and mark in _OPENING + "[［:" else None
+    return mark if _reference_code(mark) == code and mark in _OPENING_BRACKETS + "[［:" else None
 
 
 def _is_dangerous(text: str, opener: re.Match[str], names: AbstractSet[str]) -> bool:
@@ -133,7 +133,7 @@ def _is_dangerous(text: str, opener: re.Match[str], names: AbstractSet[str]) -> 
     return _is_tag(text, opener.end(), names)
 
 
-def _visible(text: str, at: int) -> Iterator[str]:
+def _visible_characters(text: str, at: int) -> Iterator[str]:
     """The characters from `at` on, without the invisible ones."""
     return (text[index] for index in range(at, len(text)) if not is_invisible(text[index]))
 
@@ -145,42 +145,42 @@ def _is_tag(text: str, at: int, names: AbstractSet[str]) -> bool:
     one only if nothing but the name comes before the closing bracket, so that `used < memory and free > 0` is none.
     """
     word, plain, slash = "", True, False
-    for mark in _visible(text, at):
+    for mark in _visible_characters(text, at):
         if mark in _BARS and not word and not slash:
-            return _is_token(text, text.index(mark, at) + 1)
-        if mark in _SEPARATORS or (letters := _folded(mark)).isalnum():
+            return _is_special_token(text, text.index(mark, at) + 1)
+        if mark in _SEPARATORS or (letters := _fold_character(mark)).isalnum():
             word += "" if mark in _SEPARATORS else letters
-            if len(word) > LONGEST_NAME:
+            if len(word) > MAX_NAME_LETTERS:
                 return False
         elif mark.isspace() or mark in _SLASHES:
-            if word and plain and _is_name(word, names):
+            if word and plain and _is_tag_name(word, names):
                 return True
             slash = slash or (not word and mark in _SLASHES)
             plain = slash and not word
         else:
-            return _is_name(word, names) and (plain or mark in _CLOSING)
-    return plain and _is_name(word, names)
+            return _is_tag_name(word, names) and (plain or mark in _CLOSING_BRACKETS)
+    return plain and _is_tag_name(word, names)
 
 
-def _is_name(word: str, names: AbstractSet[str]) -> bool:
+def _is_tag_name(word: str, names: AbstractSet[str]) -> bool:
     return word in names or word in _RESERVED
 
 
-def _is_token(text: str, at: int) -> bool:
+def _is_special_token(text: str, at: int) -> bool:
     """Whether a special token such as `<|im_start|>` goes on at `at`, after its first bar."""
     word, spaced, closing = "", False, False
-    for mark in _visible(text, at):
+    for mark in _visible_characters(text, at):
         if closing and not mark.isspace():
-            return mark in _CLOSING and bool(word) and (not spaced or word in _TOKENS)
+            return mark in _CLOSING_BRACKETS and bool(word) and (not spaced or word in _TOKENS)
         if mark in _BARS:
             closing = True
-        elif mark in _SEPARATORS or (letters := _folded(mark)).isalnum():
+        elif mark in _SEPARATORS or (letters := _fold_character(mark)).isalnum():
             word += "" if mark in _SEPARATORS else letters
         elif mark.isspace():
             spaced = True
         else:
             break
-        if len(word) > LONGEST_NAME:
+        if len(word) > MAX_NAME_LETTERS:
             return False
     return word in _TOKENS and not spaced
 
@@ -188,14 +188,14 @@ def _is_token(text: str, at: int) -> bool:
 def _is_square_tag(text: str, at: int) -> bool:
     """Whether a tag in square brackets, which is always in capitals, goes on at `at`."""
     word = ""
-    for mark in _visible(text, at):
+    for mark in _visible_characters(text, at):
         if mark in _SLASHES or mark.isspace() or mark in _SEPARATORS:
             continue
         plain = unicodedata.normalize("NFKC", mark)
         if plain == "]":
-            return word in _SQUARE
+            return word in _SQUARE_TAGS
         word += plain
-        if not plain.isalpha() or len(word) > LONGEST_NAME:
+        if not plain.isalpha() or len(word) > MAX_NAME_LETTERS:
             return False
     return False
 
@@ -211,9 +211,9 @@ def _ends_a_turn_name(text: str, at: int) -> bool:
         and not text[index].isspace()
         and (text[index].isalpha() or is_invisible(text[index]))
     ):
-        word = _folded(text[index]) + word
+        word = _fold_character(text[index]) + word
         index -= 1
-    if word not in _TURNS:
+    if word not in _TURN_NAMES:
         return False
     while index >= 0 and lines < 2 and (text[index].isspace() or is_invisible(text[index])):
         lines += text[index] == "\n"

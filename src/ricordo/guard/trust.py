@@ -19,7 +19,7 @@ class Trust(enum.Enum):
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Trust):
             return NotImplemented
-        return _HEIGHT[self] < _HEIGHT[other]
+        return _TRUST_ORDER[self] < _TRUST_ORDER[other]
 
 
-_HEIGHT = {Trust.EXTERNAL: 0, Trust.AGENT: 1, Trust.USER: 2}
+_TRUST_ORDER = {Trust.EXTERNAL: 0, Trust.AGENT: 1, Trust.USER: 2}

@@ -7,10 +7,10 @@ does not drift. A value everybody knows (`changeme`, `password`, `example`) prot
 import enum
 import re
 
-__all__ = ["Form", "Strength", "is_literal", "is_phrase_of_words", "is_placeholder"]
+__all__ = ["ValueForm", "NameStrength", "is_secret_value", "is_word_passphrase", "is_placeholder"]
 
 
-class Strength(enum.IntEnum):
+class NameStrength(enum.IntEnum):
     """How surely a name announces a secret: WEAK `token`, MEDIUM `api_key` or `client_secret`, STRONG `password`."""
 
     WEAK = 1
@@ -18,7 +18,7 @@ class Strength(enum.IntEnum):
     STRONG = 3
 
 
-class Form(enum.Enum):
+class ValueForm(enum.Enum):
     """How the value stands beside the name.
 
     LITERAL can be nothing but a value (an environment line, a query string); QUOTED is in quotes; BARE may be a
@@ -131,32 +131,32 @@ dev docker main master mysql postgres prod production redis release secrets stag
 the and for from with but are was has had his her its our out per too via yet you your this that than then them they
 into upon must need sehr nicht
 """
-_COMPOUNDING = frozenset(_COMPOUND_WORDS.split())
+_COMPOUND_PARTS = frozenset(_COMPOUND_WORDS.split())
 _PARTICIPLE = re.compile(r"\w+(?:ed|ing|able|ible|ized|ised|ful|less|ly)\Z")
 _CASED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
-_FEWEST_LETTERS = 10
-_LONGEST_JUMBLED_PART = 2.5
-_LONG_ENOUGH = {Strength.WEAK: 8, Strength.MEDIUM: 6, Strength.STRONG: 4}
+_MIN_PASSPHRASE = 10
+_MAX_JUMBLED_PART = 2.5
+_MIN_LENGTHS = {NameStrength.WEAK: 8, NameStrength.MEDIUM: 6, NameStrength.STRONG: 4}
 
 
-def is_literal(value: str, strength: Strength, form: Form) -> bool:
+def is_secret_value(value: str, strength: NameStrength, form: ValueForm) -> bool:
     """Whether `value`, found beside a secret's name in this `form`, is the secret itself."""
     if is_placeholder(value) or _CONSTANT.match(value) or _RULE_LIST.match(value) or _NUMBERED.match(value):
         return False
-    if form is Form.QUOTED and strength is Strength.STRONG:
+    if form is ValueForm.QUOTED and strength is NameStrength.STRONG:
         return len(value) >= 3 and not (" " in value and _SENTENCE.search(value))
-    if len(value) < _LONG_ENOUGH[strength] or any(mark.isspace() for mark in value):
+    if len(value) < _MIN_LENGTHS[strength] or any(mark.isspace() for mark in value):
         return False
     if _WORDS.match(value):
-        return _words_are_literal(value, strength, form)
-    if strength is not Strength.STRONG and any(shape.search(value) for shape in (_PATTERN, _NUMBERS, _VERSION)):
+        return _is_word_secret(value, strength, form)
+    if strength is not NameStrength.STRONG and any(shape.search(value) for shape in (_PATTERN, _NUMBERS, _VERSION)):
         return False
-    decide = {Form.PROSE: _prose_is_literal, Form.BARE: _bare_is_literal}.get(form)
+    decide = {ValueForm.PROSE: _is_prose_secret, ValueForm.BARE: _is_bare_secret}.get(form)
     return decide is None or decide(value, strength)
 
 
-_TELLING_WORDS = """
+_SENTENCE_WORDS_LIST = """
 add all any are ask asked been before being best better both but can change choose come could did does done down each
 enter every everybody few file find first five four get give given goes good has have here how if its keep kept know
 known later letter like long lost made make many may more most much never next nobody none nothing only other phrase
@@ -175,38 +175,38 @@ sono sua tutte una
 dos ela ele está foi isso mais mas muito não nas nos pela pelo por quatro que sem ser seu sua têm uma você
 een het niet maar met naar ook van voor wordt zijn moet
 """
-_TELLING = frozenset(_TELLING_WORDS.split())
+_SENTENCE_WORDS = frozenset(_SENTENCE_WORDS_LIST.split())
 
 
-def is_phrase_of_words(value: str) -> bool:
+def is_word_passphrase(value: str) -> bool:
     """Whether `value`, four or more words after the name of a passphrase, is one: no word belongs to a sentence."""
     words = value.split(" ")
     if value != value.lower() or len({*words}) < len(words):
         return False
-    return not any(word in _TELLING or word in _COMPOUNDING or _PARTICIPLE.match(word) for word in words)
+    return not any(word in _SENTENCE_WORDS or word in _COMPOUND_PARTS or _PARTICIPLE.match(word) for word in words)
 
 
-def _words_are_literal(value: str, strength: Strength, form: Form) -> bool:
+def _is_word_secret(value: str, strength: NameStrength, form: ValueForm) -> bool:
     """Letters alone: a passphrase, a word of the sentence, or a variable."""
-    if form in {Form.PROSE, Form.BARE}:
+    if form in {ValueForm.PROSE, ValueForm.BARE}:
         return _is_passphrase(value, strength) or _is_jumbled(value)
-    if strength is Strength.STRONG:
+    if strength is NameStrength.STRONG:
         return True
-    return len(value) >= (10 if strength is Strength.MEDIUM else 20) and _LETTERS.match(value) is not None
+    return len(value) >= (10 if strength is NameStrength.MEDIUM else 20) and _LETTERS.match(value) is not None
 
 
-def _is_passphrase(value: str, strength: Strength) -> bool:
+def _is_passphrase(value: str, strength: NameStrength) -> bool:
     """Words joined by hyphens that are no compound of prose or of code: `correct-horse`, not `read-only`.
 
     A name that is no password's needs three of them.
     """
     parts = value.lower().split("-")
-    if len(parts) < (2 if strength is Strength.STRONG else 3) or len(value) < _FEWEST_LETTERS:
+    if len(parts) < (2 if strength is NameStrength.STRONG else 3) or len(value) < _MIN_PASSPHRASE:
         return False
     if value != value.lower() and len(parts) < 3:
         # German writes such compounds with capitals
         return False
-    plain = all(len(part) >= 3 and part.isalpha() and part not in _COMPOUNDING for part in parts)
+    plain = all(len(part) >= 3 and part.isalpha() and part not in _COMPOUND_PARTS for part in parts)
     return plain and not _DESCRIPTIVE.match(value) and not _PARTICIPLE.match(parts[-1])
 
 
@@ -215,26 +215,26 @@ def _is_jumbled(value: str) -> bool:
     if not value.isalpha() or not value.isascii() or len(value) < 8 or value.isupper() or _CODE_WORD.search(value):
         return False
     parts = _CASED.findall(value)
-    return len(value) < _LONGEST_JUMBLED_PART * len(parts) or _CONSONANTS.search(value) is not None
+    return len(value) < _MAX_JUMBLED_PART * len(parts) or _CONSONANTS.search(value) is not None
 
 
-def _prose_is_literal(value: str, strength: Strength) -> bool:
+def _is_prose_secret(value: str, strength: NameStrength) -> bool:
     if _DESCRIPTIVE.match(value) or _VERSION.match(value):
         return False
-    if strength is Strength.STRONG:
+    if strength is NameStrength.STRONG:
         return not _NUMBERS.match(value) or value.isdigit()
     last = value.lower().rpartition("-")[2]
-    if last != value.lower() and (last in _COMPOUNDING or _PARTICIPLE.match(last)):
+    if last != value.lower() and (last in _COMPOUND_PARTS or _PARTICIPLE.match(last)):
         return False
     return _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None
 
 
-def _bare_is_literal(value: str, strength: Strength) -> bool:
+def _is_bare_secret(value: str, strength: NameStrength) -> bool:
     if _IDENTIFIER.match(value) and ("." in value or ":" in value or "->" in value or _CODE_WORD.search(value)):
         return False
-    if strength is Strength.STRONG:
+    if strength is NameStrength.STRONG:
         return True
     last = value.lower().rpartition("-")[2]
-    if last != value.lower() and (last in _COMPOUNDING or _PARTICIPLE.match(last)):
+    if last != value.lower() and (last in _COMPOUND_PARTS or _PARTICIPLE.match(last)):
         return False
     return _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None and not _SNAKE.match(value)

@@ -10,24 +10,24 @@ from typing import Protocol
 from ricordo.messages import JsonValue
 from ricordo.tools import Tool, ToolContext
 
-__all__ = ["Gate", "Verdict"]
+__all__ = ["PermissionGate", "GateDecision"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """Whether a call may be made: `refused` is why not, in words for the model; empty when it may.
+class GateDecision:
+    """Whether a call may be made: `refusal` is why not, in words for the model; empty when it may.
 
     `approved` tells that a rule lets it through, or that a person just did: the tool asks nobody again.
     """
 
-    refused: str = ""
+    refusal: str = ""
     approved: bool = False
 
 
-class Gate(Protocol):
+class PermissionGate(Protocol):
     """Stands before every tool."""
 
-    async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> Verdict:
+    async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> GateDecision:
         """Decide on a call whose arguments are a JSON object; calls that are made together are decided together.
 
         It may take as long as a person takes to answer: the time limit of the tool begins after it. Whatever it raises

@@ -3,7 +3,7 @@
 A message that the transcript holds just so is its id alone, with the id of its parent where the window's copy has one;
 any other message stands whole.
 
-Invariants: `read(line(record))` gives the record back; a line that can't be read, such as one torn by a crash, is
+Invariants: `parse_journal(line(record))` gives the record back; a line that can't be read, such as one torn by a crash, is
 reported and hides no other; of several lines on one handle the last one counts.
 """
 
@@ -12,14 +12,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias, get_args
 
-from ricordo.clock import rfc3339
+from ricordo.clock import format_rfc3339
 from ricordo.compaction import Act
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue, Message, codec
-from ricordo.messages.jsontext import dumps, integer, loads, record, text
+from ricordo.messages.jsontext import dumps, require_integer, loads, require_object, require_text
 from ricordo.workspace.transcript import BrokenLine
 
-__all__ = ["Compaction", "Journal", "Kept", "Noted", "Reference", "line", "read", "undone_line"]
+__all__ = [
+    "Compaction",
+    "Journal",
+    "JournalMessage",
+    "CompactionRecord",
+    "MessageReference",
+    "render_record",
+    "parse_journal",
+    "render_undo",
+]
 
 _VERSION = 1
 _FIRST_YEAR, _LAST_YEAR = 1, 9999
@@ -49,122 +58,122 @@ class Compaction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class MessageReference:
     """A message as the transcript holds it, and the parent that the window's copy names."""
 
     id: str
     parent: str | None = None
 
 
-Kept: TypeAlias = Reference | Message
+JournalMessage: TypeAlias = MessageReference | Message
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noted:
-    """What brings a window back: `before` in its order, the places in it of what went (`gone`), and the ids of what
-    took their place (`put`)."""
+class CompactionRecord:
+    """What brings a window back: `before` in its order, the places in it of what went (`removed_places`), and the ids of what
+    took their place (`inserted_ids`)."""
 
     compaction: Compaction
-    before: tuple[Kept, ...]
-    gone: tuple[int, ...]
-    put: tuple[str, ...]
+    before: tuple[JournalMessage, ...]
+    removed_places: tuple[int, ...]
+    inserted_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Journal:
     """What a journal holds: compactions by when they were made last, the oldest first, and the broken lines.
 
-    `torn` tells that the last line is among the latter, so that what happened last is not known.
+    `is_torn` tells that the last line is among the latter, so that what happened last is not known.
     """
 
-    noted: tuple[Noted, ...] = ()
-    broken: tuple[BrokenLine, ...] = ()
-    torn: bool = False
+    records: tuple[CompactionRecord, ...] = ()
+    broken_lines: tuple[BrokenLine, ...] = ()
+    is_torn: bool = False
 
 
-def line(noted: Noted) -> bytes:
+def render_record(noted: CompactionRecord) -> bytes:
     """Write a compaction as one line."""
     made = noted.compaction
-    return _ended(
+    return _encode_line(
         {
             "v": _VERSION,
             "handle": made.handle,
             "act": made.act,
-            "at": rfc3339(made.at),
+            "at": format_rfc3339(made.at),
             "reason": made.reason,
             "first": made.first,
             "last": made.last,
             "messages": made.messages,
             "tokens": [made.tokens_before, made.tokens_after],
-            "gone": [[start, end] for start, end in _runs(noted.gone)],
-            "put": list(noted.put),
-            "before": [_kept_json(each) for each in noted.before],
+            "gone": [[start, end] for start, end in _to_runs(noted.removed_places)],
+            "put": list(noted.inserted_ids),
+            "before": [_message_to_json(each) for each in noted.before],
         }
     )
 
 
-def undone_line(handle: str, at: datetime) -> bytes:
+def render_undo(handle: str, at: datetime) -> bytes:
     """Write as one line that a compaction was undone."""
-    return _ended({"v": _VERSION, "undone": handle, "at": rfc3339(at)})
+    return _encode_line({"v": _VERSION, "undone": handle, "at": format_rfc3339(at)})
 
 
-def read(data: bytes) -> Journal:
+def parse_journal(data: bytes) -> Journal:
     """Read all lines of a journal."""
-    found: dict[str, Noted] = {}
+    found: dict[str, CompactionRecord] = {}
     broken: list[BrokenLine] = []
     torn = False
     for number, each in enumerate(data.split(b"\n"), start=1):
         try:
             if each.strip():
-                _take(record(loads(each), "The line"), found)
+                _apply_line(require_object(loads(each), "The line"), found)
                 torn = False
         except (InvalidMessage, ValueError) as error:
             broken.append(BrokenLine(line=number, reason=str(error)))
             torn = True
-    return Journal(noted=tuple(found.values()), broken=tuple(broken), torn=torn)
+    return Journal(records=tuple(found.values()), broken_lines=tuple(broken), is_torn=torn)
 
 
-def _take(fields: dict[str, JsonValue], found: dict[str, Noted]) -> None:
+def _apply_line(fields: dict[str, JsonValue], found: dict[str, CompactionRecord]) -> None:
     if "undone" in fields:
-        undone = text(fields["undone"], "undone")
+        undone = require_text(fields["undone"], "undone")
         if undone in found:
             known = found[undone]
             found[undone] = replace(known, compaction=replace(known.compaction, undone=True))
         return
-    noted = _noted(fields)
+    noted = _parse_record(fields)
     # made again after it was undone, it is the newest
     found.pop(noted.compaction.handle, None)
     found[noted.compaction.handle] = noted
 
 
-def _noted(fields: dict[str, JsonValue]) -> Noted:
-    before = tuple(_kept(each) for each in _list(fields.get("before"), "before"))
-    gone = _places(fields.get("gone"), len(before))
-    act = _ACTS.get(text(fields.get("act"), "act"))
+def _parse_record(fields: dict[str, JsonValue]) -> CompactionRecord:
+    before = tuple(_parse_message(each) for each in _check_list(fields.get("before"), "before"))
+    gone = _parse_places(fields.get("gone"), len(before))
+    act = _ACTS.get(require_text(fields.get("act"), "act"))
     if act is None:
         raise InvalidMessage("act: nothing that is known.")
-    tokens = _pair(fields.get("tokens"), "tokens")
+    tokens = _parse_pair(fields.get("tokens"), "tokens")
     made = Compaction(
-        handle=text(fields.get("handle"), "handle"),
+        handle=require_text(fields.get("handle"), "handle"),
         act=act,
-        at=_moment(fields.get("at")),
-        reason=text(fields.get("reason", ""), "reason"),
-        first=text(fields.get("first", ""), "first"),
-        last=text(fields.get("last", ""), "last"),
-        messages=integer(fields.get("messages"), "messages"),
+        at=_parse_time(fields.get("at")),
+        reason=require_text(fields.get("reason", ""), "reason"),
+        first=require_text(fields.get("first", ""), "first"),
+        last=require_text(fields.get("last", ""), "last"),
+        messages=require_integer(fields.get("messages"), "messages"),
         tokens_before=tokens[0],
         tokens_after=tokens[1],
     )
-    put = tuple(text(each, "put") for each in _list(fields.get("put"), "put"))
-    return Noted(compaction=made, before=before, gone=gone, put=put)
+    put = tuple(require_text(each, "put") for each in _check_list(fields.get("put"), "put"))
+    return CompactionRecord(compaction=made, before=before, removed_places=gone, inserted_ids=put)
 
 
-def _places(value: JsonValue, most: int) -> tuple[int, ...]:
+def _parse_places(value: JsonValue, most: int) -> tuple[int, ...]:
     """Return the places of all runs, each below `most`; nothing is built of a number before it is known to be one."""
     found: list[int] = []
     least = 0
-    for run in _list(value, "gone"):
-        start, end = _pair(run, "gone")
+    for run in _check_list(value, "gone"):
+        start, end = _parse_pair(run, "gone")
         if not least <= start < end <= most:
             raise InvalidMessage("gone: a place that the window did not have, or one out of order.")
         found.extend(range(start, end))
@@ -172,31 +181,31 @@ def _places(value: JsonValue, most: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _moment(value: JsonValue) -> datetime:
-    found = datetime.fromisoformat(text(value, "at"))
+def _parse_time(value: JsonValue) -> datetime:
+    found = datetime.fromisoformat(require_text(value, "at"))
     if found.tzinfo is None or not _FIRST_YEAR < found.year < _LAST_YEAR:
         raise InvalidMessage("at: a moment that every time zone has a name for is needed.")
     return found
 
 
-def _kept_json(kept: Kept) -> JsonValue:
+def _message_to_json(kept: JournalMessage) -> JsonValue:
     if isinstance(kept, Message):
-        return loads(codec.encode(kept))
+        return loads(codec.encode_message(kept))
     return kept.id if kept.parent is None else [kept.id, kept.parent]
 
 
-def _kept(value: JsonValue) -> Kept:
+def _parse_message(value: JsonValue) -> JournalMessage:
     match value:
         case str():
-            return Reference(id=value)
+            return MessageReference(id=value)
         case [str() as named, str() as parent]:
-            return Reference(id=named, parent=parent)
+            return MessageReference(id=named, parent=parent)
         case dict():
-            return codec.decode(dumps(value))
+            return codec.decode_message(dumps(value))
     raise InvalidMessage("before: a message, or its id, is needed.")
 
 
-def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+def _to_runs(places: Sequence[int]) -> list[tuple[int, int]]:
     """Return the places as runs, each from its start to before its end."""
     runs: list[tuple[int, int]] = []
     for place in places:
@@ -207,18 +216,18 @@ def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _pair(value: JsonValue, where: str) -> tuple[int, int]:
-    found = _list(value, where)
+def _parse_pair(value: JsonValue, where: str) -> tuple[int, int]:
+    found = _check_list(value, where)
     if len(found) != 2:
         raise InvalidMessage(f"{where}: two numbers are needed.")
-    return integer(found[0], where), integer(found[1], where)
+    return require_integer(found[0], where), require_integer(found[1], where)
 
 
-def _list(value: JsonValue, where: str) -> list[JsonValue]:
+def _check_list(value: JsonValue, where: str) -> list[JsonValue]:
     if not isinstance(value, list):
         raise InvalidMessage(f"{where}: a list is needed.")
     return value
 
 
-def _ended(fields: dict[str, JsonValue]) -> bytes:
+def _encode_line(fields: dict[str, JsonValue]) -> bytes:
     return (dumps(fields) + "\n").encode()

@@ -21,18 +21,28 @@ import anyio.lowlevel
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidSetting, OutputInvalid, RicordoError
 from ricordo.events import Emitter
-from ricordo.harness.asking import Heard, ask
-from ricordo.harness.calls import REPEATED, Calls, Running, told_apart
-from ricordo.harness.gate import Gate
-from ricordo.harness.results import failed
+from ricordo.harness.asking import PartialReply, ask_model
+from ricordo.harness.calls import REPEATED_CALL, ToolCallBatch, ToolCallOptions, deduplicate_call_ids
+from ricordo.harness.gate import PermissionGate
+from ricordo.harness.results import error_result
 from ricordo.harness.turn_limits import TurnLimits
-from ricordo.messages import JsonValue, Message, Text, ToolCall, Usage, count_fingerprints, marked, pair, with_ids
+from ricordo.messages import (
+    JsonValue,
+    Message,
+    Text,
+    ToolCall,
+    Usage,
+    count_fingerprints,
+    with_mark,
+    pair_calls,
+    with_ids,
+)
 from ricordo.middleware import (
-    Ending,
-    Record,
-    Request,
-    Response,
-    Step,
+    TurnEnding,
+    Recorder,
+    ModelRequest,
+    ModelResponse,
+    StepHandler,
     StepMiddleware,
     Turn,
     TurnMiddleware,
@@ -40,83 +50,85 @@ from ricordo.middleware import (
     TypedResult,
     compose,
 )
-from ricordo.models import ChatModel, Reply, Stop
+from ricordo.models import ChatModel, Reply, StopReason
 from ricordo.tools import Tool
-from ricordo.tools.output import Output
-from ricordo.uncut import finish
+from ricordo.tools.output import OutputType
+from ricordo.uncut import run_even_if_cancelled
 
-__all__ = ["Harness"]
+__all__ = ["AgentLoop"]
 
-_INTERRUPTED = "The conversation was interrupted before this call had its result: whether it did its work is not known."
+_INTERRUPTED_CALL = (
+    "The conversation was interrupted before this call had its result: whether it did its work is not known."
+)
 _CUT_CALLS = "The reply was cut off before its end, so this call was not run. Call it again, with less in one reply."
 _REFUSED_CALLS = "The model refused to go on with this reply, so this call was not run."
-_TOO_MANY = "This call was not run: the turn has reached its limit of {limit} requests to the model."
-_LIMIT = (
+_CALL_OVER_REQUEST_LIMIT = "This call was not run: the turn has reached its limit of {limit} requests to the model."
+_REQUEST_LIMIT_NOTICE = (
     "[This turn was stopped at its limit of {limit} requests to the model, before the model had come to an end. "
     "Another message lets it go on.]"
 )
-_TOO_MUCH = "This call was not run: the turn has reached its limit, {limit}."
-_SPENT = (
+_CALL_OVER_TURN_LIMIT = "This call was not run: the turn has reached its limit, {limit}."
+_TURN_LIMIT_NOTICE = (
     "[This turn was stopped at its limit, {limit}, before the model had come to an end. Another message lets it go on.]"
 )
-_WRONG = (
+_INVALID_ANSWER_NOTICE = (
     "[The answer can't be used: {error} Give it once more, as one JSON object in the form that was asked for, and "
     "nothing beside it.]"
 )
-_ENDINGS: Mapping[Stop, Ending] = {"length": "length", "refused": "refused", "window": "window"}
+_ENDINGS: Mapping[StopReason, TurnEnding] = {"length": "length", "refused": "refused", "window": "window"}
 
 
 @dataclass
-class _Going:
+class _TurnProgress:
     """A turn that is going on: its window, what it added, and what it has cost so far."""
 
     turn: Turn
-    record: Record | None
+    record: Recorder | None
     window: tuple[Message, ...]
     added: tuple[Message, ...] = ()
-    heard: Heard = field(default_factory=Heard)
+    partial_reply: PartialReply = field(default_factory=PartialReply)
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: Decimal | None = Decimal(0)
-    corrected: bool = False
+    was_corrected: bool = False
 
     async def begin(self) -> None:
         """Record what was given; calls that an earlier turn left without a result get one first, in their place."""
         window, given = self.turn.window, self.turn.messages
-        met = {call for call, _ in pair([*window, *given]).answered}
-        left = [place for place in pair(window).pending if place not in met]
+        met = {call for call, _ in pair_calls([*window, *given]).answered}
+        left = [place for place in pair_calls(window).pending if place not in met]
         calls = [part for at in left if isinstance(part := window[at.message].parts[at.part], ToolCall)]
         if calls:
-            results = tuple(failed(call, _INTERRUPTED) for call in calls)
-            stored = await self.add(marked(Message(role="tool", parts=results), "notice"))
+            results = tuple(error_result(call, _INTERRUPTED_CALL) for call in calls)
+            stored = await self.add_messages(with_mark(Message(role="tool", parts=results), "notice"))
             at = left[-1].message + 1
             self.window = (*window[:at], *stored, *window[at:])
             self.added = ()
         if given:
-            await self.add(*given)
+            await self.add_messages(*given)
 
-    async def add(self, *messages: Message) -> tuple[Message, ...]:
+    async def add_messages(self, *messages: Message) -> tuple[Message, ...]:
         """Record `messages` and take them into the window; a cancellation is raised when that is done."""
         stored: tuple[Message, ...] = ()
 
-        async def act() -> None:
+        async def record_messages() -> None:
             nonlocal stored
-            stored = await self.record(messages) if self.record else self._named(messages)
+            stored = await self.record(messages) if self.record else self._assign_ids(messages)
             known = {message.id for message in self.window if message.id}
             self.window += tuple(message for message in stored if message.id not in known)
             self.added += stored
 
-        await finish(act)
+        await run_even_if_cancelled(record_messages)
         await anyio.lowlevel.checkpoint_if_cancelled()
         return stored
 
-    def pay(self, reply: Reply) -> None:
+    def add_usage(self, reply: Reply) -> None:
         """Add up what a reply took; one without a price leaves the sum unknown."""
         self.steps += 1
         self.usage += reply.usage
         self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
 
-    def ended(self, message: Message, ending: Ending) -> TurnResult:
+    def build_result(self, message: Message, ending: TurnEnding) -> TurnResult:
         """Return what the turn came to. Raises: OutputInvalid where it was to be answered with a type."""
         if self.turn.output is not None:
             raise OutputInvalid(f"The turn ended before its answer came: {ending}.", said=message.text)
@@ -130,7 +142,9 @@ class _Going:
             cost=self.cost,
         )
 
-    async def answered(self, output: Output, message: Message, parsed: JsonValue, *, last: bool) -> TurnResult | None:
+    async def build_typed_result(
+        self, output: OutputType, message: Message, parsed: JsonValue, *, last: bool
+    ) -> TurnResult | None:
         """Return what the turn came to with this answer; None where the model is told what is wrong with it instead.
 
         That is done once, and not after the `last` request. Raises: OutputInvalid.
@@ -138,22 +152,26 @@ class _Going:
         try:
             value = output.read(parsed)
         except ValueError as error:
-            if self.corrected or last:
+            if self.was_corrected or last:
                 raise OutputInvalid(
                     f"The answer is not of the type that was asked for: {error}", said=message.text
                 ) from error
-            self.corrected = True
-            await self.add(marked(Message(role="user", parts=(Text(text=_WRONG.format(error=error)),)), "notice"))
+            self.was_corrected = True
+            await self.add_messages(
+                with_mark(
+                    Message(role="user", parts=(Text(text=_INVALID_ANSWER_NOTICE.format(error=error)),)), "notice"
+                )
+            )
             return None
-        whole = replace(self, turn=replace(self.turn, output=None)).ended(message, "end")
+        whole = replace(self, turn=replace(self.turn, output=None)).build_result(message, "end")
         return TypedResult(output=value, **{each.name: getattr(whole, each.name) for each in fields(whole)})
 
-    def _named(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+    def _assign_ids(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         before = count_fingerprints([*self.turn.window, *self.added])
         return tuple(with_ids(messages, session=self.turn.session, known=before))
 
 
-class Harness:
+class AgentLoop:
     """An agent's loop around one model."""
 
     def __init__(
@@ -164,12 +182,12 @@ class Harness:
         instructions: str = "",
         steps: Sequence[StepMiddleware] = (),
         turns: Sequence[TurnMiddleware] = (),
-        record: Record | None = None,
+        record: Recorder | None = None,
         max_iters: int = 10,
         limits: TurnLimits | None = None,
         parallel: int = 8,
         tool_timeout: float | None = None,
-        gate: Gate | None = None,
+        gate: PermissionGate | None = None,
         emitter: Emitter | None = None,
     ) -> None:
         """Describe the loop; nothing happens before `run`.
@@ -197,7 +215,9 @@ class Harness:
         self._max_iters = max_iters
         self._limits = limits or TurnLimits()
         self._emitter = emitter or Emitter(SystemClock())
-        self._running = Running(tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate)
+        self._call_options = ToolCallOptions(
+            tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate
+        )
 
     async def run(self, turn: Turn) -> TurnResult:
         """Carry `turn` out and return what it came to.
@@ -206,11 +226,11 @@ class Harness:
         the model's. A turn with an `output` comes to a `TypedResult`. Raises: OutputInvalid when none comes; ModelError
         when the model can't answer, StorageError when something can't be recorded.
         """
-        return await compose(self._turns, self._reported)(turn)
+        return await compose(self._turns, self._run_with_event)(turn)
 
-    async def _reported(self, turn: Turn) -> TurnResult:
+    async def _run_with_event(self, turn: Turn) -> TurnResult:
         with self._emitter.stage("turn", turn.scope) as progress:
-            result = await self._carried_out(turn)
+            result = await self._run_turn(turn)
             progress.reason = result.ending
             progress.counts["steps"] = result.steps
             progress.counts["messages"] = len(result.messages)
@@ -218,88 +238,90 @@ class Harness:
             progress.counts["output"] = result.usage.output
             return result
 
-    async def _carried_out(self, turn: Turn) -> TurnResult:
+    async def _run_turn(self, turn: Turn) -> TurnResult:
         await anyio.lowlevel.checkpoint_if_cancelled()
-        going = _Going(turn=turn, record=self._record, window=turn.window)
+        going = _TurnProgress(turn=turn, record=self._record, window=turn.window)
         await going.begin()
-        step = compose(self._steps, partial(self._ask, going))
+        step = compose(self._steps, partial(self._ask_model, going))
         number, result = 1, None
         while result is None:
             result = await self._step(going, step, number)
             number += 1
         return result
 
-    async def _step(self, going: _Going, step: Step, number: int) -> TurnResult | None:
+    async def _step(self, going: _TurnProgress, step: StepHandler, number: int) -> TurnResult | None:
         """Make one request and run the calls of its reply; return what the turn came to when that was the last one."""
-        reply = await self._reply(going, step, number)
-        message, repeated = told_apart(reply.message)
-        calls = Calls(message.tool_calls, going.turn, self._running)
-        calls.refuse(REPEATED, repeated)
+        reply = await self._request_reply(going, step, number)
+        message, repeated = deduplicate_call_ids(reply.message)
+        calls = ToolCallBatch(message.tool_calls, going.turn, self._call_options)
+        calls.refuse(REPEATED_CALL, repeated)
         ending = _ENDINGS.get(reply.stop)
         if ending:
             calls.refuse(_REFUSED_CALLS if ending == "refused" else _CUT_CALLS)
         elif number == self._max_iters:
-            calls.refuse(_TOO_MANY.format(limit=number))
-        spent = self._limits.reached(going.usage, going.cost)
+            calls.refuse(_CALL_OVER_REQUEST_LIMIT.format(limit=number))
+        spent = self._limits.describe_reached_limit(going.usage, going.cost)
         if spent:
-            calls.refuse(_TOO_MUCH.format(limit=spent), calls.left)
-        stored = await self._answered(going, message, calls)
+            calls.refuse(_CALL_OVER_TURN_LIMIT.format(limit=spent), calls.unanswered_ids)
+        stored = await self._record_reply_and_results(going, message, calls)
         output = going.turn.output
         if output and not message.tool_calls and ending in {None, "length"}:
             last = number == self._max_iters or bool(spent)
-            return await going.answered(output, stored, reply.parsed, last=last)
+            return await going.build_typed_result(output, stored, reply.parsed, last=last)
         if not message.tool_calls or ending in {"refused", "window"}:
-            return going.ended(stored, ending or "end")
+            return going.build_result(stored, ending or "end")
         if number < self._max_iters and not spent:
             return None
-        text = Text(text=_SPENT.format(limit=spent) if spent else _LIMIT.format(limit=number))
-        (notice,) = await going.add(marked(Message(role="assistant", parts=(text,)), "notice"))
-        return going.ended(notice, "limit" if spent else "max_iters")
+        text = Text(
+            text=_TURN_LIMIT_NOTICE.format(limit=spent) if spent else _REQUEST_LIMIT_NOTICE.format(limit=number)
+        )
+        (notice,) = await going.add_messages(with_mark(Message(role="assistant", parts=(text,)), "notice"))
+        return going.build_result(notice, "limit" if spent else "max_iters")
 
-    async def _reply(self, going: _Going, step: Step, number: int) -> Reply:
+    async def _request_reply(self, going: _TurnProgress, step: StepHandler, number: int) -> Reply:
         """Ask, through all middleware; what had streamed of a reply that does not come is recorded."""
-        request = Request(
+        request = ModelRequest(
             turn=going.turn, system=self._instructions, window=going.window, tools=self._specs, step=number
         )
         try:
             response = await step(request)
         except BaseException:
-            if (cut := going.heard.cut()) is not None:
-                await self._last_words(going, cut)
+            if (cut := going.partial_reply.to_message()) is not None:
+                await self._record_partial(going, cut)
             raise
         going.window = response.window
-        going.pay(response.reply)
+        going.add_usage(response.reply)
         return response.reply
 
-    async def _answered(self, going: _Going, message: Message, calls: Calls) -> Message:
+    async def _record_reply_and_results(self, going: _TurnProgress, message: Message, calls: ToolCallBatch) -> Message:
         """Record the reply, run its calls and record their results, those that there are when this is cut short."""
         before = len(going.added)
         try:
-            (stored,) = await going.add(message)
+            (stored,) = await going.add_messages(message)
             if message.tool_calls:
                 await calls.run()
         except BaseException:
             if message.tool_calls and len(going.added) > before:
-                await self._last_words(going, calls.message())
+                await self._record_partial(going, calls.result_message())
             raise
         if message.tool_calls:
-            await going.add(calls.message())
+            await going.add_messages(calls.result_message())
         return stored
 
-    async def _ask(self, going: _Going, request: Request) -> Response:
+    async def _ask_model(self, going: _TurnProgress, request: ModelRequest) -> ModelResponse:
         with self._emitter.stage("model", request.turn.scope) as progress:
-            reply = await ask(self._model, request, going.heard)
+            reply = await ask_model(self._model, request, going.partial_reply)
             progress.reason = reply.stop
             progress.counts["input"] = reply.usage.input
             progress.counts["output"] = reply.usage.output
             progress.counts["cache_read"] = reply.usage.cache_read
         used = reply.message.usage or (reply.usage if reply.usage != Usage() else None)
         message = replace(reply.message, usage=used)
-        return Response(reply=replace(reply, message=message), window=request.window, reminder=request.reminder)
+        return ModelResponse(reply=replace(reply, message=message), window=request.window, reminder=request.reminder)
 
-    async def _last_words(self, going: _Going, message: Message) -> None:
+    async def _record_partial(self, going: _TurnProgress, message: Message) -> None:
         """Record what there is when a turn breaks off; trouble with that is reported, and what broke it is raised."""
         try:
-            await going.add(message)
+            await going.add_messages(message)
         except (RicordoError, OSError) as error:
-            self._emitter.failed("record", going.turn.scope, error, "the end of a turn that broke off")
+            self._emitter.report_failure("record", going.turn.scope, error, "the end of a turn that broke off")

@@ -9,17 +9,17 @@ nothing is kept it says that instead.
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from ricordo.harness.wording import asks, to_remember
-from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, mark_of, marked
+from ricordo.harness.wording import is_question, extract_remember_request
+from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, get_mark, with_mark
 from ricordo.models import Reply
 from ricordo.models.streaming import WholeReplies
 
-__all__ = ["NOTED", "OFFLINE", "UNKEPT", "UNKNOWN", "OfflineModel"]
+__all__ = ["NOTED_REPLY", "OFFLINE", "UNKEPT_REPLY", "UNKNOWN_REPLY", "OfflineModel"]
 
 OFFLINE = "offline"
-NOTED = "Noted."
-UNKNOWN = "Not in memory."
-UNKEPT = "Nothing of this is kept."
+NOTED_REPLY = "Noted."
+UNKNOWN_REPLY = "Not in memory."
+UNKEPT_REPLY = "Nothing of this is kept."
 
 
 class OfflineModel(WholeReplies):
@@ -28,9 +28,9 @@ class OfflineModel(WholeReplies):
     def __init__(self, answer: Callable[[str], Awaitable[str]], *, keeps: bool = True) -> None:
         """Answer with what `answer` returns for a text, which is empty when memory holds nothing about it.
 
-        `keeps` tells whether what is said is kept.
+        `is_recorded` tells whether what is said is kept.
         """
-        self.keeps = keeps
+        self.is_recorded = keeps
         self._answer = answer
         self.name = OFFLINE
         self.window: int | None = None
@@ -45,24 +45,24 @@ class OfflineModel(WholeReplies):
         """Return what memory has to say to the last thing that was said."""
         del schema
         # what nobody said, such as a reminder, is answered by nothing
-        spoken = [each for each in messages if each.role != "user" or mark_of(each) is None]
+        spoken = [each for each in messages if each.role != "user" or get_mark(each) is None]
         last = spoken[-1] if spoken else Message(role="user")
         if last.role == "tool":
-            return _said("\n".join(result.text for result in last.tool_results))
+            return _quote_memory("\n".join(result.text for result in last.tool_results))
         text = next((each.text for each in reversed(spoken) if each.role == "user"), "")
-        wanted = to_remember(text)
+        wanted = extract_remember_request(text)
         if wanted is not None and any(tool.name == "remember" for tool in tools):
             call = ToolCall(id=f"offline-{len(messages)}", name="remember", arguments=json.dumps({"content": wanted}))
             return Reply(message=Message(role="assistant", parts=(call,)), stop="tools", model=OFFLINE)
-        return _said(await self._answered(text))
+        return _quote_memory(await self._answer_text(text))
 
-    async def _answered(self, text: str) -> str:
+    async def _answer_text(self, text: str) -> str:
         found = await self._answer(text)
-        if asks(text):
-            return found or UNKNOWN
-        return found or NOTED if self.keeps else "\n".join(filter(None, (UNKEPT, found)))
+        if is_question(text):
+            return found or UNKNOWN_REPLY
+        return found or NOTED_REPLY if self.is_recorded else "\n".join(filter(None, (UNKEPT_REPLY, found)))
 
 
-def _said(text: str) -> Reply:
+def _quote_memory(text: str) -> Reply:
     # a quotation of memory, which must not be remembered as if it had been said anew
-    return Reply(message=marked(Message(role="assistant", parts=(Text(text=text),)), "memory"), model=OFFLINE)
+    return Reply(message=with_mark(Message(role="assistant", parts=(Text(text=text),)), "memory"), model=OFFLINE)

@@ -19,48 +19,48 @@ from ricordo.errors import InvalidSetting, RicordoError
 from ricordo.guard import has_secret
 from ricordo.guard.commands import COMMAND_TOOLS
 from ricordo.guard.permissions import (
-    Called,
+    PermissionQuery,
     Decision,
     PermissionRule,
     ToolPattern,
     decide,
-    forbids_some,
+    has_restriction,
     parse_pattern,
     parse_rule,
     render_rule,
-    texts_of,
+    collect_argument_texts,
 )
-from ricordo.harness.gate import Verdict
-from ricordo.harness.results import sendable
+from ricordo.harness.gate import GateDecision
+from ricordo.harness.results import replace_surrogates
 from ricordo.messages import JsonValue, ToolSpec
-from ricordo.state import KeepsStanding, Plan, Standing
-from ricordo.tools import Approval, Approve, Tool, ToolContext, effect_of
+from ricordo.state import WorkStateHolder, PlanState, WorkState
+from ricordo.tools import Approval, ApprovalHandler, Tool, ToolContext, get_effect
 
-__all__ = ["Permissions", "StandingGate", "called_of"]
+__all__ = ["Permissions", "RuleGate", "describe_call"]
 
 _LOG = logging.getLogger("ricordo.agent")
-_ACTED_ON = frozenset({"command", "path", "file_path", "url", "query", "pattern"})
+_TARGET_ARGUMENTS = frozenset({"command", "path", "file_path", "url", "query", "pattern"})
 _SHELL = "shell"
 """The tool that would show a person the same as a question of the gate does; others show more, such as a diff."""
 
-_SHORT = 20_000
+_INLINE_CHARS = 20_000
 """Characters up to which a call is decided on at once: a long one takes a thread, so that nobody waits for it."""
 
-_Remembered = Callable[[], Awaitable[Sequence[PermissionRule]]]
-_Real = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
+_LoadRules = Callable[[], Awaitable[Sequence[PermissionRule]]]
+_ResolvePaths = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
 
 
-class StandingGate:
+class RuleGate:
     """Decides by plan mode, then by rules; a `Gate`."""
 
     def __init__(
         self,
-        standing: Callable[[], Standing],
+        standing: Callable[[], WorkState],
         *,
         given: Sequence[PermissionRule] = (),
-        remembered: _Remembered | None = None,
-        approve: Approve | None = None,
-        real: _Real | None = None,
+        remembered: _LoadRules | None = None,
+        approve: ApprovalHandler | None = None,
+        real: _ResolvePaths | None = None,
     ) -> None:
         """Decide by what `standing` returns at each call, by the rules `given`, and by those that memory holds.
 
@@ -68,99 +68,106 @@ class StandingGate:
         `real` returns what the paths among texts really name, for a denial or a question about that.
         """
         self._standing = standing
-        self._given = tuple(given)
-        self._remembered = remembered
+        self._configured_rules = tuple(given)
+        self._load_rules = remembered
         self._approve = approve
-        self._real = real
-        self._asking = anyio.Lock()
+        self._resolve_paths = real
+        self._approval_lock = anyio.Lock()
 
-    async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> Verdict:
+    async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> GateDecision:
         """Decide on a call: plan mode refuses what acts, then a denial, a question, or a permission decides.
 
         Of the rules of one kind, the first one: those given, then the session's, then the remembered ones. Raises what
         `approve` raises.
         """
         del context
-        called = called_of(tool.spec, arguments)
-        found = await self._found(tool, called)
-        if isinstance(found, Verdict):
+        called = describe_call(tool.spec, arguments)
+        found = await self._find_decision(tool, called)
+        if isinstance(found, GateDecision):
             return found
-        async with self._asking:
+        async with self._approval_lock:
             # the answer to the question before may have come with a rule that decides this one
-            found = await self._found(tool, called)
-            return found if isinstance(found, Verdict) else await self._answer(found, called, arguments)
+            found = await self._find_decision(tool, called)
+            return found if isinstance(found, GateDecision) else await self._ask_person(found, called, arguments)
 
-    async def lets_through(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> bool:
+    async def allows(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> bool:
         """Tell whether a call may be made without asking anybody."""
-        found = await self._found(tool, called_of(tool.spec, arguments))
-        return isinstance(found, Verdict) and not found.refused
+        found = await self._find_decision(tool, describe_call(tool.spec, arguments))
+        return isinstance(found, GateDecision) and not found.refusal
 
-    async def _found(self, tool: Tool, called: Called) -> Verdict | PermissionRule:
+    async def _find_decision(self, tool: Tool, called: PermissionQuery) -> GateDecision | PermissionRule:
         """Return the verdict, or the rule by which a person is to be asked."""
-        standing, acts = self._standing(), effect_of(tool) == "acts"
+        standing, acts = self._standing(), get_effect(tool) == "acts"
         if standing.plan.active and acts:
-            return Verdict(refused=_planning(called.tool, standing.plan))
-        rules = (*self._given, *standing.permissions)
+            return GateDecision(refusal=_plan_mode_refusal(called.tool, standing.plan))
+        rules = (*self._configured_rules, *standing.permissions)
         try:
-            remembered = await self._remembered() if self._remembered else ()
+            remembered = await self._load_rules() if self._load_rules else ()
         except RicordoError as error:
             if acts:
-                return Verdict(refused=_unread(called.tool, error))
+                return GateDecision(refusal=_unreadable_rules_refusal(called.tool, error))
             remembered = ()
         rules = (*rules, *remembered)
-        rule = await _decided(rules, await self._seen(called, rules))
+        rule = await _decide(rules, await self._add_resolved_paths(called, rules))
         if rule is not None and rule.decision == "ask":
             return rule
         if rule is not None and rule.decision == "deny":
-            return Verdict(refused=f"{called.tool} was not run: {_said(rule)} forbids it.{_why(rule)}")
-        return Verdict(approved=rule is not None)
+            return GateDecision(
+                refusal=f"{called.tool} was not run: {_quote_rule(rule)} forbids it.{_reason_suffix(rule)}"
+            )
+        return GateDecision(approved=rule is not None)
 
-    async def _seen(self, called: Called, rules: Sequence[PermissionRule]) -> Called:
+    async def _add_resolved_paths(self, called: PermissionQuery, rules: Sequence[PermissionRule]) -> PermissionQuery:
         """Return the call with what its paths really name among its texts, where a rule asks for that."""
-        if self._real is None or called.tool in COMMAND_TOOLS or not forbids_some(rules, called.tool):
+        if self._resolve_paths is None or called.tool in COMMAND_TOOLS or not has_restriction(rules, called.tool):
             return called
-        return replace(called, texts=(*called.texts, *await self._real(called.texts)))
+        return replace(called, texts=(*called.texts, *await self._resolve_paths(called.texts)))
 
-    async def _answer(self, rule: PermissionRule, called: Called, arguments: Mapping[str, JsonValue]) -> Verdict:
+    async def _ask_person(
+        self, rule: PermissionRule, called: PermissionQuery, arguments: Mapping[str, JsonValue]
+    ) -> GateDecision:
         if self._approve is None:
-            return Verdict(
-                refused=f"{called.tool} was not run: {_said(rule)} says that it needs a person's approval, and there "
-                f"is nobody to ask.{_why(rule)}"
+            return GateDecision(
+                refusal=f"{called.tool} was not run: {_quote_rule(rule)} says that it needs a person's approval, and there "
+                f"is nobody to ask.{_reason_suffix(rule)}"
             )
         asked = Approval(
-            tool=called.tool, act="call", target=sendable(called.argument), change=_more(called.argument, arguments)
+            tool=called.tool,
+            act="call",
+            target=replace_surrogates(called.argument),
+            change=_render_arguments(called.argument, arguments),
         )
         if not await self._approve(asked):
-            return Verdict(refused=f"{called.tool} was not run: it was not approved.{_why(rule)}")
-        return Verdict(approved=called.tool == _SHELL)
+            return GateDecision(refusal=f"{called.tool} was not run: it was not approved.{_reason_suffix(rule)}")
+        return GateDecision(approved=called.tool == _SHELL)
 
 
 class Permissions:
     """The rules of one session, for people and programs; each change is durable when its method returns."""
 
-    def __init__(self, keeper: KeepsStanding, configured: Sequence[PermissionRule] = ()) -> None:
-        """Work on what `keeper` holds; `configured` are the rules of the settings, which hold as well."""
+    def __init__(self, keeper: WorkStateHolder, configured: Sequence[PermissionRule] = ()) -> None:
+        """Work on what `keeper` holds; `configured_rules` are the rules of the settings, which hold as well."""
         self._keeper = keeper
-        self.configured = tuple(configured)
-        self._tools: frozenset[str] = frozenset()
+        self.configured_rules = tuple(configured)
+        self._tool_names: frozenset[str] = frozenset()
 
-    def know(self, tools: Iterable[str], given: Iterable[PermissionRule] = ()) -> None:
+    def set_tool_names(self, tools: Iterable[str], given: Iterable[PermissionRule] = ()) -> None:
         """Take these for the names of all tools there are: the log is told of a rule that names another.
 
         It is told so at once of those `given`, and of each that is added from now on.
         """
-        self._tools = frozenset(tools)
+        self._tool_names = frozenset(tools)
         for rule in given:
-            self._tell_of(rule)
+            self._warn_of_unknown_tool(rule)
 
-    def names_no_tool(self, rule: PermissionRule) -> bool:
+    def names_unknown_tool(self, rule: PermissionRule) -> bool:
         """Tell whether a rule names, without a `*`, a tool that the agent does not have."""
-        return bool(self._tools) and "*" not in rule.pattern.tool and rule.pattern.tool not in self._tools
+        return bool(self._tool_names) and "*" not in rule.pattern.tool and rule.pattern.tool not in self._tool_names
 
     @property
     def rules(self) -> tuple[PermissionRule, ...]:
         """The rules of this session, oldest first."""
-        return self._keeper.standing.permissions
+        return self._keeper.work_state.permissions
 
     async def allow(self, text: str, *, why: str = "") -> PermissionRule:
         """Let calls through unasked, such as `shell(git status)`. See `deny`."""
@@ -184,40 +191,42 @@ class Permissions:
 
         Raises: InvalidSetting for a text that is neither; StorageError, and then nothing has changed.
         """
-        decision, pattern = _named(text)
+        decision, pattern = _parse_rule_or_pattern(text)
 
         def is_meant(rule: PermissionRule) -> bool:
             return rule.pattern == pattern and decision in {None, rule.decision}
 
         if not any(map(is_meant, self.rules)):
             return False
-        await self._keeper.stand(lambda standing: _with(standing, [r for r in standing.permissions if not is_meant(r)]))
+        await self._keeper.update_work_state(
+            lambda standing: _replace_rules(standing, [r for r in standing.permissions if not is_meant(r)])
+        )
         return True
 
     async def _add(self, decision: Decision, text: str, why: str) -> PermissionRule:
-        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), why=_text(why), source="user")
+        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), why=_check_reason(why), source="user")
         if has_secret(text) or has_secret(render_rule(rule)):
             raise InvalidSetting("A rule holds no secrets: with a mark in its place it would match other calls.")
 
-        def change(standing: Standing) -> Standing:
+        def change(standing: WorkState) -> WorkState:
             others = [other for other in standing.permissions if other.pattern != rule.pattern]
-            return _with(standing, [*others, rule])
+            return _replace_rules(standing, [*others, rule])
 
-        await self._keeper.stand(change)
-        self._tell_of(rule)
+        await self._keeper.update_work_state(change)
+        self._warn_of_unknown_tool(rule)
         return rule
 
-    def _tell_of(self, rule: PermissionRule) -> None:
-        if not self.names_no_tool(rule):
+    def _warn_of_unknown_tool(self, rule: PermissionRule) -> None:
+        if not self.names_unknown_tool(rule):
             return
-        near = get_close_matches(rule.pattern.tool, self._tools, n=1, cutoff=0.8)
+        near = get_close_matches(rule.pattern.tool, self._tool_names, n=1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
         _LOG.warning(
             "The rule `%s` decides nothing here: the agent has no tool of that name.%s", render_rule(rule), meant
         )
 
 
-def called_of(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> Called:
+def describe_call(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> PermissionQuery:
     """Return a call as rules see it.
 
     What it acts on is the first text, in the order of the schema, among the arguments named command, path, file_path,
@@ -227,11 +236,13 @@ def called_of(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> Called:
     names = [*fields] if isinstance(fields, Mapping) else []
     order = dict.fromkeys((*names, *arguments))
     texts = {name: value for name in order if isinstance(value := arguments.get(name), str)}
-    first = next((name for name in texts if name in _ACTED_ON), next(iter(texts), ""))
-    return Called(tool=spec.name, argument=texts.get(first, ""), texts=tuple(texts_of(arguments)))
+    first = next((name for name in texts if name in _TARGET_ARGUMENTS), next(iter(texts), ""))
+    return PermissionQuery(
+        tool=spec.name, argument=texts.get(first, ""), texts=tuple(collect_argument_texts(arguments))
+    )
 
 
-def _named(text: str) -> tuple[Decision | None, ToolPattern]:
+def _parse_rule_or_pattern(text: str) -> tuple[Decision | None, ToolPattern]:
     try:
         rule = parse_rule(text)
     except InvalidSetting:
@@ -239,24 +250,24 @@ def _named(text: str) -> tuple[Decision | None, ToolPattern]:
     return rule.decision, rule.pattern
 
 
-def _text(why: object) -> str:
+def _check_reason(why: object) -> str:
     if not isinstance(why, str):
         raise InvalidSetting(f"Why a rule was made is a text, empty for no reason, not {why!r}.")
     return why
 
 
-def _with(standing: Standing, rules: Sequence[PermissionRule]) -> Standing:
+def _replace_rules(standing: WorkState, rules: Sequence[PermissionRule]) -> WorkState:
     return replace(standing, permissions=tuple(rules))
 
 
-def _more(argument: str, arguments: Mapping[str, JsonValue]) -> str:
+def _render_arguments(argument: str, arguments: Mapping[str, JsonValue]) -> str:
     """Return all arguments to be read by a person, empty when there is no more than the one that was named."""
     if [*arguments.values()] in ([argument], []):
         return ""
-    return sendable(json.dumps(arguments, ensure_ascii=False, indent=2))
+    return replace_surrogates(json.dumps(arguments, ensure_ascii=False, indent=2))
 
 
-def _planning(tool: str, plan: Plan) -> str:
+def _plan_mode_refusal(tool: str, plan: PlanState) -> str:
     where = f"the plan, /{plan.path}," if plan.path else "the plan"
     return (
         f"{tool} was not run: plan mode is on, and until it is left only what reads or plans can be called. Write "
@@ -264,19 +275,19 @@ def _planning(tool: str, plan: Plan) -> str:
     )
 
 
-def _unread(tool: str, error: RicordoError) -> str:
+def _unreadable_rules_refusal(tool: str, error: RicordoError) -> str:
     return f"{tool} was not run: a rule in memory may forbid it, and the rules could not be read. {error}"
 
 
-async def _decided(rules: Sequence[PermissionRule], called: Called) -> PermissionRule | None:
-    if sum(map(len, called.texts)) <= _SHORT:
+async def _decide(rules: Sequence[PermissionRule], called: PermissionQuery) -> PermissionRule | None:
+    if sum(map(len, called.texts)) <= _INLINE_CHARS:
         return decide(rules, called)
     return await run_sync(decide, rules, called)
 
 
-def _said(rule: PermissionRule) -> str:
+def _quote_rule(rule: PermissionRule) -> str:
     return f"the rule `{render_rule(rule)}`"
 
 
-def _why(rule: PermissionRule) -> str:
+def _reason_suffix(rule: PermissionRule) -> str:
     return f" Reason: {rule.why}" if rule.why else ""

@@ -14,20 +14,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from ricordo.guard import Quoted, Trust, fence
+from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.tokens import Tokens, estimate_text
 
 __all__ = [
     "MEMORY_FILES",
     "WORKSPACE_BUDGET",
-    "HumanText",
-    "closing",
-    "instructions",
+    "InstructionText",
+    "render_footer",
+    "render_instructions",
     "memory_guidance",
     "memory_notice",
-    "room_left",
-    "system_prompt",
-    "without_missing_tools",
+    "remaining_tokens",
+    "build_system_prompt",
+    "drop_missing_tools",
 ]
 
 WORKSPACE_BUDGET = Tokens(8_000)
@@ -36,30 +36,30 @@ WORKSPACE_BUDGET = Tokens(8_000)
 MEMORY_FILES = "MEMORY.md and memory/"
 """Where the memory of a root stands, in its workspace."""
 
-_JOINT = 2
+_SEPARATOR_TOKENS = 2
 """Tokens of the empty line between two parts."""
 
-_WRITTEN = "Written by people for this project: follow it."
-_FRAME = "instructions"
-_MOST_NAMED = 5
-_LONGEST_NAME = 80
-_STORE = "There is a memory store that lasts beyond this session."
-_PAST = "Earlier sessions are kept, word for word."
-_SAVING = {
+_INSTRUCTIONS_NOTE = "Written by people for this project: follow it."
+_INSTRUCTIONS_FENCE = "instructions"
+_MAX_OMITTED_NAMES = 5
+_MAX_NAME_CHARS = 80
+_MEMORY_INTRO = "There is a memory store that lasts beyond this session."
+_SESSIONS_INTRO = "Earlier sessions are kept, word for word."
+_SAVE_TOOLS = {
     "remember": "`remember` keeps what will matter in later sessions: decisions, preferences, conventions, lessons.",
 }
-_FINDING = {
+_SEARCH_TOOLS = {
     "recall": "`recall` finds what is remembered: use it before you say that something is not known.",
     "memory_search": "`memory_search` finds lines of memory by words, with their file and line.",
     "memory_get": "`memory_get` shows lines of a memory file.",
 }
-_OPTED_IN = {
+_OPT_IN_TOOLS = {
     "forget": "`forget` takes out a memory that the user wants gone or that has proved wrong; a person is asked.",
     "memory": "`memory` keeps notes of your own in files below `/memories`: view them before work they may be about.",
 }
-_OPENING = "The session files that `recall` names lie below `{}`: `read_file` opens them."
-_NAMED = re.compile(r"[;:] `(?P<tool>recall|memory_get)` (?:finds|opens) (?:more|them|it)\b")
-_LOOKING_BACK = {
+_SESSION_FILES_HINT = "The session files that `recall` names lie below `{}`: `read_file` opens them."
+_TOOL_CLAUSE = re.compile(r"[;:] `(?P<tool>recall|memory_get)` (?:finds|opens) (?:more|them|it)\b")
+_SESSION_TOOLS = {
     "session_search": "`session_search` finds what was said in earlier sessions.",
     "session_list": "`session_list` names the earlier sessions.",
     "session_history": "`session_history` shows what was said in one of them.",
@@ -68,49 +68,53 @@ _LOOKING_BACK = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class HumanText:
+class InstructionText:
     """What a person wrote for the agent, and the file that it stands in."""
 
     source: str
     text: str
 
 
-def system_prompt(*, base: str = "", written: str = "", guidance: str = "", preamble: str = "", end: str = "") -> str:
+def build_system_prompt(
+    *, base: str = "", written: str = "", guidance: str = "", preamble: str = "", end: str = ""
+) -> str:
     """Return the prompt of these parts, in this order, an empty line between them; empty for none.
 
-    `written` is what `instructions` made, `end` what `closing` did.
+    `written` is what `render_instructions` made, `end` what `render_footer` did.
     """
     parts = (base.strip("\n"), written, guidance, preamble, end)
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def room_left(budget: int, *parts: str) -> int:
+def remaining_tokens(budget: int, *parts: str) -> int:
     """Return the tokens of `budget` that these parts leave to one more; at least 0."""
-    return max(0, budget - sum(estimate_text(part) + _JOINT for part in parts if part))
+    return max(0, budget - sum(estimate_text(part) + _SEPARATOR_TOKENS for part in parts if part))
 
 
-def instructions(human: Sequence[HumanText], room: int | None = None) -> str:
+def render_instructions(human: Sequence[InstructionText], room: int | None = None) -> str:
     """Return what people wrote in its frame, within `room` tokens; without one nothing is cut. Empty for nothing.
 
     `human` is AGENTS.md first, then the rules; the first ones are served first. A text that does not fit is cut after
     its last line that does, one of which no line fits is only named.
     """
-    texts = [Quoted(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in human]
+    texts = [FencedItem(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in human]
     found = [each for each in texts if each.text.strip()]
-    if room is None or _fits(found, room):
-        return _framed(found)
-    kept: list[Quoted] = []
-    missing: list[Quoted] = []
+    if room is None or _fits_in(found, room):
+        return _frame_items(found)
+    kept: list[FencedItem] = []
+    missing: list[FencedItem] = []
     for at, item in enumerate(found):
         rest = [*missing, *found[at + 1 :]]
-        shown = item if _fits([*kept, item, *_named(rest)], room) else _cut(item, kept, rest, room)
+        shown = item if _fits_in([*kept, item, *_omission_notice(rest)], room) else _cut_item(item, kept, rest, room)
         if shown:
             kept.append(shown)
         else:
             missing.append(item)
-    while kept and not _fits([*kept, *_named(missing)], room):
+    while kept and not _fits_in([*kept, *_omission_notice(missing)], room):
         missing.insert(0, kept.pop())
-    return _framed([*kept, *_named(missing)]) if _fits([*kept, *_named(missing)], room) else ""
+    return (
+        _frame_items([*kept, *_omission_notice(missing)]) if _fits_in([*kept, *_omission_notice(missing)], room) else ""
+    )
 
 
 def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
@@ -118,17 +122,23 @@ def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
 
     `sessions` is the folder, as file tools know it, below which the session files lie that `recall` names.
     """
-    memory = [f"- {line}" for name, line in {**_SAVING, **_FINDING, **_OPTED_IN}.items() if name in tools]
+    memory = [f"- {line}" for name, line in {**_SAVE_TOOLS, **_SEARCH_TOOLS, **_OPT_IN_TOOLS}.items() if name in tools]
     if sessions and {"recall", "read_file"} <= {*tools}:
-        memory.append(f"- {_OPENING.format(sessions)}")
-    past = [f"- {line}" for name, line in _LOOKING_BACK.items() if name in tools]
-    head = [_STORE, *memory] if memory else [_PAST] if {"session_search", "session_list"} & {*tools} else []
+        memory.append(f"- {_SESSION_FILES_HINT.format(sessions)}")
+    past = [f"- {line}" for name, line in _SESSION_TOOLS.items() if name in tools]
+    head = (
+        [_MEMORY_INTRO, *memory]
+        if memory
+        else [_SESSIONS_INTRO]
+        if {"session_search", "session_list"} & {*tools}
+        else []
+    )
     return "\n".join([*head, *past])
 
 
-def without_missing_tools(text: str, tools: Collection[str]) -> str:
+def drop_missing_tools(text: str, tools: Collection[str]) -> str:
     """Return what memory puts into a prompt without the clauses that name a tool which is not among `tools`."""
-    return _NAMED.sub(lambda found: found[0] if found["tool"] in tools else "", text)
+    return _TOOL_CLAUSE.sub(lambda found: found[0] if found["tool"] in tools else "", text)
 
 
 def memory_notice(tools: Collection[str], *, where: str = MEMORY_FILES) -> str:
@@ -140,41 +150,43 @@ def memory_notice(tools: Collection[str], *, where: str = MEMORY_FILES) -> str:
     return f"[More is remembered than there is room for here{opener}. It stands in {where}.]"
 
 
-def closing(session: str, day: date) -> str:
+def render_footer(session: str, day: date) -> str:
     """Return the last line of the prompt: what differs from session to session."""
     return f"The date was {day.isoformat()} when this was written; the session is `{session}`."
 
 
-def _framed(items: Sequence[Quoted]) -> str:
-    return fence(items, name=_FRAME, note=_WRITTEN)
+def _frame_items(items: Sequence[FencedItem]) -> str:
+    return render_fence(items, name=_INSTRUCTIONS_FENCE, note=_INSTRUCTIONS_NOTE)
 
 
-def _fits(items: Sequence[Quoted], room: int) -> bool:
-    return estimate_text(_framed(items)) <= room
+def _fits_in(items: Sequence[FencedItem], room: int) -> bool:
+    return estimate_text(_frame_items(items)) <= room
 
 
-def _cut(item: Quoted, before: Sequence[Quoted], rest: Sequence[Quoted], room: int) -> Quoted | None:
+def _cut_item(
+    item: FencedItem, before: Sequence[FencedItem], rest: Sequence[FencedItem], room: int
+) -> FencedItem | None:
     """Return as many of the first lines of `item` as fit, with a notice; None when not one does."""
     lines = item.text.split("\n")
     fitting, too_many = 0, len(lines)
     while too_many - fitting > 1:
         middle = (fitting + too_many) // 2
-        if _fits([*before, _first(item, lines[:middle]), *_named(rest)], room):
+        if _fits_in([*before, _take_lines(item, lines[:middle]), *_omission_notice(rest)], room):
             fitting = middle
         else:
             too_many = middle
-    return _first(item, lines[:fitting]) if fitting else None
+    return _take_lines(item, lines[:fitting]) if fitting else None
 
 
-def _first(item: Quoted, lines: Sequence[str]) -> Quoted:
+def _take_lines(item: FencedItem, lines: Sequence[str]) -> FencedItem:
     return replace(item, text="\n".join([*lines, f"[Cut here: the rest stands in {item.source}.]"]))
 
 
-def _named(items: Sequence[Quoted]) -> list[Quoted]:
+def _omission_notice(items: Sequence[FencedItem]) -> list[FencedItem]:
     """Return the notice about files that are not shown."""
     if not items:
         return []
-    more = f" and {len(items) - _MOST_NAMED} more" if len(items) > _MOST_NAMED else ""
-    names = ", ".join(item.source[:_LONGEST_NAME] for item in items[:_MOST_NAMED])
+    more = f" and {len(items) - _MAX_OMITTED_NAMES} more" if len(items) > _MAX_OMITTED_NAMES else ""
+    names = ", ".join(item.source[:_MAX_NAME_CHARS] for item in items[:_MAX_OMITTED_NAMES])
     text = f"[Left out, there is no room for them here: {names}{more}. Read them before you act on their subject.]"
-    return [Quoted(text=text, source="the prompt", trust=Trust.AGENT)]
+    return [FencedItem(text=text, source="the prompt", trust=Trust.AGENT)]

@@ -7,48 +7,50 @@ shows is told by the reply to it, so a process that is killed between the two te
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ricordo.messages import Message, mark_of, telling
-from ricordo.middleware import Record
-from ricordo.state import KeepsStanding, Standing
+from ricordo.messages import Message, get_mark, with_delivered_results
+from ricordo.middleware import Recorder
+from ricordo.state import WorkStateHolder, WorkState
 
-__all__ = ["Shown"]
+__all__ = ["TaskDelivery"]
 
 
-class Shown:
+class TaskDelivery:
     """What stands in a session, for tools that add to what was told and change nothing else of it."""
 
-    def __init__(self, keeper: KeepsStanding) -> None:
+    def __init__(self, keeper: WorkStateHolder) -> None:
         """Begin with what `keeper` holds."""
-        self._keeper = keeper
-        self._ids: tuple[str, ...] = ()
+        self._session_state = keeper
+        self._shown_ids: tuple[str, ...] = ()
 
     @property
-    def standing(self) -> Standing:
+    def work_state(self) -> WorkState:
         """What stands, with what was shown and is not recorded yet."""
-        standing = self._keeper.standing
-        new = tuple(each for each in self._ids if each not in standing.delivered)
+        standing = self._session_state.work_state
+        new = tuple(each for each in self._shown_ids if each not in standing.delivered)
         return replace(standing, delivered=(*standing.delivered, *new)) if new else standing
 
-    async def stand(self, change: Callable[[Standing], Standing]) -> Standing:
+    async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
         """Take what `change` adds to what was told, until the next results are recorded."""
-        known = self.standing.delivered
-        self._ids += tuple(each for each in change(self.standing).delivered if each not in known)
-        return self.standing
+        known = self.work_state.delivered
+        self._shown_ids += tuple(each for each in change(self.work_state).delivered if each not in known)
+        return self.work_state
 
-    def recording(self, record: Record) -> Record:
+    def wrap_recorder(self, record: Recorder) -> Recorder:
         """Return `record`, which names on the message of results what they told.
 
         What belongs to no result that is recorded is not told: the next reminder tells it.
         """
 
-        async def recorded(messages: Sequence[Message]) -> tuple[Message, ...]:
+        async def record_delivery(messages: Sequence[Message]) -> tuple[Message, ...]:
             if not any(message.tool_results for message in messages):
                 return await record(messages)
-            ids, self._ids = self._ids, ()
-            return await record([telling(each, ids) if _holds_results(each) else each for each in messages])
+            ids, self._shown_ids = self._shown_ids, ()
+            return await record(
+                [with_delivered_results(each, ids) if _has_results(each) else each for each in messages]
+            )
 
-        return recorded
+        return record_delivery
 
 
-def _holds_results(message: Message) -> bool:
-    return bool(message.tool_results) and mark_of(message) is None
+def _has_results(message: Message) -> bool:
+    return bool(message.tool_results) and get_mark(message) is None

@@ -20,13 +20,13 @@ from ricordo.compaction.config import (
 )
 from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.naming import check_named_model
-from ricordo.tasks import Report
+from ricordo.models.naming import validate_model_name
+from ricordo.tasks import ReportProgress
 
 __all__ = ["FROM_PARENT", "Inherited", "RemoteAgent", "RemoteWork", "SubAgent", "check_max_iters"]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-_SECONDS = 3_600.0
+_DEFAULT_SECONDS = 3_600.0
 _REDUCTIONS: Mapping[str, type] = {
     "compaction": CompactionConfig,
     "tool_result_eviction": ToolResultEvictionConfig,
@@ -45,7 +45,7 @@ class Inherited(enum.Enum):
 FROM_PARENT = Inherited.FROM_PARENT
 """The value of a setting that is the parent's."""
 
-RemoteWork: TypeAlias = Callable[[str, Report], Awaitable[str] | str]
+RemoteWork: TypeAlias = Callable[[str, ReportProgress], Awaitable[str] | str]
 """Sends a prompt to wherever the agent runs and returns its answer; it may tell how far that is meanwhile.
 
 One that is not async runs in a thread, and can't be stopped."""
@@ -79,14 +79,14 @@ class SubAgent:
     dedupe_reads: DedupeReadsConfig | Inherited | None = FROM_PARENT
     truncate_args: TruncateArgsConfig | Inherited | None = FROM_PARENT
     max_iters: int | None = None
-    seconds: float | None = _SECONDS
+    seconds: float | None = _DEFAULT_SECONDS
 
     def __post_init__(self) -> None:
         """Refuse what names no agent, and limits that are none."""
-        _check(self.name, self.description, self.seconds)
+        _check_common(self.name, self.description, self.seconds)
         check_max_iters(self.max_iters)
-        check_named_model(self.model, None, self.model_settings)
-        if isinstance(self.tools, str) or not all(isinstance(name, str) for name in _each(self.tools)):
+        validate_model_name(self.model, None, self.model_settings)
+        if isinstance(self.tools, str) or not all(isinstance(name, str) for name in _iterate(self.tools)):
             raise InvalidSetting(f"The tools of a sub-agent are several names, not {self.tools!r}.")
         for name, kind in _REDUCTIONS.items():
             value: object = getattr(self, name)
@@ -101,11 +101,11 @@ class RemoteAgent:
     name: str
     description: str
     ask: RemoteWork
-    seconds: float | None = _SECONDS
+    seconds: float | None = _DEFAULT_SECONDS
 
     def __post_init__(self) -> None:
         """Refuse what names no agent, a limit that is none, and what can't be asked."""
-        _check(self.name, self.description, self.seconds)
+        _check_common(self.name, self.description, self.seconds)
         if not callable(self.ask):
             raise InvalidSetting(
                 f"ask of the agent {self.name} is a function of a prompt and a report, not {self.ask!r}."
@@ -119,14 +119,14 @@ def check_max_iters(most: int | None) -> None:
         raise InvalidSetting(f"max_iters is a whole number, at least 1, not {given!r}.")
 
 
-def _each(given: object) -> Iterable[object]:
+def _iterate(given: object) -> Iterable[object]:
     """Return the parts of what was given, nothing for None, and itself for what has none."""
     if given is None:
         return ()
     return given if isinstance(given, Iterable) else (given,)
 
 
-def _check(name: object, description: object, seconds: object) -> None:
+def _check_common(name: object, description: object, seconds: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidSetting(
             f"The name of a sub-agent has 1 to 40 letters, digits, dashes and underscores, not {name!r}."

@@ -4,15 +4,15 @@ from typing import get_args
 
 from ricordo.clock import Clock
 from ricordo.errors import InvalidSetting, TaskNotFound
-from ricordo.tasks import Task, TaskStore, TaskType, Work
+from ricordo.tasks import Task, TaskStore, TaskType, TaskWork
 from ricordo.tasks.keeping import TaskPace
-from ricordo.tasks.plan import named, stopped, swept
+from ricordo.tasks.plan import find_by_id, request_cancel, orphan_if_silent
 from ricordo.tasks.runner import TaskRunner
-from ricordo.tasks.threads import PlainWork, in_thread
+from ricordo.tasks.threads import BlockingWork, run_in_worker_thread
 
 __all__ = ["TaskList"]
 
-_ORPHANED = TaskPace().orphaned_after
+_ORPHANED_AFTER = TaskPace().orphaned_after
 
 
 class TaskList:
@@ -25,17 +25,23 @@ class TaskList:
         self._clock = clock
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         """How many run in this process, for this session."""
-        return self._runner.running
+        return self._runner.running_count
 
     async def all(self) -> tuple[Task, ...]:
         """Return all tasks, newest first. Raises: DocumentInvalid for a record that can't be read."""
-        found = [*await self._runner.tasks(), *await self._of_root()]
+        found = [*await self._runner.tasks(), *await self._root_tasks()]
         return tuple(sorted(found, key=lambda task: (task.created, task.id), reverse=True))
 
     async def start(
-        self, kind: TaskType, title: str, work: Work | PlainWork, *, worker: str = "", seconds: float | None = None
+        self,
+        kind: TaskType,
+        title: str,
+        work: TaskWork | BlockingWork,
+        *,
+        worker: str = "",
+        seconds: float | None = None,
     ) -> Task:
         """Begin `work` in the background, which ends with the session, and return its record.
 
@@ -43,8 +49,8 @@ class TaskList:
         or the session ends. It fails after so many `seconds`, never when None. What it returns is told to the agent
         with its next request. Raises: InvalidSetting for what is no task; StorageError, and then nothing has begun.
         """
-        _check(kind, title, work, seconds)
-        return await self._runner.start(kind, title, in_thread(work), worker=worker, seconds=seconds)
+        _check_start(kind, title, work, seconds)
+        return await self._runner.start(kind, title, run_in_worker_thread(work), worker=worker, seconds=seconds)
 
     async def get(self, task_id: str) -> Task:
         """Return the task with this id, or the only one whose id begins or ends so, from six characters on.
@@ -55,7 +61,7 @@ class TaskList:
         try:
             return await self._runner.get(task_id)
         except TaskNotFound:
-            return named(await self._of_root(), task_id)
+            return find_by_id(await self._root_tasks(), task_id)
 
     async def cancel(self, task_id: str) -> Task:
         """Stop a task and return its record; one that runs in another process is asked to. Raises as `get`."""
@@ -65,8 +71,8 @@ class TaskList:
         except TaskNotFound:
             if self._root is None:
                 raise
-            found, now = named(await self._of_root(), task_id), self._clock.now()
-            return await self._root.update(found.id, lambda task: stopped(task, now, after=_ORPHANED))
+            found, now = find_by_id(await self._root_tasks(), task_id), self._clock.now()
+            return await self._root.update(found.id, lambda task: request_cancel(task, now, after=_ORPHANED_AFTER))
 
     async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> None:
         """Wait until a task of this session has ended, all of them when None, for at most so many `seconds`.
@@ -78,15 +84,15 @@ class TaskList:
         _check_seconds(seconds)
         await self._runner.wait(task_id, seconds=seconds)
 
-    async def _of_root(self) -> tuple[Task, ...]:
+    async def _root_tasks(self) -> tuple[Task, ...]:
         """Return the root's tasks; one without a sign of life is shown as orphaned, whose process may come back."""
         if self._root is None:
             return ()
         now = self._clock.now()
-        return tuple(swept(task, now, after=_ORPHANED) for task in await self._root.all())
+        return tuple(orphan_if_silent(task, now, after=_ORPHANED_AFTER) for task in await self._root.all())
 
 
-def _check(kind: object, title: object, work: object, seconds: object) -> None:
+def _check_start(kind: object, title: object, work: object, seconds: object) -> None:
     """Refuse what a type can't keep out. Raises `InvalidSetting`."""
     if kind not in get_args(TaskType):
         raise InvalidSetting(f"A task is of the type {', '.join(get_args(TaskType))}, not {kind!r}.")

@@ -27,7 +27,7 @@ class TurnLimits:
             if value is not None and not value > 0:
                 raise InvalidSetting(f"The {name} of a turn are a number above 0, or None, not {value!r}.")
 
-    def reached(self, usage: Usage, cost: Decimal | None) -> str:
+    def describe_reached_limit(self, usage: Usage, cost: Decimal | None) -> str:
         """Say which limit a turn with this usage and cost has reached; empty for none."""
         spent = usage.input + usage.output
         if self.tokens is not None and spent >= self.tokens:

@@ -10,31 +10,31 @@ import re
 
 from ricordo.language import split_sentences
 
-__all__ = ["asks", "ends_asking", "to_remember"]
+__all__ = ["is_question", "ends_with_question", "extract_remember_request"]
 
-_POLITE = (
+_POLITE_OPENING = (
     r"\s*(?:(?:please|pls|hey|hi|hello|ok(?:ay)?|so|also|and|now|just|well|bitte|und|also|per favore|por favor"
     r"|s['’]il (?:te|vous) pla[iî]t|e|et|y)\b[\s,]*)*"
 )
-_WHO = (
+_QUESTION_WORD = (
     r"(?:who|whom|whose|what|which|when|where|why|how|whether|if|wer|wen|wem|was|wo|wohin|woher|wann|wie|warum|wieso"
     r"|weshalb|welche[rsmn]?|ob|chi|che cosa|cosa|dove|quando|perch[eé]|come|quale|quali|quanto|qui|quoi|quand|où"
     r"|comment|pourquoi|quel(?:le)?s?|combien|si|qu[ié]|qui[eé]n|qu[eé]|cu[aá]l(?:es)?|cu[aá]ndo|d[oó]nde|c[oó]mo|cu[aá]nt[oa]s?"
     r"|quem|qual|quais|onde|porqu[eê])"
 )
-_MARK = re.compile(r"[？؟]|\?(?=[\"'”’»)\]*_]*(?:\s|\Z))")
-_ENDS_ASKING = re.compile(r"(?:[?？؟]|吗|嗎|呢|ますか|ですか|たか)[\"'”’»」』)\]*_。.!\s]*\Z")
-_STATED = re.compile(r"[.!…。！:][\"'”’»)\]*_\s]*\Z")
-_OPENS = re.compile(
-    _POLITE
+_QUESTION_MARK = re.compile(r"[？؟]|\?(?=[\"'”’»)\]*_]*(?:\s|\Z))")
+_QUESTION_END = re.compile(r"(?:[?？؟]|吗|嗎|呢|ますか|ですか|たか)[\"'”’»」』)\]*_。.!\s]*\Z")
+_STATEMENT_END = re.compile(r"[.!…。！:][\"'”’»)\]*_\s]*\Z")
+_QUESTION_OPENING = re.compile(
+    _POLITE_OPENING
     + r"(?:(?:who|whom|whose|what|which|when|where|why|how|wer|wen|wem|was|wo|wann|wie|warum|wieso|welche[rsmn]?"
     r"|chi|dove|quando|perch[eé]|come|quale|quali|quanto|qui|quand|où|comment|pourquoi|quel(?:le)?s?|combien|qui[eé]n|qué"
     r"|cuál(?:es)?|cuándo|dónde|cómo|cuánt[oa]s?|quem|qual|quais|onde)(?:['’]s)?\b"
     r"|(?:is|are|was|were|do|does|did)\b(?!\s+not\b|n['’]t)|any idea\b)",
     re.IGNORECASE,
 )
-_INVERTED = re.compile(
-    _POLITE
+_INVERTED_QUESTION = re.compile(
+    _POLITE_OPENING
     + r"(?:(?:who|what|which|when|where|why|how)(?:\s+\w+)?(?:['’]s|\s+(?:is|are|was|were|do|does|did|can|should))"
     r"\s+(?:i|you|we|he|she|it|they|there|the|a|an|my|our|your|this|that|his|her|their)\b"
     r"|(?:can|could|would|will|should|shall|have|has|had|may|do|does|did|is|are|was|were|am|don['’]t)"
@@ -42,13 +42,13 @@ _INVERTED = re.compile(
     r"|(?:i\s+(?:want|need|would like)|i['’]d like)\s+to\s+know\b|do you know\b)",
     re.IGNORECASE,
 )
-_WANTS_TOLD = re.compile(
-    _POLITE + r"(?:(?:tell|show|give|read|find|get|remind)\s+(?:me|us)\b(?!\s+(?:to|that)\b)"
+_REQUEST = re.compile(
+    _POLITE_OPENING + r"(?:(?:tell|show|give|read|find|get|remind)\s+(?:me|us)\b(?!\s+(?:to|that)\b)"
     r"|(?:list|show|explain|describe|summari[sz]e|recall|look up|search)\b(?!\s+(?:of|is|are|was|were)\b)\s+\S"
     r"|let (?:me|us) (?:know|see)\b"
     r"|(?:sag(?:e|t|en sie)?|zeig(?:e|t|en sie)?|nenn(?:e|t|en sie)?|gib|gebt|erklär(?:e|t|en sie)?|verrat(?:e)?)\s+"
     r"(?:mir|uns)\b(?!,?\s+dass\b)|erinner(?:e|t|n sie)? (?:mich|uns) (?:an\b|"
-    + _WHO
+    + _QUESTION_WORD
     + r"\b)|nenne\s+\S|liste\s+\S+.*\sauf\b"
     r"|(?:dimmi|dicci|mostrami|mostraci|elenca|elencami|ricordami|spiegami|dammi|fammi (?:sapere|vedere))\b"
     r"(?!\s+(?:di|che)\s+\w+[aei]re\b)"
@@ -61,8 +61,8 @@ _WANTS_TOLD = re.compile(
     r"|(?:请|請)?(?:告诉我|告訴我|给我看|显示|列出|解释))",
     re.IGNORECASE | re.DOTALL,
 )
-_WANTS_TOLD_AFTER = re.compile(r"(?:教えて|見せて)(?:ください|下さい|ほしい|欲しい|くれ|ね|よ)?[。!！\s]*\Z")
-_BY_VERB = (
+_REQUEST_AFTER = re.compile(r"(?:教えて|見せて)(?:ください|下さい|ほしい|欲しい|くれ|ね|よ)?[。!！\s]*\Z")
+_REMEMBER_VERB = (
     # what may be followed by the thing itself
     r"(?:(?:always\s+)?remember|(?:don['’]t|do not|never) forget|keep in mind|bear in mind|memori[sz]e"
     r"|merk(?:e|t)?\s+(?:dir|euch)"
@@ -70,7 +70,7 @@ _BY_VERB = (
     r"|souviens[-\s]toi|souvenez[-\s]vous|n['’]oublie[sz]?\s+pas|no olvides|não (?:te )?esque[çc]as?)"
     r"(?:\s+bitte)?(?:\s*[,:]\s*|\s+)(?:(?:that|this|che|que|dass|de que)\b\s*[:,]?\s*|(?:di|de|an)\s+|qu['’])?"
 )
-_BY_CLAUSE = (
+_REMEMBER_CLAUSE = (
     # what also means something else, such as "Note the irony" or "Ricorda suo padre"
     r"(?:(?:take\s+|make\s+(?:a\s+)?)?note|notiere?|notier dir|ricorda|annota|tieni a mente"
     r"|recuerda|anota|ten en cuenta"
@@ -78,9 +78,9 @@ _BY_CLAUSE = (
     r"(?:\s+(?:to self|bitte|de))?(?:\s*:\s*|\s*,?\s+(?:that|che|que|dass)\b\s*[:,]?\s*|\s+qu['’])"
 )
 _REMEMBER = re.compile(
-    _POLITE + rf"(?:{_BY_VERB}|{_BY_CLAUSE}|覚えて(?:おいて)?(?:ください|下さい)?\s*[\s:：、,]\s*"
+    _POLITE_OPENING + rf"(?:{_REMEMBER_VERB}|{_REMEMBER_CLAUSE}|覚えて(?:おいて)?(?:ください|下さい)?\s*[\s:：、,]\s*"
     r"|(?:请|請)?(?:记住|記住|记下|記下)(?![了吗嗎没沒])\s*[:：,，]?\s*)"
-    rf"(?!{_WHO}\b(?!\s+(?:we|you|i|they|he|she|it)\b[^.]*,\s)|什么|什麼|谁|誰|哪|怎么|多少)(?P<content>\S.*)",
+    rf"(?!{_QUESTION_WORD}\b(?!\s+(?:we|you|i|they|he|she|it)\b[^.]*,\s)|什么|什麼|谁|誰|哪|怎么|多少)(?P<content>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _REMEMBER_AFTER = re.compile(
@@ -95,24 +95,24 @@ _MEMORY_OF = re.compile(
 )
 
 
-def asks(text: str) -> bool:
+def is_question(text: str) -> bool:
     """Tell whether a text asks for an answer: it is a question, or wants to be told or shown something."""
-    if any(pattern.search(text) for pattern in (_MARK, _ENDS_ASKING, _WANTS_TOLD_AFTER)):
+    if any(pattern.search(text) for pattern in (_QUESTION_MARK, _QUESTION_END, _REQUEST_AFTER)):
         return True
-    if _WANTS_TOLD.match(text) or _INVERTED.match(text):
+    if _REQUEST.match(text) or _INVERTED_QUESTION.match(text):
         return True
-    return _OPENS.match(text) is not None and not _STATED.search(text)
+    return _QUESTION_OPENING.match(text) is not None and not _STATEMENT_END.search(text)
 
 
-def ends_asking(text: str) -> bool:
+def ends_with_question(text: str) -> bool:
     """Tell whether the last sentence of a text asks."""
     sentences = list(split_sentences(text))
-    return asks(sentences[-1].text if sentences else text)
+    return is_question(sentences[-1].text if sentences else text)
 
 
-def to_remember(text: str) -> str | None:
+def extract_remember_request(text: str) -> str | None:
     """Return what a text wants to have remembered; None when it wants nothing like that, or asks."""
-    if _ENDS_ASKING.search(text):
+    if _QUESTION_END.search(text):
         return None
     found = _REMEMBER.fullmatch(text) or _REMEMBER_AFTER.fullmatch(text)
     if found is None:

@@ -8,23 +8,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ricordo.errors import InvalidMessage
-from ricordo.importers.calls import tool_call_id, tool_calls, with_call_id
-from ricordo.importers.claude_code import Row
+from ricordo.importers.calls import read_call_id, read_tool_calls, with_call_id
+from ricordo.importers.claude_code import TranscriptRow
 from ricordo.importers.fields import (
     CONTENT_KEYS,
     ID_KEYS,
     NAME_KEYS,
     PARENT_KEYS,
     TIME_KEYS,
-    first,
-    identifier,
-    role_of,
+    first_value,
+    read_identifier,
+    read_role,
 )
-from ricordo.importers.times import read_time
+from ricordo.importers.times import parse_time
 from ricordo.messages.dialects import from_anthropic, from_openai
 from ricordo.messages.types import JsonValue, Media, Message, Role
 
-__all__ = ["read_chat", "read_row"]
+__all__ = ["read_chat_message", "read_row"]
 
 _ANTHROPIC_BLOCKS = frozenset(
     [
@@ -40,7 +40,7 @@ _ANTHROPIC_BLOCKS = frozenset(
 )
 
 
-def read_chat(value: JsonValue) -> Message:
+def read_chat_message(value: JsonValue) -> Message:
     """Read one message.
 
     Raises:
@@ -48,41 +48,41 @@ def read_chat(value: JsonValue) -> Message:
     """
     if not isinstance(value, dict):
         raise InvalidMessage("A message is an object.")
-    found = role_of(value)
+    found = read_role(value)
     if found is None:
         raise InvalidMessage("The message has no role that is understood.")
     role, speaker = found
-    message = _translated(role, _content(value), _beside(value, role))
+    message = _convert_message(role, _read_content(value), _other_fields(value, role))
     message = replace(
         message,
-        parts=message.parts + _attachments(value),
-        id=identifier(first(value, ID_KEYS)) or "",
-        name=speaker or _speaker(role, value),
-        parent=identifier(first(value, PARENT_KEYS)),
+        parts=message.parts + _read_attachments(value),
+        id=read_identifier(first_value(value, ID_KEYS)) or "",
+        name=speaker or _speaker_name(role, value),
+        parent=read_identifier(first_value(value, PARENT_KEYS)),
     )
-    return _dated(message, first(value, TIME_KEYS))
+    return _with_time(message, first_value(value, TIME_KEYS))
 
 
-def read_row(row: Row) -> Message:
+def read_row(row: TranscriptRow) -> Message:
     """Read a row of a Claude Code transcript; id and parent are the row's.
 
     Raises:
         InvalidMessage: the message in it has a shape that is not understood, or holds nothing.
     """
-    message = _translated(row.message.get("role"), _content(row.message), {})
-    return _dated(replace(message, id=row.uuid, parent=row.parent), row.time)
+    message = _convert_message(row.message.get("role"), _read_content(row.message), {})
+    return _with_time(replace(message, id=row.uuid, parent=row.parent), row.time)
 
 
-def _dated(message: Message, time: JsonValue) -> Message:
+def _with_time(message: Message, time: JsonValue) -> Message:
     if not message.parts:
         raise InvalidMessage("The message holds nothing.")
-    at = read_time(time)
+    at = parse_time(time)
     if at is not None or time is None:
         return replace(message, time=at)
     return replace(message, metadata={**message.metadata, "time": str(time)})
 
 
-def _translated(role: JsonValue, content: JsonValue, beside: Mapping[str, JsonValue]) -> Message:
+def _convert_message(role: JsonValue, content: JsonValue, beside: Mapping[str, JsonValue]) -> Message:
     try:
         if not beside.get("tool_calls") and _is_anthropic(content):
             # there, what tools answered is said by the user
@@ -97,18 +97,18 @@ def _is_anthropic(content: JsonValue) -> bool:
     return any(isinstance(block, dict) and block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
 
 
-def _content(value: Mapping[str, JsonValue]) -> JsonValue:
+def _read_content(value: Mapping[str, JsonValue]) -> JsonValue:
     given = next((value[key] for key in CONTENT_KEYS if value.get(key) not in (None, [], "")), None)
     if isinstance(given, dict):
-        given = first(given, ("parts", "text"))
+        given = first_value(given, ("parts", "text"))
     if isinstance(given, list):
-        return [_block(item) for item in given]
+        return [_read_block(item) for item in given]
     if given is None or isinstance(given, str):
         return given
     raise InvalidMessage("The content of a message is a text or a list of parts.")
 
 
-def _block(item: JsonValue) -> JsonValue:
+def _read_block(item: JsonValue) -> JsonValue:
     if isinstance(item, str):
         return {"type": "text", "text": item}
     if isinstance(item, dict) and "type" not in item and isinstance(item.get("text"), str):
@@ -116,23 +116,23 @@ def _block(item: JsonValue) -> JsonValue:
     return with_call_id(item) if isinstance(item, dict) else item
 
 
-def _beside(value: Mapping[str, JsonValue], role: Role) -> dict[str, JsonValue]:
+def _other_fields(value: Mapping[str, JsonValue], role: Role) -> dict[str, JsonValue]:
     if role == "tool":
-        return {"tool_call_id": tool_call_id(value), "name": identifier(value.get("name"))}
+        return {"tool_call_id": read_call_id(value), "name": read_identifier(value.get("name"))}
     refusal = value.get("refusal")
-    calls = tool_calls(value)
+    calls = read_tool_calls(value)
     return {"refusal": refusal if isinstance(refusal, str) else None, **({"tool_calls": calls} if calls else {})}
 
 
-def _speaker(role: Role, value: Mapping[str, JsonValue]) -> str | None:
+def _speaker_name(role: Role, value: Mapping[str, JsonValue]) -> str | None:
     # the name of a tool's message is the tool's, and belongs to its result
-    return None if role == "tool" else identifier(first(value, NAME_KEYS))
+    return None if role == "tool" else read_identifier(first_value(value, NAME_KEYS))
 
 
-def _attachments(value: Mapping[str, JsonValue]) -> tuple[Media, ...]:
+def _read_attachments(value: Mapping[str, JsonValue]) -> tuple[Media, ...]:
     given = value.get("attachments")
     found = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
-    names = [(identifier(item.get("file_name")), identifier(item.get("extracted_content"))) for item in found]
+    names = [(read_identifier(item.get("file_name")), read_identifier(item.get("extracted_content"))) for item in found]
     return tuple(
         Media(media_type="text/plain", uri=name or "", name=name, description=text)
         for name, text in names

@@ -7,12 +7,12 @@ beside what was said (hidden messages, thoughts, its settings) is left out.
 
 from collections.abc import Iterator, Mapping
 
-from ricordo.importers.fields import identifier
+from ricordo.importers.fields import read_identifier
 from ricordo.messages.types import JsonValue
 
-__all__ = ["branch_of", "is_chatgpt"]
+__all__ = ["read_branch", "is_chatgpt"]
 
-_NOT_SAID = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
+_HIDDEN_TYPES = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
 _EVERYBODY = ("all", None)
 
 
@@ -22,33 +22,33 @@ def is_chatgpt(value: Mapping[str, JsonValue]) -> bool:
     return isinstance(nodes, dict) and any(isinstance(each, dict) and "message" in each for each in nodes.values())
 
 
-def branch_of(conversation: Mapping[str, JsonValue]) -> list[JsonValue]:
+def read_branch(conversation: Mapping[str, JsonValue]) -> list[JsonValue]:
     """Return the messages of the branch that counts, first to last, with role, content, time and id of their own."""
     found = conversation.get("mapping")
     nodes = {name: node for name, node in (found if isinstance(found, dict) else {}).items() if isinstance(node, dict)}
-    at = identifier(conversation.get("current_node"))
+    at = read_identifier(conversation.get("current_node"))
     if at not in nodes:
-        at = max(_leaves(nodes), key=lambda name: _time(nodes[name]), default=None)
+        at = max(_find_leaves(nodes), key=lambda name: _node_time(nodes[name]), default=None)
     branch: dict[str, JsonValue] = {}
     while at is not None and at in nodes and at not in branch:
         branch[at] = nodes[at].get("message")
-        at = identifier(nodes[at].get("parent"))
-    return [message for each in reversed(branch.values()) for message in _said(each)]
+        at = read_identifier(nodes[at].get("parent"))
+    return [message for each in reversed(branch.values()) for message in _read_messages(each)]
 
 
-def _leaves(nodes: Mapping[str, dict[str, JsonValue]]) -> list[str]:
-    parents = {identifier(node.get("parent")) for node in nodes.values()}
+def _find_leaves(nodes: Mapping[str, dict[str, JsonValue]]) -> list[str]:
+    parents = {read_identifier(node.get("parent")) for node in nodes.values()}
     # a tree that is damaged to a ring has no leaf
     return [name for name in nodes if name not in parents] or list(nodes)
 
 
-def _time(node: Mapping[str, JsonValue]) -> float:
+def _node_time(node: Mapping[str, JsonValue]) -> float:
     message = node.get("message")
     time = message.get("create_time") if isinstance(message, dict) else None
     return float(time) if isinstance(time, int | float) else 0.0
 
 
-def _said(message: JsonValue) -> Iterator[JsonValue]:
+def _read_messages(message: JsonValue) -> Iterator[JsonValue]:
     if message is None:
         return
     if not isinstance(message, dict):
@@ -56,9 +56,9 @@ def _said(message: JsonValue) -> Iterator[JsonValue]:
         return
     author, content, metadata = message.get("author"), message.get("content"), message.get("metadata")
     hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
-    if hidden or (isinstance(content, dict) and content.get("content_type") in _NOT_SAID):
+    if hidden or (isinstance(content, dict) and content.get("content_type") in _HIDDEN_TYPES):
         return
-    parts = list(_parts(content)) if isinstance(content, dict) else content
+    parts = list(_read_parts(content)) if isinstance(content, dict) else content
     if parts == []:
         return
     who = author if isinstance(author, dict) else {}
@@ -71,7 +71,7 @@ def _said(message: JsonValue) -> Iterator[JsonValue]:
         yield {**plain, "tool_calls": [{"name": message.get("recipient"), "arguments": {"content": parts}}]}
 
 
-def _parts(content: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+def _read_parts(content: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
     """Give the texts and pictures of a message; a text that is empty is none."""
     listed = content.get("parts")
     for part in listed if isinstance(listed, list) else [content.get("text"), content.get("result")]:

@@ -11,15 +11,15 @@ Only the ids of rows are held in memory: the file is read once for the chain and
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ricordo.importers.fields import identifier
-from ricordo.importers.records import Record
+from ricordo.importers.fields import read_identifier
+from ricordo.importers.records import JsonRecord
 from ricordo.importers.shapes import is_claude_code
 from ricordo.messages.types import JsonValue
 
-__all__ = ["Row", "chain_of", "rows_of"]
+__all__ = ["TranscriptRow", "find_chain", "read_rows"]
 
 _CONVERSATION = frozenset({"user", "assistant"})
-_NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
+_HIDDEN_FLAGS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 _MACHINE_TAGS = (
     "<command-",
     "<local-command-",
@@ -32,7 +32,7 @@ _MACHINE_TAGS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class TranscriptRow:
     """A row of the conversation: its message in the shape of the provider, and what the transcript says about it."""
 
     line: int
@@ -51,7 +51,7 @@ class _Node:
     is_result: bool
 
 
-def chain_of(records: Iterable[Record]) -> frozenset[str]:
+def find_chain(records: Iterable[JsonRecord]) -> frozenset[str]:
     """Return the ids of the rows that make up the conversation; empty when there is none."""
     nodes: dict[str, _Node] = {}
     before: str | None = None
@@ -63,15 +63,15 @@ def chain_of(records: Iterable[Record]) -> frozenset[str]:
         uuid = str(row["uuid"])
         if uuid in nodes:
             continue
-        nodes[uuid] = _node(row, before)
+        nodes[uuid] = _make_node(row, before)
         before = uuid
         if row.get("type") in _CONVERSATION:
             last = uuid
-    return frozenset(_with_parallel_calls(_walk(nodes, last), nodes))
+    return frozenset(_with_parallel_calls(_walk_back(nodes, last), nodes))
 
 
-def rows_of(records: Iterable[Record], chain: frozenset[str]) -> Iterator[Row]:
-    """Give the rows on `chain` that somebody said or a tool answered, in the order of the file, each once."""
+def read_rows(records: Iterable[JsonRecord], chain: frozenset[str]) -> Iterator[TranscriptRow]:
+    """Give the rows on `iterate_causes` that somebody said or a tool answered, in the order of the file, each once."""
     seen: set[str] = set()
     for record in records:
         row = record.value
@@ -79,31 +79,31 @@ def rows_of(records: Iterable[Record], chain: frozenset[str]) -> Iterator[Row]:
             continue
         uuid = str(row["uuid"])
         message = row.get("message")
-        if uuid not in chain or uuid in seen or not isinstance(message, dict) or not _was_said(row, message):
+        if uuid not in chain or uuid in seen or not isinstance(message, dict) or not _is_dialogue_row(row, message):
             continue
         seen.add(uuid)
-        yield Row(
+        yield TranscriptRow(
             line=record.line,
             message=message,
             uuid=uuid,
             parent=_parent(row),
-            session=identifier(row.get("sessionId")),
+            session=read_identifier(row.get("sessionId")),
             time=row.get("timestamp"),
         )
 
 
-def _node(row: Mapping[str, JsonValue], before: str | None) -> _Node:
+def _make_node(row: Mapping[str, JsonValue], before: str | None) -> _Node:
     message = row.get("message")
     inner = message if isinstance(message, dict) else {}
-    answer = identifier(inner.get("id")) if row.get("type") == "assistant" else None
+    answer = read_identifier(inner.get("id")) if row.get("type") == "assistant" else None
     return _Node(parent=_parent(row), before=before, answer=answer, is_result=_has_result(inner))
 
 
 def _parent(row: Mapping[str, JsonValue]) -> str | None:
-    return identifier(row.get("parentUuid")) or identifier(row.get("logicalParentUuid"))
+    return read_identifier(row.get("parentUuid")) or read_identifier(row.get("logicalParentUuid"))
 
 
-def _walk(nodes: Mapping[str, _Node], last: str | None) -> set[str]:
+def _walk_back(nodes: Mapping[str, _Node], last: str | None) -> set[str]:
     chain: set[str] = set()
     at = last
     while at is not None and at not in chain:
@@ -125,8 +125,8 @@ def _has_result(message: Mapping[str, JsonValue]) -> bool:
     return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
 
 
-def _was_said(row: Mapping[str, JsonValue], message: Mapping[str, JsonValue]) -> bool:
-    if row.get("type") not in _CONVERSATION or any(row.get(mark) is True for mark in _NOT_SAID):
+def _is_dialogue_row(row: Mapping[str, JsonValue], message: Mapping[str, JsonValue]) -> bool:
+    if row.get("type") not in _CONVERSATION or any(row.get(mark) is True for mark in _HIDDEN_FLAGS):
         return False
     if message.get("model") == "<synthetic>":
         return False

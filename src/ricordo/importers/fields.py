@@ -17,9 +17,9 @@ __all__ = [
     "ROLE_KEYS",
     "SESSION_KEYS",
     "TIME_KEYS",
-    "first",
-    "identifier",
-    "role_of",
+    "first_value",
+    "read_identifier",
+    "read_role",
 ]
 
 MESSAGE_LISTS = ("messages", "chat_messages", "conversation", "conversations", "history", "turns")
@@ -50,19 +50,19 @@ _ROLES: Mapping[str, Role] = {
 }
 
 
-def first(record: Mapping[str, JsonValue], keys: Iterable[str]) -> JsonValue:
+def first_value(record: Mapping[str, JsonValue], keys: Iterable[str]) -> JsonValue:
     """Return the value of the first of `keys` that has one that is not null; None when there is none."""
     return next((record[key] for key in keys if record.get(key) is not None), None)
 
 
-def identifier(value: JsonValue) -> str | None:
+def read_identifier(value: JsonValue) -> str | None:
     """Return an id as text: a string that is not blank, or a whole number; None for anything else."""
     if isinstance(value, str):
         return value.strip() or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def role_of(record: Mapping[str, JsonValue]) -> tuple[Role, str | None] | None:
+def read_role(record: Mapping[str, JsonValue]) -> tuple[Role, str | None] | None:
     """Return the role of a message and the speaker's name when the role was given as one; None when there is no role.
 
     Whoever speaks under a name of their own, and not under a role, is a person: their role is user.

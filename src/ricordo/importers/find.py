@@ -11,7 +11,7 @@ from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.importers.lines import read_lines
 from ricordo.messages.jsontext import loads
 
-__all__ = ["find_claude_code", "folder_name"]
+__all__ = ["find_claude_code", "transcript_folder_name"]
 
 _FOLDER_LENGTH = 200
 _LINES_TO_A_DIRECTORY = 50
@@ -27,45 +27,45 @@ def find_claude_code(project: Path, home: Path) -> list[Path]:
     found = {
         path: path.stat().st_mtime_ns
         for directory in directories
-        for folder in _folders(home / ".claude" / "projects", directory)
+        for folder in _find_folders(home / ".claude" / "projects", directory)
         for path in sorted(folder.glob("*.jsonl"))
-        if path.is_file() and not path.name.startswith("agent-") and _began_in(path, directories)
+        if path.is_file() and not path.name.startswith("agent-") and _started_in(path, directories)
     }
     return sorted(found, key=lambda path: (found[path], path.name))
 
 
-def folder_name(directory: Path) -> str:
+def transcript_folder_name(directory: Path) -> str:
     """Return the name of the folder for sessions begun in `directory`; a character beyond 16 bits counts as two."""
     units = "".join("--" if ord(character) > 0xFFFF else character for character in str(directory))
     return re.sub("[^A-Za-z0-9]", "-", units)
 
 
-def _folders(projects: Path, directory: Path) -> list[Path]:
-    name = folder_name(directory)
+def _find_folders(projects: Path, directory: Path) -> list[Path]:
+    name = transcript_folder_name(directory)
     if len(name) <= _FOLDER_LENGTH:
         return [projects / name] if (projects / name).is_dir() else []
     # a longer name is cut and ends in a digest of the whole
     return sorted(path for path in projects.glob(f"{name[:_FOLDER_LENGTH]}-*") if path.is_dir())
 
 
-def _began_in(path: Path, directories: dict[Path, None]) -> bool:
-    began = _first_directory(path)
-    return began is None or began in directories or any(_same(began, directory) for directory in directories)
+def _started_in(path: Path, directories: dict[Path, None]) -> bool:
+    began = _read_first_directory(path)
+    return began is None or began in directories or any(_is_same_path(began, directory) for directory in directories)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same_path(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
     except OSError:
         return False
 
 
-def _first_directory(path: Path) -> Path | None:
+def _read_first_directory(path: Path) -> Path | None:
     try:
         for position, line in enumerate(read_lines(path)):
             if position == _LINES_TO_A_DIRECTORY:
                 break
-            directory = _directory_in(line.content)
+            directory = _read_directory(line.content)
             if directory is not None:
                 return directory
     except RicordoError:
@@ -73,7 +73,7 @@ def _first_directory(path: Path) -> Path | None:
     return None
 
 
-def _directory_in(content: bytes) -> Path | None:
+def _read_directory(content: bytes) -> Path | None:
     try:
         row = loads(content)
     except InvalidMessage:

@@ -14,7 +14,7 @@ from typing import BinaryIO, cast
 
 from ricordo.errors import FileMissing, HistoryUnreadable, StorageFailed
 
-__all__ = ["LINE_LIMIT", "Line", "opened", "read_lines", "size_of"]
+__all__ = ["LINE_LIMIT", "FileLine", "open_utf8", "read_lines", "utf8_size"]
 
 LINE_LIMIT = 32 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -23,7 +23,7 @@ _CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class FileLine:
     """One line that is not blank: its number from 1, its bytes (empty when `too_long`), and the offset after it."""
 
     number: int
@@ -32,7 +32,7 @@ class Line:
     too_long: bool = False
 
 
-def opened(path: Path) -> BinaryIO:
+def open_utf8(path: Path) -> BinaryIO:
     """Open `path` for reading bytes, which are UTF-8 also where the file has the mark of UTF-16.
 
     Raises:
@@ -65,33 +65,33 @@ def _as_utf8(file: BinaryIO) -> BinaryIO:
     return copy
 
 
-def size_of(path: Path) -> int:
-    """Return the size of `path` in bytes as they are read; raises what `opened` raises."""
-    with opened(path) as file:
+def utf8_size(path: Path) -> int:
+    """Return the size of `path` in bytes as they are read; raises what `open_utf8` raises."""
+    with open_utf8(path) as file:
         return file.seek(0, 2)
 
 
-def read_lines(path: Path, on_end: Callable[[int], None] | None = None) -> Iterator[Line]:
+def read_lines(path: Path, on_end: Callable[[int], None] | None = None) -> Iterator[FileLine]:
     """Give the lines of `path` that are not blank, in order; `on_end` gets the offset after each line, blank ones too.
 
-    Raises: what `opened` raises.
+    Raises: what `open_utf8` raises.
     """
-    with opened(path) as file:
+    with open_utf8(path) as file:
         number = 0
         while raw := file.readline(LINE_LIMIT + 1):
             number += 1
             too_long = len(raw) > LINE_LIMIT
             if too_long:
                 _skip_rest(file, raw)
-            content = b"" if too_long else _bare(raw, first=number == 1)
+            content = b"" if too_long else _strip_line(raw, first=number == 1)
             end = file.tell()
             if on_end is not None:
                 on_end(end)
             if content or too_long:
-                yield Line(number=number, content=content, end=end, too_long=too_long)
+                yield FileLine(number=number, content=content, end=end, too_long=too_long)
 
 
-def _bare(raw: bytes, *, first: bool) -> bytes:
+def _strip_line(raw: bytes, *, first: bool) -> bytes:
     return (raw.removeprefix(_BOM) if first else raw).strip(b" \t\r\n")
 
 

@@ -18,24 +18,24 @@ from itertools import islice
 from pathlib import Path
 
 from ricordo.errors import HistoryUnreadable, InvalidMessage
-from ricordo.importers.contract import Problem
-from ricordo.importers.lines import LINE_LIMIT, Line, opened, read_lines, size_of
+from ricordo.importers.contract import ImportProblem
+from ricordo.importers.lines import LINE_LIMIT, FileLine, open_utf8, read_lines, utf8_size
 from ricordo.messages.types import JsonValue
 
-__all__ = ["DOCUMENT_LIMIT", "Record", "Report", "Source", "open_source"]
+__all__ = ["DOCUMENT_LIMIT", "JsonRecord", "ProblemHandler", "HistoryFile", "open_history"]
 
 DOCUMENT_LIMIT = 128 * 1024 * 1024
 _MIB = 1024 * 1024
 _PROGRESS_STEP = 64 * 1024
 # so many lines of something else may stand before the first record of a file of lines
 _LINES_TO_A_RECORD = 1_000
-_PLACE = re.compile(r"(?: at)?: line 1 column (\d+) \(char \d+\)", re.ASCII)
+_ERROR_POSITION = re.compile(r"(?: at)?: line 1 column (\d+) \(char \d+\)", re.ASCII)
 
-Report = Callable[[Problem], None]
+ProblemHandler = Callable[[ImportProblem], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class JsonRecord:
     """One JSON value of a file and the line it begins on, from 1."""
 
     value: JsonValue
@@ -56,26 +56,26 @@ class _Leniency:
         self.replaced += replaced
         self.nulls += nulls
 
-    def tell(self, path: Path, on_problem: Report) -> None:
+    def report(self, path: Path, on_problem: ProblemHandler) -> None:
         told = [
             f"bytes that were no UTF-8 and are replaced by U+FFFD: {self.replaced:,}" if self.replaced else "",
             f"numbers that were NaN or infinite and are taken as null: {self.nulls:,}" if self.nulls else "",
         ]
         if self.line:
             reason = f"read all the same: {'; '.join(filter(None, told))}"
-            on_problem(Problem(path=str(path), line=self.line, reason=reason, skipped=False))
+            on_problem(ImportProblem(path=str(path), line=self.line, reason=reason, skipped=False))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class JsonHistory:
     """A file that is one JSON value."""
 
-    record: Record
+    record: JsonRecord
     leniency: _Leniency = field(default_factory=_Leniency)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class HistoryFile:
     """A file whose records can be read more than once.
 
     `document` is None for a file of lines, and the reason when the file is neither lines nor a document.
@@ -83,32 +83,32 @@ class Source:
 
     path: Path
     size: int
-    document: Document | str | None = None
+    document: JsonHistory | str | None = None
 
-    def records(self, on_problem: Report, on_bytes: Callable[[int], None]) -> Iterator[Record]:
+    def records(self, on_problem: ProblemHandler, on_bytes: Callable[[int], None]) -> Iterator[JsonRecord]:
         """Give the records in order, tell `on_problem` of each that is broken and `on_bytes` how far the reading is."""
         match self.document:
             case None:
-                yield from self._lines(on_problem, _in_steps(on_bytes))
+                yield from self._lines(on_problem, _throttle_progress(on_bytes))
             case str():
-                on_problem(Problem(path=str(self.path), line=1, reason=self.document))
-            case Document():
-                self.document.leniency.tell(self.path, on_problem)
+                on_problem(ImportProblem(path=str(self.path), line=1, reason=self.document))
+            case JsonHistory():
+                self.document.leniency.report(self.path, on_problem)
                 yield self.document.record
         on_bytes(self.size)
 
-    def _lines(self, on_problem: Report, on_bytes: Callable[[int], None]) -> Iterator[Record]:
+    def _lines(self, on_problem: ProblemHandler, on_bytes: Callable[[int], None]) -> Iterator[JsonRecord]:
         leniency = _Leniency()
         for line in read_lines(self.path, on_bytes):
-            found = _parsed(line, leniency)
+            found = _parse_line(line, leniency)
             if isinstance(found, str):
-                on_problem(Problem(path=str(self.path), line=line.number, reason=found))
+                on_problem(ImportProblem(path=str(self.path), line=line.number, reason=found))
             else:
                 yield found
-        leniency.tell(self.path, on_problem)
+        leniency.report(self.path, on_problem)
 
 
-def open_source(path: Path) -> Source:
+def open_history(path: Path) -> HistoryFile:
     """Look at the beginning of `path` and decide how it is read.
 
     Raises:
@@ -116,43 +116,43 @@ def open_source(path: Path) -> Source:
         HistoryUnreadable: it is a folder, or empty.
         StorageFailed: the system refuses to open it.
     """
-    size = size_of(path)
+    size = utf8_size(path)
     first = next(read_lines(path), None)
     if first is None:
         raise HistoryUnreadable(f"{path} is empty.")
-    if _holds_record(first):
-        return Source(path=path, size=size)
-    document = _document(path, size, first.number)
-    if isinstance(document, str) and any(map(_holds_record, islice(read_lines(path), _LINES_TO_A_RECORD))):
-        return Source(path=path, size=size)
-    return Source(path=path, size=size, document=document)
+    if _is_record_line(first):
+        return HistoryFile(path=path, size=size)
+    document = _read_document(path, size, first.number)
+    if isinstance(document, str) and any(map(_is_record_line, islice(read_lines(path), _LINES_TO_A_RECORD))):
+        return HistoryFile(path=path, size=size)
+    return HistoryFile(path=path, size=size, document=document)
 
 
-def _document(path: Path, size: int, line: int) -> Document | str:
+def _read_document(path: Path, size: int, line: int) -> JsonHistory | str:
     if size > DOCUMENT_LIMIT:
         return f"The file has more than {DOCUMENT_LIMIT // _MIB} MiB and is not in JSON lines."
-    with opened(path) as file:
+    with open_utf8(path) as file:
         raw = file.read()
     leniency = _Leniency()
     try:
-        value = _loads(raw.removeprefix(codecs.BOM_UTF8), line, leniency)
+        value = _load_leniently(raw.removeprefix(codecs.BOM_UTF8), line, leniency)
     except InvalidMessage as error:
         return str(error)
-    return Document(record=Record(value=value, line=line), leniency=leniency)
+    return JsonHistory(record=JsonRecord(value=value, line=line), leniency=leniency)
 
 
-def _parsed(line: Line, leniency: _Leniency) -> Record | str:
+def _parse_line(line: FileLine, leniency: _Leniency) -> JsonRecord | str:
     if line.too_long:
         return f"The line is longer than {LINE_LIMIT // _MIB} MiB and was skipped."
     if b"\0" in line.content:
         return "The line holds NUL bytes: it was not written to its end, or the file is not UTF-8 text."
     try:
-        return Record(value=_loads(line.content, line.number, leniency), line=line.number)
+        return JsonRecord(value=_load_leniently(line.content, line.number, leniency), line=line.number)
     except InvalidMessage as error:
-        return _PLACE.sub(r" at column \1", str(error))
+        return _ERROR_POSITION.sub(r" at column \1", str(error))
 
 
-def _loads(raw: bytes, line: int, leniency: _Leniency) -> JsonValue:
+def _load_leniently(raw: bytes, line: int, leniency: _Leniency) -> JsonValue:
     """Read one JSON value and count in `leniency` what had to be read around. Raises `InvalidMessage`."""
     try:
         text, replaced = raw.decode("utf-8"), 0
@@ -170,12 +170,12 @@ def _loads(raw: bytes, line: int, leniency: _Leniency) -> JsonValue:
     return value
 
 
-def _holds_record(line: Line) -> bool:
-    found = _parsed(line, _Leniency())
-    return isinstance(found, Record) and isinstance(found.value, list | dict)
+def _is_record_line(line: FileLine) -> bool:
+    found = _parse_line(line, _Leniency())
+    return isinstance(found, JsonRecord) and isinstance(found.value, list | dict)
 
 
-def _in_steps(on_bytes: Callable[[int], None]) -> Callable[[int], None]:
+def _throttle_progress(on_bytes: Callable[[int], None]) -> Callable[[int], None]:
     reported = 0
 
     def step(done: int) -> None:

@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ricordo.importers.chatgpt import branch_of, is_chatgpt
-from ricordo.importers.fields import CONTENT_KEYS, MESSAGE_LISTS, SESSION_KEYS, first, identifier, role_of
+from ricordo.importers.chatgpt import read_branch, is_chatgpt
+from ricordo.importers.fields import CONTENT_KEYS, MESSAGE_LISTS, SESSION_KEYS, first_value, read_identifier, read_role
 from ricordo.messages.types import JsonValue
 
 __all__ = [
-    "UNDERSTOOD",
-    "Conversation",
-    "Dialogue",
-    "Foreign",
-    "Shape",
-    "Single",
+    "SUPPORTED_FORMATS",
+    "MessageList",
+    "NumberedDialogue",
+    "UnknownShape",
+    "HistoryShape",
+    "SingleMessage",
     "is_claude_code",
-    "session_of",
-    "shapes_in",
+    "read_session",
+    "find_shapes",
 ]
 
-UNDERSTOOD = (
+SUPPORTED_FORMATS = (
     "Understood are: a list of messages with role and content; an object with messages, chat_messages, conversation, "
     "conversations, history or turns; JSON lines of messages or of conversations; ChatGPT's "
     "conversations.json; a Claude Code transcript; a dialogue with speaker_a and session_1. "
@@ -37,7 +37,7 @@ _OTHER_CONTENT = ("tool_calls", "function_call", "thinking")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Single:
+class SingleMessage:
     """One message on its own; `session` is the id it names, None when it names none."""
 
     record: dict[str, JsonValue]
@@ -45,7 +45,7 @@ class Single:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conversation:
+class MessageList:
     """A list of messages and the id of their session, None when there is none."""
 
     messages: Sequence[JsonValue]
@@ -53,7 +53,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dialogue:
+class NumberedDialogue:
     """A dialogue of two people in numbered sessions; `sample` is its id, None when it has none."""
 
     record: Mapping[str, JsonValue]
@@ -61,11 +61,11 @@ class Dialogue:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreign:
+class UnknownShape:
     """Something that is valid JSON and no part of a conversation."""
 
 
-Shape: TypeAlias = Single | Conversation | Dialogue | Foreign
+HistoryShape: TypeAlias = SingleMessage | MessageList | NumberedDialogue | UnknownShape
 
 
 def is_claude_code(value: JsonValue) -> bool:
@@ -78,42 +78,42 @@ def is_claude_code(value: JsonValue) -> bool:
     )
 
 
-def session_of(value: JsonValue) -> str | None:
+def read_session(value: JsonValue) -> str | None:
     """Return the id of the session that a record names; None when it names none."""
-    return identifier(first(value, SESSION_KEYS)) if isinstance(value, dict) else None
+    return read_identifier(first_value(value, SESSION_KEYS)) if isinstance(value, dict) else None
 
 
-def shapes_in(value: JsonValue, depth: int = 0) -> list[Shape]:
+def find_shapes(value: JsonValue, depth: int = 0) -> list[HistoryShape]:
     """Return what `value` holds, in order; empty for an empty list."""
     if isinstance(value, list):
-        return _in_list(value, depth)
+        return _find_in_list(value, depth)
     if not isinstance(value, dict):
-        return [Foreign()]
+        return [UnknownShape()]
     if _is_message(value):
-        return [Single(record=value, session=session_of(value))]
-    return _in_object(value)
+        return [SingleMessage(record=value, session=read_session(value))]
+    return _find_in_object(value)
 
 
-def _in_list(values: list[JsonValue], depth: int) -> list[Shape]:
+def _find_in_list(values: list[JsonValue], depth: int) -> list[HistoryShape]:
     if any(isinstance(value, dict) and _is_message(value) for value in values):
-        return [Conversation(messages=values, session=None)]
+        return [MessageList(messages=values, session=None)]
     if depth == _NESTED_LISTS:
-        return [Foreign()]
-    return [shape for value in values for shape in shapes_in(value, depth + 1)]
+        return [UnknownShape()]
+    return [shape for value in values for shape in find_shapes(value, depth + 1)]
 
 
-def _in_object(value: dict[str, JsonValue]) -> list[Shape]:
+def _find_in_object(value: dict[str, JsonValue]) -> list[HistoryShape]:
     inner = value.get("conversation")
     if isinstance(inner, dict) and _is_dialogue(inner):
-        return [Dialogue(record=inner, sample=identifier(first(value, ("sample_id", "id"))))]
+        return [NumberedDialogue(record=inner, sample=read_identifier(first_value(value, ("sample_id", "id"))))]
     if _is_dialogue(value):
-        return [Dialogue(record=value, sample=identifier(first(value, ("sample_id", "id"))))]
-    session = identifier(first(value, (*SESSION_KEYS, "id", "uuid")))
+        return [NumberedDialogue(record=value, sample=read_identifier(first_value(value, ("sample_id", "id"))))]
+    session = read_identifier(first_value(value, (*SESSION_KEYS, "id", "uuid")))
     if is_chatgpt(value):
-        return [Conversation(messages=branch_of(value), session=session)]
+        return [MessageList(messages=read_branch(value), session=session)]
     lists = (value.get(key) for key in MESSAGE_LISTS)
     messages = next((found for found in lists if isinstance(found, list)), None)
-    return [Foreign()] if messages is None else [Conversation(messages=messages, session=session)]
+    return [UnknownShape()] if messages is None else [MessageList(messages=messages, session=session)]
 
 
 def _is_dialogue(value: Mapping[str, JsonValue]) -> bool:
@@ -121,4 +121,4 @@ def _is_dialogue(value: Mapping[str, JsonValue]) -> bool:
 
 
 def _is_message(value: Mapping[str, JsonValue]) -> bool:
-    return role_of(value) is not None and any(key in value for key in (*CONTENT_KEYS, *_OTHER_CONTENT))
+    return read_role(value) is not None and any(key in value for key in (*CONTENT_KEYS, *_OTHER_CONTENT))

@@ -9,17 +9,19 @@ from datetime import UTC, datetime, timedelta
 
 from ricordo.messages.types import JsonValue
 
-__all__ = ["read_time"]
+__all__ = ["parse_time"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"[+-]?\d{1,19}(\.\d+)?", re.ASCII)
-_SPOKEN = re.compile(r"(\d{1,2}):(\d\d)\s*([ap])m on (\d{1,2}) ([a-z]{3})[a-z]*,? (\d{4})", re.ASCII | re.IGNORECASE)
+_SPOKEN_PATTERN = re.compile(
+    r"(\d{1,2}):(\d\d)\s*([ap])m on (\d{1,2}) ([a-z]{3})[a-z]*,? (\d{4})", re.ASCII | re.IGNORECASE
+)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # seconds stay below 1e11 until the year 5138, so each finer unit is told by its size
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (float("inf"), 1e9))
 
 
-def read_time(value: JsonValue) -> datetime | None:
+def parse_time(value: JsonValue) -> datetime | None:
     """Read `value` as an aware time in UTC; None when it is no time.
 
     Numbers (also as text) are seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by their size.
@@ -27,16 +29,16 @@ def read_time(value: JsonValue) -> datetime | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _since_1970(value)
+        return _parse_timestamp(value)
     if not isinstance(value, str):
         return None
     text = value.strip()
     if _NUMBER.fullmatch(text):
-        return _since_1970(float(text)) if len(text) > 8 else None
-    return _spoken(text) or _iso(text)
+        return _parse_timestamp(float(text)) if len(text) > 8 else None
+    return _parse_spoken(text) or _parse_iso(text)
 
 
-def _since_1970(number: float) -> datetime | None:
+def _parse_timestamp(number: float) -> datetime | None:
     try:
         unit = next(unit for limit, unit in _UNITS if abs(number) < limit)
         return _EPOCH + timedelta(seconds=number / unit)
@@ -44,7 +46,7 @@ def _since_1970(number: float) -> datetime | None:
         return None
 
 
-def _iso(text: str) -> datetime | None:
+def _parse_iso(text: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(text.removesuffix(" UTC"))
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
@@ -52,8 +54,8 @@ def _iso(text: str) -> datetime | None:
         return None
 
 
-def _spoken(text: str) -> datetime | None:
-    match = _SPOKEN.fullmatch(text)
+def _parse_spoken(text: str) -> datetime | None:
+    match = _SPOKEN_PATTERN.fullmatch(text)
     if match is None or match[5].lower() not in _MONTHS:
         return None
     hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)

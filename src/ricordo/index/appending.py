@@ -5,58 +5,58 @@ from abc import ABC, abstractmethod
 import anyio
 
 from ricordo.database.sqlite import Database
-from ricordo.files.contract import Appended, AppendsHere, FileStore
-from ricordo.index.blocks import Append
-from ricordo.index.documents import Document, document_of
-from ricordo.index.index_file import IndexFile
-from ricordo.index.sync import Intake
+from ricordo.files.contract import AppendedRange, SupportsBlockingAppend, FileStore
+from ricordo.index.blocks import PendingAppend
+from ricordo.index.documents import SearchDocument, classify_document
+from ricordo.index.index_file import CacheDatabase
+from ricordo.index.sync import Ingester
 
-__all__ = ["Appending"]
+__all__ = ["AppendMixin"]
 
 
-class Appending(ABC):
+class AppendMixin(ABC):
     """The part of an index that takes in what is appended."""
 
     _files: FileStore
-    _file: IndexFile
+    _file: CacheDatabase
     _folder: str
-    _taking: anyio.Lock
-    _changed: anyio.Event
+    _ingest_lock: anyio.Lock
+    _change_event: anyio.Event
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Append to a file as `FileStore.append` does, durably, and so that the next search finds it.
 
         Raises what that raises; trouble of the index shows in `freshness`.
         """
-        document = document_of(path, self._folder)
+        document = classify_document(path, self._folder)
         appended, is_in = None, None
-        if document is not None and data and isinstance(self._files, AppendsHere):
-            append = Append(self._files, path, data, header=header)
-            async with self._taking:
-                is_in = await self._file.use(lambda database: self._intake_of(database).append(document, append))
-            appended = append.outcome()
+        if document is not None and data and isinstance(self._files, SupportsBlockingAppend):
+            append = PendingAppend(self._files, path, data, header=header)
+            async with self._ingest_lock:
+                is_in = await self._file.run(lambda database: self._ingester_for(database).append(document, append))
+            appended = append.result()
         if appended is None:
             appended, is_in = await self._files.append(path, data, header=header), False
         if is_in is False:
             await self.index_appended(path, appended.offset, data)
-        self._changed.set()
+        self._change_event.set()
         return appended
 
     async def index_appended(self, path: str, offset: int, data: bytes) -> None:
         """Take in the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
-        document = document_of(path, self._folder)
+        document = classify_document(path, self._folder)
         if document is None or not data:
             return
-        async with self._taking:
-            await self._file.use(lambda database: self._take_in(database, document, offset, data))
-        self._changed.set()
+        async with self._ingest_lock:
+            await self._file.run(lambda database: self._ingest_block(database, document, offset, data))
+        self._change_event.set()
 
-    async def _take_in(self, database: Database, document: Document, offset: int, data: bytes) -> None:
-        intake = self._intake_of(database)
-        if not await intake.take_block(document, offset, data):
+    async def _ingest_block(self, database: Database, document: SearchDocument, offset: int, data: bytes) -> None:
+        intake = self._ingester_for(database)
+        if not await intake.ingest_block(document, offset, data):
             info = await self._files.info(document.path)
             if info is not None:
-                await intake.take(document, info)
+                await intake.ingest(document, info)
 
     @abstractmethod
-    def _intake_of(self, database: Database) -> Intake: ...
+    def _ingester_for(self, database: Database) -> Ingester: ...

@@ -8,36 +8,36 @@ from collections.abc import Callable
 
 import anyio.to_thread
 
-__all__ = ["Background"]
+__all__ = ["BackgroundBuild"]
 
 
-class Background:
+class BackgroundBuild:
     """Makes one thing at a time beside everything else. It must not be used by two tasks at once."""
 
     def __init__(self) -> None:
         """Begin with nothing to do."""
-        self._stopped = threading.Event()
+        self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
-    def is_at_work(self) -> bool:
+    def is_running(self) -> bool:
         """Whether something is being made."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, make: Callable[[Callable[[], bool]], None]) -> None:
         """Make something, unless something is being made; `make` is given what tells whether it shall end early."""
-        if self.is_at_work or self._stopped.is_set():
+        if self.is_running or self._stop_event.is_set():
             return
         # a daemon, as no process shall wait at its end for what only makes it quicker
-        self._thread = threading.Thread(target=make, args=(self._stopped.is_set,), name="ricordo-index", daemon=True)
+        self._thread = threading.Thread(target=make, args=(self._stop_event.is_set,), name="ricordo-index", daemon=True)
         self._thread.start()
 
-    async def done(self) -> None:
+    async def wait(self) -> None:
         """Wait until nothing is being made."""
         if self._thread is not None:
             await anyio.to_thread.run_sync(self._thread.join)
 
     async def close(self) -> None:
         """End what is being made, and make nothing more."""
-        self._stopped.set()
-        await self.done()
+        self._stop_event.set()
+        await self.wait()

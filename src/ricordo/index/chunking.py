@@ -1,7 +1,7 @@
 """Documents to rows: the chunks of a document with the terms they are found by. Pure, so it can run in any thread.
 
 Invariant: the rows of a document depend on its name, its bytes and the root's key alone, and hold no secret. Where the
-tail of a document can be read without what stands before it, `tail_rows` gives the same rows for it as `rows_of` would.
+tail of a document can be read without what stands before it, `build_tail_rows` gives the same rows for it as `build_rows` would.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,19 +10,19 @@ from hashlib import blake2b
 
 from ricordo.guard import Redactor
 from ricordo.index.contract import Chunk
-from ricordo.index.documents import Document
-from ricordo.index.facts import fact_chunks
-from ricordo.index.markdown import is_whole_block, markdown_chunks
-from ricordo.index.meaning import hashed, meaning_of
-from ricordo.index.scoring import place_of
-from ricordo.index.terms import around_terms, own_terms
-from ricordo.index.transcripts import result_chunks, spoken_line, transcript_chunks
+from ricordo.index.documents import SearchDocument
+from ricordo.index.facts import chunk_profile
+from ricordo.index.markdown import is_self_contained_block, chunk_markdown
+from ricordo.index.meaning import hash64, embedding_text_id
+from ricordo.index.scoring import place_key
+from ricordo.index.terms import neighbour_terms, own_terms
+from ricordo.index.transcripts import chunk_tool_result, speaker_line, chunk_transcript
 
-__all__ = ["Row", "Tail", "following_terms", "reads_alone", "rows_of", "tail_rows"]
+__all__ = ["ChunkRow", "TailContext", "following_terms", "is_self_contained", "build_rows", "build_tail_rows"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ChunkRow:
     """A chunk and its terms, its own and its neighbours', joined by spaces.
 
     `place`, `twin` and `meaning` are digests of 64 bits, of the place that it is or belongs to, of its text, and of
@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tail:
+class TailContext:
     """What a document's tail follows: how many lines, the heading it stands under, the text of the last message."""
 
     lines: int
@@ -47,56 +47,58 @@ class Tail:
     before: str = ""
 
 
-def rows_of(document: Document, data: bytes, redactor: Redactor) -> list[Row]:
+def build_rows(document: SearchDocument, data: bytes, redactor: Redactor) -> list[ChunkRow]:
     """Return the rows of a whole document in the order of its lines, without the secrets that it may hold."""
     if document.sort == "transcript":
-        chunks = transcript_chunks(document, data, redactor)
+        chunks = chunk_transcript(document, data, redactor)
     elif document.sort == "result":
-        chunks = result_chunks(document, redactor.clean_bytes(data))
+        chunks = chunk_tool_result(document, redactor.clean_bytes(data))
     elif document.sort == "profile":
-        chunks = fact_chunks(document, data, redactor)
+        chunks = chunk_profile(document, data, redactor)
     else:
-        chunks = markdown_chunks(document, redactor.clean_bytes(data))
-    return [*_rows(chunks)]
+        chunks = chunk_markdown(document, redactor.clean_bytes(data))
+    return [*_build_chunk_rows(chunks)]
 
 
-def tail_rows(document: Document, data: bytes, tail: Tail, redactor: Redactor) -> list[Row]:
-    """Return the rows of the bytes that were appended to a document; only where `reads_alone` says so."""
+def build_tail_rows(document: SearchDocument, data: bytes, tail: TailContext, redactor: Redactor) -> list[ChunkRow]:
+    """Return the rows of the bytes that were appended to a document; only where `is_self_contained` says so."""
     if document.sort == "transcript":
-        chunks = transcript_chunks(document, data, redactor, first_line=tail.lines + 1, before=tail.before)
+        chunks = chunk_transcript(document, data, redactor, first_line=tail.lines + 1, before=tail.before)
     else:
-        chunks = markdown_chunks(document, redactor.clean_bytes(data), first_line=tail.lines + 1, heading=tail.heading)
-    return [*_rows(chunks)]
+        chunks = chunk_markdown(document, redactor.clean_bytes(data), first_line=tail.lines + 1, heading=tail.heading)
+    return [*_build_chunk_rows(chunks)]
 
 
-def following_terms(rows: list[Row]) -> str:
+def following_terms(rows: list[ChunkRow]) -> str:
     """Return what the first of these rows adds to the neighbours' terms of the message before it."""
-    return " ".join(around_terms(replace(rows[0].chunk, before="", after=spoken_line(rows[0].chunk)))) if rows else ""
+    return (
+        " ".join(neighbour_terms(replace(rows[0].chunk, before="", after=speaker_line(rows[0].chunk)))) if rows else ""
+    )
 
 
-def reads_alone(document: Document, data: bytes) -> bool:
+def is_self_contained(document: SearchDocument, data: bytes) -> bool:
     """Tell whether the appended bytes mean the same without what stands before them."""
-    return document.sort == "transcript" or (document.sort == "ledger" and is_whole_block(data))
+    return document.sort == "transcript" or (document.sort == "ledger" and is_self_contained_block(data))
 
 
-def _rows(chunks: Iterable[Chunk]) -> Iterator[Row]:
+def _build_chunk_rows(chunks: Iterable[Chunk]) -> Iterator[ChunkRow]:
     """Yield the rows of chunks; the pieces of one message belong to one place, which its first piece names."""
     message, place = ("", 0), 0
     for chunk in chunks:
         if not chunk.message or (chunk.message, chunk.line_number) != message:
-            message, place = (chunk.message, chunk.line_number), hashed(place_of(chunk))
-        yield _row(chunk, place)
+            message, place = (chunk.message, chunk.line_number), hash64(place_key(chunk))
+        yield _build_row(chunk, place)
 
 
-def _row(chunk: Chunk, place: int) -> Row:
+def _build_row(chunk: Chunk, place: int) -> ChunkRow:
     own = " ".join(own_terms(chunk))
-    around = " ".join(around_terms(chunk))
+    around = " ".join(neighbour_terms(chunk))
     fields = (
         own, around, place, chunk.content, chunk.markup, chunk.heading, chunk.entry_id, chunk.kind, chunk.tags,
         chunk.time, chunk.session, chunk.message, chunk.speaker, chunk.part,
     )  # fmt: skip
     digest = blake2b(repr(fields).encode("utf-8", "replace"), digest_size=12).digest()
-    return Row(
-        chunk=chunk, own=own, around=around, place=place, twin=hashed(chunk.content), meaning=meaning_of(chunk),
+    return ChunkRow(
+        chunk=chunk, own=own, around=around, place=place, twin=hash64(chunk.content), meaning=embedding_text_id(chunk),
         digest=digest,
     )  # fmt: skip

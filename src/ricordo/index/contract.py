@@ -10,41 +10,50 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from ricordo.errors import InvalidQuery
-from ricordo.files.contract import Appended
-from ricordo.index.filters import moment_of, names_of
+from ricordo.files.contract import AppendedRange
+from ricordo.index.filters import parse_moment, parse_names
 
 __all__ = [
-    "EVERYTHING",
+    "ALL_SORTS",
     "MEMORY_SORTS",
-    "SUPERSEDES",
-    "TELLING",
+    "SUPERSEDES_MARKER",
+    "RANKING_FIELD_MARKERS",
     "Candidates",
     "Chunk",
-    "Curated",
-    "Cut",
+    "CuratedMatches",
+    "PruningRule",
     "Freshness",
     "Match",
     "Query",
     "SearchIndex",
-    "Sifting",
-    "Sort",
+    "CandidateIndex",
+    "DocumentSort",
     "SyncReport",
 ]
 
-Sort: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note", "profile"]
+DocumentSort: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note", "profile"]
 """What sort of document: curated memory and topics, daily logs (archived ones too), entries in a file of their own,
 session files, transcripts, evicted tool results, any other Markdown file, and profiles."""
 
-EVERYTHING: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "transcript", "result", "note", "profile")
+ALL_SORTS: tuple[DocumentSort, ...] = (
+    "curated",
+    "ledger",
+    "long",
+    "session",
+    "transcript",
+    "result",
+    "note",
+    "profile",
+)
 """All sorts of documents."""
 
-MEMORY_SORTS: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "note", "profile")
+MEMORY_SORTS: tuple[DocumentSort, ...] = ("curated", "ledger", "long", "session", "note", "profile")
 """The sorts that hold memories: all but the raw transcripts and evicted results."""
 
-SUPERSEDES = "[supersedes:: "
+SUPERSEDES_MARKER = "[supersedes:: "
 """What the markup of an entry holds that took the place of another."""
 
-TELLING = ("[confidence:: ", "[confirmed:: ", "[pinned:: ", "[since:: ")
+RANKING_FIELD_MARKERS = ("[confidence:: ", "[confirmed:: ", "[pinned:: ", "[since:: ")
 """What the markup of an entry holds whose fields alone do not tell how much it counts."""
 
 
@@ -62,7 +71,7 @@ class Chunk:
     line_number: int
     end_line: int
     content: str
-    sort: Sort
+    sort: DocumentSort
     part: int = 0
     markup: str = ""
     heading: str = ""
@@ -96,7 +105,7 @@ class Query:
     until: datetime | None = None
     session: str = ""
     path: str = ""
-    sorts: tuple[Sort, ...] = EVERYTHING
+    sorts: tuple[DocumentSort, ...] = ALL_SORTS
     neighbours: bool = False
     profile: str = ""
 
@@ -107,11 +116,11 @@ class Query:
                 raise InvalidQuery(f"{name} of a query is a text, not {getattr(self, name)!r}.")
         for name in ("kinds", "tags", "sorts"):
             if type(getattr(self, name)) is not tuple or "" in getattr(self, name):
-                object.__setattr__(self, name, names_of(name, getattr(self, name)))
-        if unknown := {*self.sorts}.difference(EVERYTHING):
-            raise InvalidQuery(f"sorts are of {', '.join(EVERYTHING)}, not {', '.join(sorted(map(repr, unknown)))}.")
+                object.__setattr__(self, name, parse_names(name, getattr(self, name)))
+        if unknown := {*self.sorts}.difference(ALL_SORTS):
+            raise InvalidQuery(f"sorts are of {', '.join(ALL_SORTS)}, not {', '.join(sorted(map(repr, unknown)))}.")
         for name in ("since", "until"):
-            object.__setattr__(self, name, moment_of(name, getattr(self, name)))
+            object.__setattr__(self, name, parse_moment(name, getattr(self, name)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,25 +149,25 @@ class Match:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cut:
-    """Which candidates of a search are worth reading: those that may be among the `least` best.
+class PruningRule:
+    """Which candidates of a search are worth reading: those that may be among the `min_count` best.
 
     A candidate is near by the mean of its signals, with `weights`; what its text tells besides moves it by at most
-    `leeway` of nearness. One of now is nearer by `newness`, of which half is left when it is as old as its kind's half
+    `margin` of nearness. One of now is nearer by `recency`, of which half is left when it is as old as its kind's half
     life, in days; an entry whose line tells more of it may be as near as one of now.
     """
 
     weights: Mapping[str, float]
-    leeway: float
-    least: int
-    newness: float = 0.0
+    margin: float
+    min_count: int
+    recency: float = 0.0
     now: datetime | None = None
     half_lives: Mapping[str, float] = field(default_factory=dict)
     default_half_life: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Curated:
+class CuratedMatches:
     """All of curated memory, the newest first. The same value stands for the same memory."""
 
     matches: tuple[Match, ...] = ()
@@ -175,14 +184,14 @@ class Candidates:
 
     matches: Sequence[Match]
     unseen: float | None = None
-    curated: Curated = field(default_factory=Curated)
+    curated: CuratedMatches = field(default_factory=CuratedMatches)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Freshness:
     """How far the index follows the files; whatever the state, a search answers, from the files where it must.
 
-    `not_embedded` chunks have no vector yet, and are found by their words; `embedder` says what trouble there is with
+    `not_embedded` chunks have no vector yet, and are found by their words; `embedding_error` says what trouble there is with
     embedding, empty when there is none.
     """
 
@@ -190,7 +199,7 @@ class Freshness:
     stale_files: int = 0
     reason: str = ""
     not_embedded: int = 0
-    embedder: str = ""
+    embedding_error: str = ""
 
     def __str__(self) -> str:
         """Say it in words, and how searches are answered meanwhile."""
@@ -226,7 +235,7 @@ class SearchIndex(Protocol):
         """Take in everything that changed in the workspace, and forget what is gone."""
         ...
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Append to a file as `FileStore.append` does, durably, and so that the next search finds it."""
         ...
 
@@ -244,11 +253,11 @@ class SearchIndex(Protocol):
 
 
 @runtime_checkable
-class Sifting(Protocol):
+class CandidateIndex(Protocol):
     """What an index may offer besides: candidates for ranking in one step, those that can't win left out."""
 
-    async def candidates(
-        self, query: Query, limit: int, cut: Cut | None = None, *, beside: Callable[[], object] | None = None
+    async def find_candidates(
+        self, query: Query, limit: int, cut: PruningRule | None = None, *, beside: Callable[[], object] | None = None
     ) -> Candidates:
         """Return the matches of `search`, without entries that are not worth reading by `cut`.
 

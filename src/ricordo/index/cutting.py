@@ -12,44 +12,44 @@ from datetime import datetime
 
 import numpy as np
 
-from ricordo.index.contract import Cut
-from ricordo.index.corpus import ENTRY, TELLS, Corpus
-from ricordo.index.lexical import Found, Ranked
-from ricordo.index.plan import stamp
+from ricordo.index.contract import PruningRule
+from ricordo.index.corpus import IS_ENTRY, HAS_RANKING_FIELDS, Corpus
+from ricordo.index.lexical import RankedRow, RankedRows
+from ricordo.index.plan import to_milliseconds
 from ricordo.index.postings import NO_TIME, Array
 
-__all__ = ["worth_reading"]
+__all__ = ["prune_candidates"]
 
-_DAY = 86_400_000
+_DAY_MILLISECONDS = 86_400_000
 _ROUNDING = 1e-7
 
 
-def worth_reading(
-    corpus: Corpus, found: Ranked, cut: Cut, successors: Collection[int]
-) -> tuple[list[Found], float | None]:
+def prune_candidates(
+    corpus: Corpus, found: RankedRows, cut: PruningRule, successors: Collection[int]
+) -> tuple[list[RankedRow], float | None]:
     """Return what to read of what was found, and how near the nearest other is; None where there is none.
 
     `successors` are the numbers of entries that took the place of others.
     """
-    if len(found) <= cut.least:
-        return found.each(), None
-    near, rows = _nearness(found, cut.weights), found.rows
-    if cut.newness and cut.now is not None:
-        near += cut.newness * _newness(corpus, rows, cut, cut.now)
-    least = np.partition(near, len(near) - cut.least)[len(near) - cut.least] - cut.leeway - _ROUNDING
-    entry = (corpus["shape"][rows] & ENTRY) > 0
+    if len(found) <= cut.min_count:
+        return found.to_list(), None
+    near, rows = _similarity(found, cut.weights), found.rows
+    if cut.recency and cut.now is not None:
+        near += cut.recency * _recency(corpus, rows, cut, cut.now)
+    least = np.partition(near, len(near) - cut.min_count)[len(near) - cut.min_count] - cut.margin - _ROUNDING
+    entry = (corpus["shape"][rows] & IS_ENTRY) > 0
     keep = ~entry | (near >= least)
     if not np.all(entry):
-        company = _companies(corpus, rows)
+        company = _session_keys(corpus, rows)
         keep |= np.isin(company, company[~entry])
-    keep |= _stands_elsewhere(corpus["entry"][rows])
+    keep |= _is_repeated(corpus["entry"][rows])
     if successors:
         keep |= np.isin(found.numbers, [*successors])
     unseen = near[~keep]
-    return found.each(np.flatnonzero(keep)), float(np.max(unseen)) if len(unseen) else None
+    return found.to_list(np.flatnonzero(keep)), float(np.max(unseen)) if len(unseen) else None
 
 
-def _stands_elsewhere(ids: Array) -> Array:
+def _is_repeated(ids: Array) -> Array:
     """Tell which of these ids are there more than once; having none counts as that."""
     order = np.argsort(ids, kind="stable")
     same = np.diff(ids[order]) == 0
@@ -58,14 +58,14 @@ def _stands_elsewhere(ids: Array) -> Array:
     return again
 
 
-def _companies(corpus: Corpus, rows: Array) -> Array:
+def _session_keys(corpus: Corpus, rows: Array) -> Array:
     """Return a number for what each row stands among: its session, or else its document."""
     sessions, none = corpus["session"][rows], corpus.names["session"].get("", -1)
     companies: Array = np.where(sessions == none, -1 - corpus["document"][rows], sessions)
     return companies
 
 
-def _newness(corpus: Corpus, rows: Array, cut: Cut, now: datetime) -> Array:
+def _recency(corpus: Corpus, rows: Array, cut: PruningRule, now: datetime) -> Array:
     """Return 1 for rows of now, 0.5 after the half-life of their kind, 0 without a time, 1 where the line tells it."""
     kinds = corpus.names["kind"]
     half_lives = np.full(max(len(kinds), 1), cut.default_half_life)
@@ -73,19 +73,19 @@ def _newness(corpus: Corpus, rows: Array, cut: Cut, now: datetime) -> Array:
         if kind in kinds:
             half_lives[kinds[kind]] = days
     times = corpus["time"][rows]
-    days = np.maximum(stamp(now) - times, 0) / _DAY
+    days = np.maximum(to_milliseconds(now) - times, 0) / _DAY_MILLISECONDS
     newness = np.where(times == NO_TIME, 0.0, 0.5 ** (days / half_lives[corpus["kind"][rows]]))
-    return np.where(corpus["shape"][rows] & TELLS > 0, 1.0, newness)
+    return np.where(corpus["shape"][rows] & HAS_RANKING_FIELDS > 0, 1.0, newness)
 
 
-def _nearness(found: Ranked, weights: Mapping[str, float]) -> Array:
+def _similarity(found: RankedRows, weights: Mapping[str, float]) -> Array:
     """Return how near each row is: the mean of the signals that it has."""
     near, total = np.zeros(len(found)), np.zeros(len(found))
     for name, weight in weights.items():
         if name in found.signals:
             near += weight * found.signals[name]
             total += weight
-        elif name in found.meaning and found.known is not None:
-            near += np.where(found.known, weight * found.meaning[name].astype(np.float64), 0.0)
-            total += np.where(found.known, weight, 0.0)
+        elif name in found.semantic_signals and found.has_vector is not None:
+            near += np.where(found.has_vector, weight * found.semantic_signals[name].astype(np.float64), 0.0)
+            total += np.where(found.has_vector, weight, 0.0)
     return np.divide(near, total, out=np.zeros(len(found)), where=total > 0)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ricordo.guard import has_secret
-from ricordo.index.contract import Sort
-from ricordo.workspace.layout import session_named
+from ricordo.index.contract import DocumentSort
+from ricordo.workspace.layout import session_from_stem
 
-__all__ = ["Document", "document_of"]
+__all__ = ["SearchDocument", "classify_document"]
 
-_SORTS: tuple[tuple[re.Pattern[str], Sort], ...] = (
+_PATH_SORTS: tuple[tuple[re.Pattern[str], DocumentSort], ...] = (
     (re.compile(r"MEMORY\.md"), "curated"),
     (re.compile(r"memory/topics/.+\.md"), "curated"),
     (re.compile(r"memory/(?:archive/)?\d{4}-\d\d-\d\d\.md"), "ledger"),
@@ -28,16 +28,16 @@ _MAY_BE_SECRET = re.compile(r"\w{16}|[=:]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class SearchDocument:
     """A file of the workspace that is searched; `session` and `entry_id` are what its name says, else empty."""
 
     path: str
-    sort: Sort
+    sort: DocumentSort
     session: str = ""
     entry_id: str = ""
 
 
-def document_of(path: str, folder: str) -> Document | None:
+def classify_document(path: str, folder: str) -> SearchDocument | None:
     """Return the document at `path` of the workspace `folder` (empty: the root itself), None when it is none.
 
     A file whose name holds a secret is none, as the index and what is found would hold it too.
@@ -45,17 +45,17 @@ def document_of(path: str, folder: str) -> Document | None:
     if folder and not path.startswith(f"{folder}/"):
         return None
     inside = path[len(folder) + 1 :] if folder else path
-    if _MAY_BE_SECRET.search(inside) and _is_secret(inside):
+    if _MAY_BE_SECRET.search(inside) and _has_secret_cached(inside):
         return None
-    for pattern, sort in _SORTS:
+    for pattern, sort in _PATH_SORTS:
         match = pattern.fullmatch(inside)
         if match:
             named = match.groupdict()
-            session = session_named(named.get("session") or "")
-            return Document(path=path, sort=sort, session=session, entry_id=named.get("entry") or "")
+            session = session_from_stem(named.get("session") or "")
+            return SearchDocument(path=path, sort=sort, session=session, entry_id=named.get("entry") or "")
     return None
 
 
 @lru_cache(maxsize=65_536)
-def _is_secret(path: str) -> bool:
+def _has_secret_cached(path: str) -> bool:
     return has_secret(path)

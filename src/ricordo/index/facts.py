@@ -9,22 +9,22 @@ import json
 from ricordo.errors import DocumentInvalid, InvalidEntry
 from ricordo.guard import Redactor
 from ricordo.index.contract import Chunk
-from ricordo.index.documents import Document
-from ricordo.workspace.categories import kind_of
+from ricordo.index.documents import SearchDocument
+from ricordo.workspace.categories import kind_for_category
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.profile import Fact, moment_of
+from ricordo.workspace.profile import Fact, parse_profile_time
 from ricordo.workspace.profile_codec import parse_profile
 
-__all__ = ["FACT", "fact_chunks"]
+__all__ = ["FACT_TAG", "chunk_profile"]
 
-FACT = "profile"
+FACT_TAG = "profile"
 """The tag that facts of a profile have."""
 
-_NO_SESSION = frozenset({"", "unknown", "manual", "import", "consolidation"})
+_NOT_SESSIONS = frozenset({"", "unknown", "manual", "import", "consolidation"})
 
 
-def fact_chunks(document: Document, data: bytes, redactor: Redactor) -> list[Chunk]:
+def chunk_profile(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Chunk]:
     """Return the facts of a profile that say something, without secrets, in the order of its lines."""
     try:
         facts = parse_profile(data, document.path).profile.facts
@@ -35,20 +35,20 @@ def fact_chunks(document: Document, data: bytes, redactor: Redactor) -> list[Chu
     for fact in facts:
         if not fact.content.strip():
             continue
-        found = _place(text, fact.content, at)
+        found = _find_fact(text, fact.content, at)
         line, at = line + text.count("\n", at, found), found
-        chunks.append(_chunk(document, fact, line, redactor))
+        chunks.append(_fact_chunk(document, fact, line, redactor))
     return chunks
 
 
-def _place(text: str, content: str, start: int) -> int:
+def _find_fact(text: str, content: str, start: int) -> int:
     """Return where a document says this, from `start` on; `start` where it is written in a way of its own."""
     written = (json.dumps(content, ensure_ascii=ascii_only) for ascii_only in (False, True))
     return next((at for each in written if (at := text.find(each, start)) >= 0), start)
 
 
-def _chunk(document: Document, fact: Fact, line: int, redactor: Redactor) -> Chunk:
-    entry = _entry(fact, redactor)
+def _fact_chunk(document: SearchDocument, fact: Fact, line: int, redactor: Redactor) -> Chunk:
+    entry = _fact_entry(fact, redactor)
     return Chunk(
         path=document.path,
         line_number=line,
@@ -59,23 +59,25 @@ def _chunk(document: Document, fact: Fact, line: int, redactor: Redactor) -> Chu
         entry_id=redactor.clean(fact.id),
         kind=entry.kind,
         tags=entry.tags,
-        time=entry.said,
+        time=entry.said_at,
         session=entry.source.session or "",
     )
 
 
-def _entry(fact: Fact, redactor: Redactor) -> Entry:
-    known = fact.source.thread not in _NO_SESSION
+def _fact_entry(fact: Fact, redactor: Redactor) -> Entry:
+    known = fact.source.thread not in _NOT_SESSIONS
     quote = fact.source.quote and redactor.clean(fact.source.quote)
-    plain = Entry(content=redactor.clean(fact.content.strip()), tags=(FACT,), by="user" if fact.is_kept else "flush")
+    plain = Entry(
+        content=redactor.clean(fact.content.strip()), tags=(FACT_TAG,), by="user" if fact.is_protected else "flush"
+    )
     told = Entry(
         content=plain.content,
-        kind=kind_of(fact.category),
+        kind=kind_for_category(fact.category),
         tags=plain.tags,
-        time=moment_of(fact.updated_at) or moment_of(fact.created_at),
+        time=parse_profile_time(fact.updated_at) or parse_profile_time(fact.created_at),
         by=plain.by,
         confidence=fact.confidence,
-        confirmed=moment_of(fact.confirmed_at),
+        confirmed=parse_profile_time(fact.confirmed_at),
         pinned=fact.pinned,
         source=Source(
             session=fact.source.thread if known else None,
@@ -84,7 +86,7 @@ def _entry(fact: Fact, redactor: Redactor) -> Entry:
         ),
     )
     try:
-        return told.checked()
+        return told.validate()
     except InvalidEntry:
         # what a person wrote into it by hand may fit into no line
         return plain

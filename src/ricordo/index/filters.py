@@ -6,13 +6,13 @@ from typing import TypeAlias
 
 from ricordo.errors import InvalidQuery
 
-__all__ = ["Moment", "moment_of", "names_of"]
+__all__ = ["Moment", "parse_moment", "parse_names"]
 
 Moment: TypeAlias = datetime | date | str
 """A time with its offset, a day, or either as a text in ISO 8601; a day and a text without offset are in local time."""
 
 
-def names_of(name: str, given: object) -> tuple[str, ...]:
+def parse_names(name: str, given: object) -> tuple[str, ...]:
     """Return several texts as they are and one text as the only one. Raises: InvalidQuery for anything else."""
     several = [given] if isinstance(given, str) else given
     if isinstance(several, Iterable):
@@ -24,7 +24,7 @@ def names_of(name: str, given: object) -> tuple[str, ...]:
     )
 
 
-def moment_of(name: str, given: object) -> datetime | None:
+def parse_moment(name: str, given: object) -> datetime | None:
     """Return the moment that is meant, None for none. Raises: InvalidQuery for what is none, and lacks an offset."""
     if given is None:
         return None

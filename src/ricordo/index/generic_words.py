@@ -5,14 +5,14 @@
 
 from functools import cache
 
-from ricordo.language import LANGUAGES, Language, fold
+from ricordo.language import LANGUAGES, Language, stem
 
-__all__ = ["GENERIC_SHARE", "is_generic"]
+__all__ = ["GENERIC_WEIGHT", "is_generic"]
 
-GENERIC_SHARE = 0.2
+GENERIC_WEIGHT = 0.2
 """How much a generic word weighs, of what any other word that is as rare weighs."""
 
-_GENERIC: dict[Language, str] = {
+_GENERIC_WORDS: dict[Language, str] = {
     "en": """use call name named thing stuff kind type sort way time make do have get take go come want need tell know
         give put happen find think something anything someone anyone somebody anybody people person many much long often
         usually currently recently ever different favorite favourite good last first next new main exactly
@@ -28,9 +28,9 @@ _GENERIC: dict[Language, str] = {
 @cache
 def is_generic(word: str, language: Language) -> bool:
     """Tell whether any form of `word` is generic in that language, or in English, which is mixed into all."""
-    return any(fold(word, tongue) in _folded(tongue) for tongue in {language, "en"} & set(LANGUAGES))
+    return any(stem(word, tongue) in _generic_stems(tongue) for tongue in {language, "en"} & set(LANGUAGES))
 
 
 @cache
-def _folded(language: Language) -> frozenset[str]:
-    return frozenset(fold(word, language) for word in _GENERIC.get(language, "").split())
+def _generic_stems(language: Language) -> frozenset[str]:
+    return frozenset(stem(word, language) for word in _GENERIC_WORDS.get(language, "").split())

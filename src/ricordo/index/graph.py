@@ -24,20 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.index.postings import Array
-from ricordo.messages.jsontext import decoded
+from ricordo.messages.jsontext import decode_json
 
-__all__ = ["Graph", "graph_is_possible"]
+__all__ = ["VectorGraph", "is_graph_available"]
 
-_FORMAT = 1
-_LINKS, _LOOKED_AT_TO_ADD, _LOOKED_AT = 16, 128, 512
+_GRAPH_FORMAT = 1
+_NEIGHBOURS, _BUILD_BREADTH, _SEARCH_BREADTH = 16, 128, 512
 """Neighbours of a vector, and how many are looked at to find them, and to find those of a query."""
-_AT_ONCE = 1_000
-_MOST_GONE = 0.25
+_BUILD_BATCH = 1_000
+_MAX_STALE_SHARE = 0.25
 """From which share of vectors that are gone on a graph is made anew."""
-_BLOCK = 2**20
-_TAIL = 512
+_CHECKSUM_BLOCK = 2**20
+_HEADER_BYTES = 512
 """Bytes of the line at the end of the file."""
-_LEFT_SECONDS = 3_600.0
+_ABANDONED_SECONDS = 3_600.0
 """How old a file is that a process which was killed has left."""
 
 
@@ -57,68 +57,68 @@ class _Index(Protocol):
     def load(self, path_or_buffer: memoryview) -> object: ...
 
 
-def graph_is_possible() -> bool:
+def is_graph_available() -> bool:
     """Tell whether the extra `ann` is installed."""
     return find_spec("usearch") is not None
 
 
 @dataclass(frozen=True)
-class Graph:
-    """A graph over the vectors of some texts, whose numbers ascend in `meanings`. It is never changed.
+class VectorGraph:
+    """A graph over the vectors of some texts, whose numbers ascend in `text_ids`. It is never changed.
 
-    What it was read from is its `memory`, which has to last as long as it does.
+    What it was read from is its `buffer`, which has to last as long as it does.
     """
 
     index: _Index
-    meanings: Array
-    memory: memoryview
+    text_ids: Array
+    buffer: memoryview
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> Array:
         """Return the numbers of about the `count` nearest texts."""
-        found = self.index.search(vector, min(count, len(self.meanings)), threads=1).keys
+        found = self.index.search(vector, min(count, len(self.text_ids)), threads=1).keys
         return np.ascontiguousarray(found).view(np.int64)
 
-    def gone(self, meanings: Array) -> float:
+    def removed_share(self, meanings: Array) -> float:
         """Return which share of what it holds is not among these texts."""
-        return 1 - float(np.mean(np.isin(self.meanings, meanings))) if len(self.meanings) else 0.0
+        return 1 - float(np.mean(np.isin(self.text_ids, meanings))) if len(self.text_ids) else 0.0
 
     @classmethod
-    def made(
+    def build(
         cls, path: Path, model: str, meanings: Array, rows: NDArray[np.float32], stopped: Callable[[], bool]
-    ) -> "Graph | None":
+    ) -> "VectorGraph | None":
         """Make the graph of these vectors, and keep it at `path`; None when it shall end early, or can't be written.
 
         What an older graph at `path` holds is taken from there, unless much of it is gone.
         """
-        index, older = _empty(rows.shape[1]), cls.read(path, model, rows.shape[1])
+        index, older = _create_index(rows.shape[1]), cls.read(path, model, rows.shape[1])
         known: Array = np.zeros(0, dtype=np.int64)
-        if older is not None and older.gone(meanings) < _MOST_GONE:
-            index.load(older.memory)
-            known = older.meanings
+        if older is not None and older.removed_share(meanings) < _MAX_STALE_SHARE:
+            index.load(older.buffer)
+            known = older.text_ids
         fresh = np.flatnonzero(~np.isin(meanings, known))
-        for start in range(0, len(fresh), _AT_ONCE):
+        for start in range(0, len(fresh), _BUILD_BATCH):
             if stopped():
                 return None
-            places = fresh[start : start + _AT_ONCE]
+            places = fresh[start : start + _BUILD_BATCH]
             index.add(meanings[places].view(np.uint64), rows[places], threads=1)
         try:
-            _write(path, model, index, np.union1d(known, meanings), rows.shape[1])
+            _write_graph(path, model, index, np.union1d(known, meanings), rows.shape[1])
         except OSError:
             return None
         return cls.read(path, model, rows.shape[1])
 
     @classmethod
-    def read(cls, path: Path, model: str, dimension: int) -> "Graph | None":
+    def read(cls, path: Path, model: str, dimension: int) -> "VectorGraph | None":
         """Return the graph at `path`; None when there is none of this model and length, or it is damaged."""
         try:
             with path.open("rb") as file:
                 whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            told = decoded(bytes(whole[-_TAIL:]))
+            told = decode_json(bytes(whole[-_HEADER_BYTES:]))
             count, size = int(told["count"]), int(told["size"])
-            if told != _told(model, dimension, count, size, _checksum(whole[:-_TAIL])):
+            if told != _header(model, dimension, count, size, _checksum(whole[:-_HEADER_BYTES])):
                 return None
             meanings = np.frombuffer(whole[size : size + 8 * count], dtype="<i8").astype(np.int64)
-            index = _empty(dimension)
+            index = _create_index(dimension)
             index.view(whole[:size])
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):
             return None
@@ -133,31 +133,31 @@ def _usearch() -> Any:
     return import_module("usearch.index")
 
 
-def _empty(dimension: int) -> _Index:
+def _create_index(dimension: int) -> _Index:
     made = _usearch().Index(
-        ndim=dimension, metric="ip", dtype="f16", connectivity=_LINKS, expansion_add=_LOOKED_AT_TO_ADD,
-        expansion_search=_LOOKED_AT, enable_key_lookups=False,
+        ndim=dimension, metric="ip", dtype="f16", connectivity=_NEIGHBOURS, expansion_add=_BUILD_BREADTH,
+        expansion_search=_SEARCH_BREADTH, enable_key_lookups=False,
     )  # fmt: skip
     return cast("_Index", made)
 
 
-def _told(model: str, dimension: int, count: int, size: int, checksum: int) -> dict[str, str | int]:
+def _header(model: str, dimension: int, count: int, size: int, checksum: int) -> dict[str, str | int]:
     return {
-        "format": _FORMAT, "model": model, "dimension": dimension, "count": count, "size": size, "checksum": checksum,
+        "format": _GRAPH_FORMAT, "model": model, "dimension": dimension, "count": count, "size": size, "checksum": checksum,
     }  # fmt: skip
 
 
 def _checksum(data: memoryview) -> int:
     checksum = 0
-    for start in range(0, len(data), _BLOCK):
-        checksum = crc32(data[start : start + _BLOCK], checksum)
+    for start in range(0, len(data), _CHECKSUM_BLOCK):
+        checksum = crc32(data[start : start + _CHECKSUM_BLOCK], checksum)
     return checksum
 
 
-def _write(path: Path, model: str, index: _Index, meanings: Array, dimension: int) -> None:
+def _write_graph(path: Path, model: str, index: _Index, meanings: Array, dimension: int) -> None:
     """Put a graph in place of the one at `path`, whole or not at all."""
     for left in path.parent.glob(f"{path.name}.*.new"):
-        if left.stat().st_mtime < time.time() - _LEFT_SECONDS:
+        if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
             left.unlink(missing_ok=True)
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
@@ -168,8 +168,8 @@ def _write(path: Path, model: str, index: _Index, meanings: Array, dimension: in
             file.write(meanings.astype("<i8").tobytes())
             file.flush()
             with memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as whole:
-                told = json.dumps(_told(model, dimension, len(meanings), size, _checksum(whole)))
-            file.write(told.encode().ljust(_TAIL))
+                told = json.dumps(_header(model, dimension, len(meanings), size, _checksum(whole)))
+            file.write(told.encode().ljust(_HEADER_BYTES))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)

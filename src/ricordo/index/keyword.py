@@ -18,73 +18,73 @@ import anyio.to_thread
 
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import StorageError
-from ricordo.files.contract import FileInfo, FileStore, Held, ListsHere
+from ricordo.files.contract import FileInfo, FileStore, SupportsFolderCheck, SupportsBlockingList
 from ricordo.guard import Redactor
-from ricordo.index.appending import Appending
-from ricordo.index.beside import Beside, Spot, beside
+from ricordo.index.appending import AppendMixin
+from ricordo.index.beside import ChunkNeighbours, ChunkLocation, find_neighbours
 from ricordo.index.contract import (
-    EVERYTHING,
+    ALL_SORTS,
     Candidates,
-    Curated,
-    Cut,
+    CuratedMatches,
+    PruningRule,
     Freshness,
     Match,
     Query,
-    Sort,
+    DocumentSort,
     SyncReport,
 )
-from ricordo.index.documents import Document, document_of
-from ricordo.index.index_file import IndexFile
-from ricordo.index.listing import Listing
-from ricordo.index.plan import Asked, Changes, changes
-from ricordo.index.scan import Scan, merged
-from ricordo.index.selecting import ALL_CURATED, MOST_CURATED, candidates, select
-from ricordo.index.sync import Intake, Progress
+from ricordo.index.documents import SearchDocument, classify_document
+from ricordo.index.index_file import CacheDatabase
+from ricordo.index.listing import FolderListing
+from ricordo.index.plan import PreparedQuery, DocumentChanges, find_changes
+from ricordo.index.scan import FileScanner, merge_matches
+from ricordo.index.selecting import CURATED_QUERY, MAX_CURATED, find_candidates, search_database
+from ricordo.index.sync import Ingester, SyncProgress
 from ricordo.index.terms import query_words
 from ricordo.workspace.layout import WORKSPACE
 
 if TYPE_CHECKING:
-    from ricordo.index.dense import Lacking, Sense
-    from ricordo.index.meanings import Meanings
-    from ricordo.index.segments import Segments
+    from ricordo.index.dense import MissingVectors, SemanticQuery
+    from ricordo.index.meanings import IndexEmbedder
+    from ricordo.index.segments import CorpusSearcher
     from ricordo.models import Embedder
 
-__all__ = ["KeywordIndex"]
+__all__ = ["WorkspaceIndex"]
 
 _T = TypeVar("_T")
 
-_EMBEDDING_SECONDS = 30.0
+_EMBED_SECONDS = 30.0
 
 
-class KeywordIndex(Appending):
+class WorkspaceIndex(AppendMixin):
     """Full-text search over one workspace, and search by meaning where it has an embedder."""
 
     def __init__(
         self,
-        file: IndexFile,
+        file: CacheDatabase,
         files: FileStore,
         *,
         folder: str,
         patience_seconds: float,
         redactor: Redactor,
-        meanings: "Meanings | None" = None,
+        meanings: "IndexEmbedder | None" = None,
     ) -> None:
-        """Put an index together from its parts; use `KeywordIndex.open`."""
+        """Put an index together from its parts; use `WorkspaceIndex.open`."""
         self._file = file
         self._files = files
-        self._lists_here = files if isinstance(files, ListsHere) else None
+        self._sync_lister = files if isinstance(files, SupportsBlockingList) else None
         self._folder = folder
         self._patience_seconds = patience_seconds
-        self._meanings = meanings
-        self._changed = anyio.Event()
+        self._index_embedder = meanings
+        self._change_event = anyio.Event()
         self._redactor = redactor
-        self._scan = Scan(files=files, redactor=redactor)
-        self._taking = anyio.Lock(fast_acquire=True)
-        self._intake: tuple[Database, Intake] | None = None
-        self._segments: tuple[Database, Segments | None] | None = None
-        self._settled: tuple[tuple[FileInfo, ...], frozenset[Sort], int] | None = None
+        self._scan = FileScanner(files=files, redactor=redactor)
+        self._ingest_lock = anyio.Lock(fast_acquire=True)
+        self._ingester: tuple[Database, Ingester] | None = None
+        self._searcher: tuple[Database, CorpusSearcher | None] | None = None
+        self._synced_files: tuple[tuple[FileInfo, ...], frozenset[DocumentSort], int] | None = None
         self._stale_files = 0
-        self._refreshing = 0
+        self._refresh_count = 0
 
     @classmethod
     async def open(
@@ -99,7 +99,7 @@ class KeywordIndex(Appending):
         embedder: "Embedder | None" = None,
         ann_vectors: int = 0,
         redactor: Redactor | None = None,
-    ) -> "KeywordIndex":
+    ) -> "WorkspaceIndex":
         """Open the index at `database_path` over the workspace `folder` of `files`; its trouble shows in `freshness`.
 
         `busy_seconds` is how long another process is waited for, `patience_seconds` how long a search spends on taking
@@ -108,14 +108,14 @@ class KeywordIndex(Appending):
         of them on an approximate index is made, where the extra `ann` is installed; 0 is never. `redactor` is the
         root's own: no secret of a file comes into the index; without it the marks can't be compared with others.
         """
-        check = files.check if isinstance(files, Held) else None
-        file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds, check=check)
-        meanings = _meanings(embedder, database_path, commit, ann_vectors, check) if embedder else None
+        check = files.check if isinstance(files, SupportsFolderCheck) else None
+        file = CacheDatabase(database_path, commit=commit, busy_seconds=busy_seconds, check=check)
+        meanings = _create_index_embedder(embedder, database_path, commit, ann_vectors, check) if embedder else None
         index = cls(
             file, files, folder=folder, patience_seconds=patience_seconds, meanings=meanings,
             redactor=redactor or Redactor(token_bytes(32)),
         )  # fmt: skip
-        await index._catch_up(await files.list(folder), EVERYTHING, seconds=0.0)
+        await index._catch_up(await files.list(folder), ALL_SORTS, seconds=0.0)
         return index
 
     async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
@@ -128,89 +128,107 @@ class KeywordIndex(Appending):
         if limit < 1:
             return []
         words = query_words(asked.text)
-        sense = await self._meanings.sense(asked.text) if self._meanings and words.groups else None
+        sense = await self._index_embedder.prepare_query(asked.text) if self._index_embedder and words.groups else None
         files = await self._files.list(self._folder)
-        if self._is_settled(files, asked.sorts):
-            found = await self._look(Asked(query=asked, words=words, limit=limit), sense, current=True)
+        if self._is_up_to_date(files, asked.sorts):
+            found = await self._search_database(
+                PreparedQuery(query=asked, words=words, limit=limit), sense, current=True
+            )
             if found is not None:
                 return found
         progress = await self._catch_up(files, asked.sorts, seconds=self._patience_seconds)
         found = None
         if progress is not None:
-            skipped = frozenset(document.path for document, _ in progress.unread)
-            found = await self._look(Asked(query=asked, words=words, limit=limit, skipped=skipped), sense)
+            skipped = frozenset(document.path for document, _ in progress.unread_documents)
+            found = await self._search_database(
+                PreparedQuery(query=asked, words=words, limit=limit, skipped_paths=skipped), sense
+            )
         if progress is None or found is None:
-            unread: Sequence[tuple[Document, FileInfo]] = changes({}, files, self._folder, asked.sorts).changed
+            unread: Sequence[tuple[SearchDocument, FileInfo]] = find_changes(
+                {}, files, self._folder, asked.sorts
+            ).changed
             return await self._scan.search(unread, asked, words, limit)
-        scanned = await self._scan.search(progress.unread, asked, words, limit) if progress.unread else []
-        return merged(found, scanned, limit) if scanned else found
+        scanned = (
+            await self._scan.search(progress.unread_documents, asked, words, limit) if progress.unread_documents else []
+        )
+        return merge_matches(found, scanned, limit) if scanned else found
 
-    async def candidates(
-        self, query: Query, limit: int, cut: Cut | None = None, *, beside: Callable[[], object] | None = None
+    async def find_candidates(
+        self, query: Query, limit: int, cut: PruningRule | None = None, *, beside: Callable[[], object] | None = None
     ) -> Candidates:
         """Return the matches of `search` in one step with what is needed to rank them, without what `cut` leaves out.
 
         At most 2,000 chunks of curated memory are returned, the newest. Where the index can't tell, all is returned.
         Where nothing has changed, all is done in one trip to a thread, `beside` too.
         """
-        asked = Asked(query=query, words=query_words(query.text), limit=limit)
-        sorts: tuple[Sort, ...] = (*query.sorts, "curated")
-        sense = await self._meanings.sense(query.text) if self._meanings and asked.words.groups else None
-        if self._lists_here is not None and self._settled is not None:
-            listing = Listing(self._lists_here, self._folder, beside)
-            found = await self._use(
-                lambda reader, held: candidates(reader, held, asked, sense, cut), current=True,
-                unless=lambda: not self._is_settled(listing(), sorts),
+        asked = PreparedQuery(query=query, words=query_words(query.text), limit=limit)
+        sorts: tuple[DocumentSort, ...] = (*query.sorts, "curated")
+        sense = (
+            await self._index_embedder.prepare_query(query.text)
+            if self._index_embedder and asked.words.groups
+            else None
+        )
+        if self._sync_lister is not None and self._synced_files is not None:
+            listing = FolderListing(self._sync_lister, self._folder, beside)
+            found = await self._read(
+                lambda reader, held: find_candidates(reader, held, asked, sense, cut), current=True,
+                unless=lambda: not self._is_up_to_date(listing(), sorts),
             )  # fmt: skip
             if found is not None:
                 return found
         files = await self._files.list(self._folder)
-        settled = self._is_settled(files, sorts)
+        settled = self._is_up_to_date(files, sorts)
         progress = None if settled else await self._catch_up(files, sorts, seconds=self._patience_seconds)
-        if settled or (progress is not None and not progress.unread):
-            found = await self._use(lambda reader, held: candidates(reader, held, asked, sense, cut), current=settled)
+        if settled or (progress is not None and not progress.unread_documents):
+            found = await self._read(
+                lambda reader, held: find_candidates(reader, held, asked, sense, cut), current=settled
+            )
             if found is not None:
                 return found
         matches = await self.search(query, limit)
         if not any(match.chunk.entry_id for match in matches):
             return Candidates(matches=matches)
         try:
-            curated = Curated(tuple(await self.search(ALL_CURATED, MOST_CURATED)))
+            curated = CuratedMatches(tuple(await self.search(CURATED_QUERY, MAX_CURATED)))
         except StorageError:
             # that takes nothing from what was found
-            curated = Curated()
+            curated = CuratedMatches()
         return Candidates(matches=matches, curated=curated)
 
-    async def beside(self, spots: Sequence[Spot]) -> list[Beside | None]:
+    async def beside(self, spots: Sequence[ChunkLocation]) -> list[ChunkNeighbours | None]:
         """Return what stands at and beside each of these, in their order; None for one that stands there no more."""
-        found = await self._use(lambda reader, _: beside(reader, spots), current=False)
+        found = await self._read(lambda reader, _: find_neighbours(reader, spots), current=False)
         return await self._scan.beside(spots, self._folder) if found is None else found
 
-    def _is_settled(self, files: Sequence[FileInfo], sorts: tuple[Sort, ...]) -> bool:
+    def _is_up_to_date(self, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...]) -> bool:
         """Tell whether everything of these sorts was taken in when the last search or refresh had these very files."""
-        if self._settled is None or self._intake is None:
+        if self._synced_files is None or self._ingester is None:
             return False
-        before, covered, revision = self._settled
-        if not set(sorts) <= covered or revision != self._intake[1].revision:
+        before, covered, revision = self._synced_files
+        if not set(sorts) <= covered or revision != self._ingester[1].revision:
             return False
         now = tuple(files)
         if before != now:
             # what is noted beside the documents, as what was shown, changes nothing that is found
-            if self._documents(before) != self._documents(now):
+            if self._document_files(before) != self._document_files(now):
                 return False
-            self._settled = (now, covered, revision)
+            self._synced_files = (now, covered, revision)
         return True
 
-    def _documents(self, files: Sequence[FileInfo]) -> list[FileInfo]:
-        return [info for info in files if document_of(info.path, self._folder) is not None]
+    def _document_files(self, files: Sequence[FileInfo]) -> list[FileInfo]:
+        return [info for info in files if classify_document(info.path, self._folder) is not None]
 
-    async def _look(self, asked: Asked, sense: "Sense | None", *, current: bool = False) -> list[Match] | None:
-        """Return what the database holds, as `_use` does."""
-        return await self._use(lambda reader, segments: select(reader, segments, asked, sense), current=current)
+    async def _search_database(
+        self, asked: PreparedQuery, sense: "SemanticQuery | None", *, current: bool = False
+    ) -> list[Match] | None:
+        """Return what the database holds, as `_read` does."""
+        return await self._read(
+            lambda reader, segments: search_database(reader, segments, asked, sense), current=current
+        )
 
-    async def _use(
+    async def _read(
         self,
-        act: "Callable[[Connection, Segments | None], _T | None]",
+        act: "Callable[[Connection, CorpusSearcher | None], _T | None]",
         *,
         current: bool,
         unless: Callable[[], bool] | None = None,
@@ -221,20 +239,20 @@ class KeywordIndex(Appending):
         """
 
         async def look(database: Database) -> _T | None:
-            if not self._is_known(database):
+            if not self._is_current_database(database):
                 return None
-            intake = self._intake_of(database)
+            intake = self._ingester_for(database)
 
             def select(reader: Connection) -> _T | None:
                 if unless is not None and unless():
                     return None
                 if current and not intake.is_current(reader):
                     return None
-                return act(reader, self._segments_of(database))
+                return act(reader, self._searcher_for(database))
 
             return await database.read(select)
 
-        return await self._file.use(look)
+        return await self._file.run(look)
 
     async def refresh(self) -> SyncReport:
         """Take in everything that changed in the workspace, and forget what is gone.
@@ -242,117 +260,121 @@ class KeywordIndex(Appending):
         What has no vector is embedded for at most half a minute, where there is an embedder.
         """
         files = await self._files.list(self._folder)
-        self._refreshing += 1
+        self._refresh_count += 1
         try:
-            progress = await self._catch_up(files, EVERYTHING, seconds=None)
+            progress = await self._catch_up(files, ALL_SORTS, seconds=None)
             if progress is not None:
-                await self._fold()
-                await self.embed(seconds=_EMBEDDING_SECONDS)
+                await self._compact()
+                await self.embed(seconds=_EMBED_SECONDS)
         finally:
-            self._refreshing -= 1
+            self._refresh_count -= 1
         if progress is None:
-            return SyncReport(failed={"": self._file.trouble}, quarantined=self._file.quarantined())
+            return SyncReport(failed={"": self._file.error}, quarantined=self._file.pop_quarantined())
         return SyncReport(
             indexed=tuple(sorted(progress.indexed)),
-            removed=progress.gone,
+            removed=progress.removed,
             failed=progress.failed,
             unchanged=progress.unchanged,
-            quarantined=self._file.quarantined(),
+            quarantined=self._file.pop_quarantined(),
         )
 
     async def embed(self, *, seconds: float) -> None:
         """Give vectors to what has none, for at most `seconds`; without an embedder there is nothing to do."""
-        if self._meanings is not None:
-            await self._meanings.embed(self._lacking, seconds=seconds)
+        if self._index_embedder is not None:
+            await self._index_embedder.embed(self._missing_vectors, seconds=seconds)
 
     async def serve(self) -> None:
         """Embed what is added for as long as this runs; without an embedder there is nothing to do."""
-        while self._meanings is not None:
-            await self.embed(seconds=_EMBEDDING_SECONDS)
-            await self._changed.wait()
-            self._changed = anyio.Event()
+        while self._index_embedder is not None:
+            await self.embed(seconds=_EMBED_SECONDS)
+            await self._change_event.wait()
+            self._change_event = anyio.Event()
 
-    async def _lacking(self, sense: "Sense", limit: int) -> "Lacking | None":
-        async def look(database: Database) -> "Lacking | None":
-            if not self._is_known(database):
+    async def _missing_vectors(self, sense: "SemanticQuery", limit: int) -> "MissingVectors | None":
+        async def look(database: Database) -> "MissingVectors | None":
+            if not self._is_current_database(database):
                 return None
-            segments = await anyio.to_thread.run_sync(self._segments_of, database)
+            segments = await anyio.to_thread.run_sync(self._searcher_for, database)
             if segments is None:
                 return None
-            return await database.read(lambda reader: segments.not_embedded(reader, sense, limit))
+            return await database.read(lambda reader: segments.missing_vectors(reader, sense, limit))
 
-        return await self._file.use(look)
+        return await self._file.run(look)
 
     def freshness(self) -> Freshness:
         """Tell how far the index follows the files, as of the last search, refresh or append."""
         behind, trouble = self._stale_files, ""
         lacking = 0
-        if self._meanings is not None:
-            lacking, trouble = self._meanings.lacking, self._meanings.trouble
-        if self._file.trouble:
-            return Freshness(state="broken", stale_files=behind, reason=self._file.trouble, not_embedded=lacking)
+        if self._index_embedder is not None:
+            lacking, trouble = self._index_embedder.missing_count, self._index_embedder.error
+        if self._file.error:
+            return Freshness(state="broken", stale_files=behind, reason=self._file.error, not_embedded=lacking)
         state: Literal["building", "stale", "fresh"] = (
-            "building" if self._refreshing else "stale" if behind else "fresh"
+            "building" if self._refresh_count else "stale" if behind else "fresh"
         )
-        return Freshness(state=state, stale_files=behind, not_embedded=lacking, embedder=trouble)
+        return Freshness(state=state, stale_files=behind, not_embedded=lacking, embedding_error=trouble)
 
     async def close(self) -> None:
         """Let the index go; what is not taken in yet is taken in by the next one to open it."""
-        if self._segments is not None:
-            await self._fold()
-        async with self._taking:
+        if self._searcher is not None:
+            await self._compact()
+        async with self._ingest_lock:
             await self._file.close()
-        if self._meanings is not None:
-            await self._meanings.close()
+        if self._index_embedder is not None:
+            await self._index_embedder.close()
 
-    async def _fold(self) -> None:
+    async def _compact(self) -> None:
         """Make what was taken in lately quick to load, where it is much."""
 
         async def fold(database: Database) -> None:
-            segments = await anyio.to_thread.run_sync(self._segments_of, database)
+            segments = await anyio.to_thread.run_sync(self._searcher_for, database)
             if segments is not None:
-                await segments.fold(database)
+                await segments.compact(database)
 
-        await self._file.use(fold)
+        await self._file.run(fold)
 
     async def _catch_up(
-        self, files: Sequence[FileInfo], sorts: tuple[Sort, ...], *, seconds: float | None
-    ) -> Progress | None:
+        self, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...], *, seconds: float | None
+    ) -> SyncProgress | None:
         """Take in what changed for at most `seconds` (None: all of it); None when the index can't be used."""
-        progress = await self._file.use(
-            lambda database: self._take_changes(self._intake_of(database), files, sorts, seconds),
+        progress = await self._file.run(
+            lambda database: self._ingest_changes(self._ingester_for(database), files, sorts, seconds),
             patient=seconds is None,
         )
         self._stale_files = len(files) if progress is None else len(progress.pending)
-        self._settled = None
-        if progress is not None and progress.unsettled:
-            self._changed.set()
-        if progress is not None and not progress.unsettled and not progress.pending and self._intake is not None:
-            self._settled = (tuple(files), frozenset(sorts), self._intake[1].revision)
+        self._synced_files = None
+        if progress is not None and progress.has_changes:
+            self._change_event.set()
+        if progress is not None and not progress.has_changes and not progress.pending and self._ingester is not None:
+            self._synced_files = (tuple(files), frozenset(sorts), self._ingester[1].revision)
         return progress
 
-    async def _take_changes(
-        self, intake: Intake, files: Sequence[FileInfo], sorts: tuple[Sort, ...], seconds: float | None
-    ) -> Progress:
-        todo = changes(await intake.known(), files, self._folder, sorts)
-        progress = Progress(gone=todo.gone, unchanged=todo.unchanged, unsettled=bool(todo.changed or todo.gone))
-        await self._forget(intake, todo)
+    async def _ingest_changes(
+        self, intake: Ingester, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...], seconds: float | None
+    ) -> SyncProgress:
+        todo = find_changes(await intake.load_fingerprints(), files, self._folder, sorts)
+        progress = SyncProgress(
+            removed=todo.removed, unchanged=todo.unchanged, has_changes=bool(todo.changed or todo.removed)
+        )
+        await self._remove_documents(intake, todo)
         deadline = None if seconds is None else time.monotonic() + seconds
         for document, info in todo.changed:
             if deadline is not None and time.monotonic() >= deadline:
                 progress.pending.append((document, info))
             else:
-                await self._take(intake, document, info, progress)
+                await self._ingest_document(intake, document, info, progress)
         return progress
 
-    async def _forget(self, intake: Intake, todo: Changes) -> None:
-        if todo.gone:
-            async with self._taking:
-                await intake.forget(todo.gone)
+    async def _remove_documents(self, intake: Ingester, todo: DocumentChanges) -> None:
+        if todo.removed:
+            async with self._ingest_lock:
+                await intake.forget(todo.removed)
 
-    async def _take(self, intake: Intake, document: Document, info: FileInfo, progress: Progress) -> None:
-        async with self._taking:
-            outcome = await intake.take(document, info)
+    async def _ingest_document(
+        self, intake: Ingester, document: SearchDocument, info: FileInfo, progress: SyncProgress
+    ) -> None:
+        async with self._ingest_lock:
+            outcome = await intake.ingest(document, info)
         if outcome.failed:
             progress.failed[document.path] = outcome.failed
             progress.pending.append((document, info))
@@ -361,36 +383,36 @@ class KeywordIndex(Appending):
         else:
             progress.unchanged += 1
 
-    def _is_known(self, database: Database) -> bool:
+    def _is_current_database(self, database: Database) -> bool:
         """Tell whether it is the one that was caught up with: one made anew meanwhile holds nothing yet."""
-        return self._intake is not None and self._intake[0] is database
+        return self._ingester is not None and self._ingester[0] is database
 
-    def _intake_of(self, database: Database) -> Intake:
-        if self._intake is None or self._intake[0] is not database:
-            self._intake = (database, Intake(database, self._files, self._redactor))
-        return self._intake[1]
+    def _ingester_for(self, database: Database) -> Ingester:
+        if self._ingester is None or self._ingester[0] is not database:
+            self._ingester = (database, Ingester(database, self._files, self._redactor))
+        return self._ingester[1]
 
-    def _segments_of(self, database: Database) -> "Segments | None":
+    def _searcher_for(self, database: Database) -> "CorpusSearcher | None":
         """Return the rows of the database in memory, None where there is no numpy; to be called off the event loop."""
-        if self._segments is None or self._segments[0] is not database:
+        if self._searcher is None or self._searcher[0] is not database:
             try:
                 # numpy is loaded by the first search, not by whoever imports the package
-                made: Segments | None = import_module("ricordo.index.segments").Segments()
+                made: CorpusSearcher | None = import_module("ricordo.index.segments").Segments()
             except ImportError:
                 made = None
-            self._segments = (database, made)
-        return self._segments[1]
+            self._searcher = (database, made)
+        return self._searcher[1]
 
 
-def _meanings(
+def _create_index_embedder(
     embedder: "Embedder", beside: Path, commit: Commit | None, ann_vectors: int, check: Callable[[], None] | None
-) -> "Meanings | None":
+) -> "IndexEmbedder | None":
     """Return what makes and keeps vectors; None where there is no numpy, which is loaded where it is needed."""
     try:
         meanings = import_module("ricordo.index.meanings")
     except ImportError:
         return None
-    made: Meanings = meanings.Meanings(
+    made: IndexEmbedder = meanings.Meanings(
         embedder, beside.with_name(f"{beside.stem}_vectors.db"), commit=commit, ann_vectors=ann_vectors, check=check
     )
     return made

@@ -13,67 +13,81 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ricordo.index.contract import Query
-from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
-from ricordo.index.occurrences import Occurrences, Occurring
-from ricordo.index.plan import Asked, stamp
+from ricordo.index.corpus import IS_ENTRY, IS_MESSAGE, Corpus
+from ricordo.index.occurrences import PostingsCache, WordPostings
+from ricordo.index.plan import PreparedQuery, to_milliseconds
 from ricordo.index.postings import NO_TIME, Array
-from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, OWN_SHARE, STEPS, Measured, Statistics
+from ricordo.index.scoring import MAX_PER_GROUP, MAX_IDENTICAL, OWN_SHARE, SCORE_STEPS, ScoreDetails, TermStatistics
 
-__all__ = ["Found", "Lexical", "Ranked", "allowed", "chosen", "latest", "measured", "scored", "search", "spread"]
+__all__ = [
+    "RankedRow",
+    "LexicalScores",
+    "RankedRows",
+    "filter_mask",
+    "best_rows",
+    "newest_numbers",
+    "measure_rows",
+    "score_rows",
+    "search",
+    "cap_repeats",
+]
 
-_FIRST = 64
-_MARGIN = 1e-6
-_MANY = 4
+_MIN_RANKED = 64
+_SCORE_MARGIN = 1e-6
+_PARTITION_FACTOR = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class RankedRow:
     """A row that was found: its number and what it was measured by."""
 
     number: int
-    measured: Measured
+    details: ScoreDetails
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranked:
+class RankedRows:
     """Rows that were found, the best first, with what they were measured by: a column for each signal.
 
-    `held` tells by bits which of the `shown` words a row holds; `absent` are those that no row holds, and `silent` is
-    their share. `known` are the rows that have the signals `meaning`.
+    `word_bits` tells by bits which of the `query_words` words a row holds; `absent_words` are those that no row holds, and `absent_share` is
+    their share. `has_vector` are the rows that have the signals `semantic_signals`.
     """
 
     rows: Array
     numbers: Array
     scores: Array
     signals: Mapping[str, Array]
-    held: Array
-    shown: tuple[str, ...]
-    absent: tuple[str, ...]
-    silent: float
-    meaning: Mapping[str, Array] = field(default_factory=dict)
-    known: "Array | None" = None
+    word_bits: Array
+    query_words: tuple[str, ...]
+    absent_words: tuple[str, ...]
+    absent_share: float
+    semantic_signals: Mapping[str, Array] = field(default_factory=dict)
+    has_vector: "Array | None" = None
 
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self.rows)
 
-    def each(self, places: "Array | None" = None) -> list[Found]:
+    def to_list(self, places: "Array | None" = None) -> list[RankedRow]:
         """Return one by one those that are ranked at these places, or all."""
         at = np.arange(len(self)) if places is None else places
-        names, columns = (*self.signals, "absent", *self.meaning), [column[at].tolist() for column in self._columns()]
-        without = len(names) - len(self.meaning)
-        known = [False] * len(at) if self.known is None else self.known[at].tolist()
-        codes = [int(code) for code in self.held[at].tolist()]
+        names, columns = (
+            (*self.signals, "absent", *self.semantic_signals),
+            [column[at].tolist() for column in self._columns()],
+        )
+        without = len(names) - len(self.semantic_signals)
+        known = [False] * len(at) if self.has_vector is None else self.has_vector[at].tolist()
+        codes = [int(code) for code in self.word_bits[at].tolist()]
         # many rows hold the same words
-        words = {code: tuple(word for nth, word in enumerate(self.shown) if code >> nth & 1) for code in {*codes}}
+        words = {code: tuple(word for nth, word in enumerate(self.query_words) if code >> nth & 1) for code in {*codes}}
         rows = zip(
             self.numbers[at].tolist(), self.scores[at].tolist(), codes, known, zip(*columns, strict=True), strict=True
         )
         return [
-            Found(
+            RankedRow(
                 number=number,
-                measured=Measured(
-                    score=score, held=words[code],
+                details=ScoreDetails(
+                    score=score, words=words[code],
                     signals=dict(zip(names, values if has_meaning else values[:without], strict=False)),
                 ),
             )
@@ -83,48 +97,48 @@ class Ranked:
     def _columns(self) -> Iterator[Array]:
         """Yield what each row is measured by."""
         yield from self.signals.values()
-        yield np.full(len(self), self.silent)
-        yield from self.meaning.values()
+        yield np.full(len(self), self.absent_share)
+        yield from self.semantic_signals.values()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lexical:
-    """What the words of a query say of every row: `scores`, of which `most` is the most that the query can reach."""
+class LexicalScores:
+    """What the words of a query say of every row: `scores`, of which `max_score` is the most that the query can reach."""
 
-    asked: Asked
-    words: tuple[Occurring, ...]
+    query: PreparedQuery
+    words: tuple[WordPostings, ...]
     weights: tuple[float, ...]
-    statistics: Statistics
+    statistics: TermStatistics
     scores: Array
-    most: float
+    max_score: float
 
 
-def search(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> Ranked:
+def search(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> RankedRows:
     """Return the rows that hold a word, best first."""
-    lexical = scored(corpus, asked, occurrences)
-    rows = np.array(chosen(corpus, lexical, asked.limit), dtype=np.int64)
-    return measured(corpus, rows, lexical)
+    lexical = score_rows(corpus, asked, occurrences)
+    rows = np.array(best_rows(corpus, lexical, asked.limit), dtype=np.int64)
+    return measure_rows(corpus, rows, lexical)
 
 
-def scored(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> Lexical:
+def score_rows(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> LexicalScores:
     """Return the score of every row by the words that it holds."""
-    words, statistics = occurrences.find(corpus, asked.words, corpus.hidden(asked.query.profile))
+    words, statistics = occurrences.find(corpus, asked.words, corpus.hidden_documents(asked.query.profile))
     weights = tuple(statistics.weights(asked.words))
     scores = np.zeros(corpus.count)
     for weight, word in zip(weights, words, strict=True):
         scores[word.rows] += weight * word.gain
-    return Lexical(
-        asked=asked, words=words, weights=weights, statistics=statistics, scores=scores, most=sum(weights) or 1.0
+    return LexicalScores(
+        query=asked, words=words, weights=weights, statistics=statistics, scores=scores, max_score=sum(weights) or 1.0
     )
 
 
-def latest(corpus: Corpus, asked: Asked) -> list[int]:
+def newest_numbers(corpus: Corpus, asked: PreparedQuery) -> list[int]:
     """Return the numbers of the newest rows that pass the filters, the newest first; those without a time last.
 
     Of two with one time in one document the later one is the newer one.
     """
     rows, limit = np.arange(corpus.count), asked.limit
-    rows = rows[allowed(corpus, rows, asked)]
+    rows = rows[filter_mask(corpus, rows, asked)]
     times = corpus["time"][rows]
     if len(rows) > limit:
         least = np.partition(times, len(rows) - limit)[len(rows) - limit]
@@ -140,32 +154,33 @@ def latest(corpus: Corpus, asked: Asked) -> list[int]:
     return [row[-1] for row in ordered[:limit]]
 
 
-def allowed(corpus: Corpus, rows: Array, asked: Asked) -> Array:
+def filter_mask(corpus: Corpus, rows: Array, asked: PreparedQuery) -> Array:
     """Return which of these rows are there and pass the filters."""
     query = asked.query
     passing = corpus["live"][rows]
-    documents = corpus.documents(query.sorts, query.path, asked.skipped, query.profile)
+    documents = corpus.document_mask(query.sorts, query.path, asked.skipped_paths, query.profile)
     if documents is not None:
         passing &= documents[corpus["document"][rows]]
-    for column, codes in _codes(corpus, query):
+    for column, codes in _filter_codes(corpus, query):
         passing &= np.isin(corpus[column][rows], codes)
     if query.since or query.until:
         times = corpus["time"][rows]
-        passing &= times >= stamp(query.since) if query.since else times != NO_TIME
-        passing &= times < stamp(query.until) if query.until else True
+        passing &= times >= to_milliseconds(query.since) if query.since else times != NO_TIME
+        passing &= times < to_milliseconds(query.until) if query.until else True
     return passing
 
 
-def _lets_all_through(corpus: Corpus, asked: Asked) -> bool:
+def _passes_everything(corpus: Corpus, asked: PreparedQuery) -> bool:
     """Tell whether every row is there and passes the filters, which is told without looking at any."""
     query = asked.query
     filters = query.kinds or query.tags or query.session or query.since or query.until
     return (
-        not (filters or corpus.dead) and corpus.documents(query.sorts, query.path, asked.skipped, query.profile) is None
+        not (filters or corpus.dead_count)
+        and corpus.document_mask(query.sorts, query.path, asked.skipped_paths, query.profile) is None
     )
 
 
-def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
+def _filter_codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
     """Yield the columns of names that are filtered, with what may stand there."""
     if query.kinds:
         yield "kind", [corpus.names["kind"].get(kind, -1) for kind in query.kinds]
@@ -176,43 +191,49 @@ def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
         yield "tags", [code for tags, code in corpus.names["tags"].items() if any(mark in tags for mark in marks)]
 
 
-def chosen(corpus: Corpus, lexical: Lexical, limit: int) -> list[int]:
+def best_rows(corpus: Corpus, lexical: LexicalScores, limit: int) -> list[int]:
     """Return the best rows in order, without what is too much of one heap or one text."""
-    asked, found, scores = lexical.asked, lexical.words, lexical.scores
-    wanted = max(_FIRST, 2 * limit)
+    asked, found, scores = lexical.query, lexical.words, lexical.scores
+    wanted = max(_MIN_RANKED, 2 * limit)
     while True:
-        least = _bound(corpus, asked, found, scores, wanted)
-        rows = _passing(corpus, asked, found, np.flatnonzero(scores >= least if least else scores))
-        best = spread(corpus, rows, np.rint(scores[rows] / lexical.most * STEPS).astype(np.int64), limit)
+        least = _score_bound(corpus, asked, found, scores, wanted)
+        rows = _filter_rows(corpus, asked, found, np.flatnonzero(scores >= least if least else scores))
+        best = cap_repeats(
+            corpus, rows, np.rint(scores[rows] / lexical.max_score * SCORE_STEPS).astype(np.int64), limit
+        )
         if len(best) == limit or not least:
             return best
         wanted *= 8
 
 
-def _bound(corpus: Corpus, asked: Asked, found: Sequence[Occurring], scores: Array, wanted: int) -> float:
+def _score_bound(
+    corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], scores: Array, wanted: int
+) -> float:
     """Return a score that at least so many rows reach, 0 when there is none: the rows of one word will do."""
     for word in sorted(found, key=lambda word: len(word.rows)):
         if len(word.rows) >= wanted:
-            reached = scores[_passing(corpus, asked, [word], word.rows)]
+            reached = scores[_filter_rows(corpus, asked, [word], word.rows)]
             if len(reached) >= wanted:
-                return max(float(np.partition(reached, len(reached) - wanted)[len(reached) - wanted]) - _MARGIN, 0.0)
+                return max(
+                    float(np.partition(reached, len(reached) - wanted)[len(reached) - wanted]) - _SCORE_MARGIN, 0.0
+                )
     return 0.0
 
 
-def _passing(corpus: Corpus, asked: Asked, found: Sequence[Occurring], rows: Array) -> Array:
+def _filter_rows(corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], rows: Array) -> Array:
     """Return those of these rows that the query lets through: without neighbours, a row must hold a word itself."""
-    if not _lets_all_through(corpus, asked):
-        rows = rows[allowed(corpus, rows, asked)]
+    if not _passes_everything(corpus, asked):
+        rows = rows[filter_mask(corpus, rows, asked)]
     if asked.query.neighbours:
         return rows
     holding = np.zeros(len(rows), dtype=np.bool_)
     for word in found:
-        holding |= _counts(word, rows)[0] > 0
+        holding |= _word_counts(word, rows)[0] > 0
     kept: Array = rows[holding]
     return kept
 
 
-def _counts(word: Occurring, rows: Array) -> tuple[Array, Array]:
+def _word_counts(word: WordPostings, rows: Array) -> tuple[Array, Array]:
     """Return how often rows hold a word, alone and with their neighbours."""
     if not len(word.rows):
         nothing = np.zeros(len(rows), dtype=np.uint8)
@@ -222,30 +243,32 @@ def _counts(word: Occurring, rows: Array) -> tuple[Array, Array]:
     return word.own[at] * there, word.every[at] * there
 
 
-def spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+def cap_repeats(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
     """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
-    if len(rows) > _MANY * limit:
+    if len(rows) > _PARTITION_FACTOR * limit:
         # of far more than are wanted only the best are put in order, unless too many of those are of one heap
         high = steps >= np.partition(steps, len(steps) - 2 * limit)[len(steps) - 2 * limit]
-        best = _in_order(corpus, rows[high], steps[high], limit)
+        best = _sort_and_cap(corpus, rows[high], steps[high], limit)
         if len(best) == limit:
             return best
-    return _in_order(corpus, rows, steps, limit)
+    return _sort_and_cap(corpus, rows, steps, limit)
 
 
-def _in_order(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
-    """Return what `spread` does, with all of the rows put in order."""
-    ordered = rows[_best_first(corpus, rows, steps)]
+def _sort_and_cap(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+    """Return what `cap_repeats` does, with all of the rows put in order."""
+    ordered = rows[_sort_order(corpus, rows, steps)]
     # mostly nothing is too much, which arrays tell at once
     best = ordered[:limit]
-    heaps, twins = np.sort(_heaps(corpus, best)), np.sort(corpus["twin"][best])
-    if np.any(heaps[MOST_OF_HEAP:] == heaps[:-MOST_OF_HEAP]) or np.any(twins[MOST_TWINS:] == twins[:-MOST_TWINS]):
-        return _spread(corpus, ordered, limit)
+    heaps, twins = np.sort(_group_keys(corpus, best)), np.sort(corpus["twin"][best])
+    if np.any(heaps[MAX_PER_GROUP:] == heaps[:-MAX_PER_GROUP]) or np.any(
+        twins[MAX_IDENTICAL:] == twins[:-MAX_IDENTICAL]
+    ):
+        return _cap_sorted(corpus, ordered, limit)
     unchanged: list[int] = best.tolist()
     return unchanged
 
 
-def _best_first(corpus: Corpus, rows: Array, steps: Array) -> Array:
+def _sort_order(corpus: Corpus, rows: Array, steps: Array) -> Array:
     """Return the order of these rows: of equals the newer first, then by the place in the files."""
     order = np.argsort(-steps, kind="stable")
     ordered = steps[order]
@@ -261,21 +284,21 @@ def _best_first(corpus: Corpus, rows: Array, steps: Array) -> Array:
     return order
 
 
-def _heaps(corpus: Corpus, rows: Array) -> Array:
+def _group_keys(corpus: Corpus, rows: Array) -> Array:
     """Return a number for the message, the entry or else the document of each row."""
-    whole = (corpus["shape"][rows] & (MESSAGE | ENTRY)) == 0
+    whole = (corpus["shape"][rows] & (IS_MESSAGE | IS_ENTRY)) == 0
     heaps: Array = (corpus["document"][rows].astype(np.int64) << 32) | np.where(whole, 0, corpus["line"][rows])
     return heaps
 
 
-def _spread(corpus: Corpus, rows: Array, limit: int) -> list[int]:
+def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
     """Return the first rows in their order without what is too much of one heap or one text."""
     taken: Counter[int] = Counter()
     twins: Counter[int] = Counter()
     best: list[int] = []
-    fields = zip(rows.tolist(), _heaps(corpus, rows).tolist(), corpus["twin"][rows].tolist(), strict=True)
+    fields = zip(rows.tolist(), _group_keys(corpus, rows).tolist(), corpus["twin"][rows].tolist(), strict=True)
     for row, heap, twin in fields:
-        if taken[heap] < MOST_OF_HEAP and twins[twin] < MOST_TWINS:
+        if taken[heap] < MAX_PER_GROUP and twins[twin] < MAX_IDENTICAL:
             taken[heap] += 1
             twins[twin] += 1
             best.append(row)
@@ -284,17 +307,17 @@ def _spread(corpus: Corpus, rows: Array, limit: int) -> list[int]:
     return best
 
 
-def measured(corpus: Corpus, rows: Array, lexical: Lexical) -> Ranked:
+def measure_rows(corpus: Corpus, rows: Array, lexical: LexicalScores) -> RankedRows:
     """Return the signals of each row, those that hold no word too."""
-    words, most = lexical.words, lexical.most
-    absent = lexical.statistics.absent(lexical.asked.words)
+    words, most = lexical.words, lexical.max_score
+    absent = lexical.statistics.absent_words(lexical.query.words)
     weights = np.array(lexical.weights)
     own, every = np.zeros((len(words), len(rows))), np.zeros((len(words), len(rows)))
     for nth, word in enumerate(words):
-        own[nth], every[nth] = _counts(word, rows)
+        own[nth], every[nth] = _word_counts(word, rows)
     bm25 = weights @ (own / (own + corpus["own"][rows])) / most
     context = weights @ (every / (every + corpus["every"][rows])) / most
-    return Ranked(
+    return RankedRows(
         rows=rows,
         numbers=corpus["number"][rows],
         scores=OWN_SHARE * bm25 + (1 - OWN_SHARE) * context,
@@ -302,8 +325,8 @@ def measured(corpus: Corpus, rows: Array, lexical: Lexical) -> Ranked:
             "bm25": bm25, "context": context, "coverage": weights @ (own > 0) / most,
             "reach": weights @ (every > 0) / most,
         },
-        held=(1 << np.arange(len(words))) @ (own > 0),
-        shown=lexical.asked.words.shown,
-        absent=absent,
-        silent=lexical.statistics.silent(lexical.asked.words, absent),
+        word_bits=(1 << np.arange(len(words))) @ (own > 0),
+        query_words=lexical.query.words.words,
+        absent_words=absent,
+        absent_share=lexical.statistics.absent_share(lexical.query.words, absent),
     )  # fmt: skip

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ricordo.files.contract import FileInfo, ListsHere
+from ricordo.files.contract import FileInfo, SupportsBlockingList
 
-__all__ = ["Listing"]
+__all__ = ["FolderListing"]
 
 
 @dataclass(frozen=True)
-class Listing:
+class FolderListing:
     """Lists a folder, and does what else is to be done in the same thread."""
 
-    files: ListsHere
+    files: SupportsBlockingList
     folder: str
     beside: Callable[[], object] | None
 
@@ -20,4 +20,4 @@ class Listing:
         """Return the files."""
         if self.beside is not None:
             self.beside()
-        return self.files.listed(self.folder)
+        return self.files.list_blocking(self.folder)

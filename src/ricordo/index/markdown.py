@@ -10,65 +10,65 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ricordo.index.contract import Chunk
-from ricordo.index.documents import Document
-from ricordo.index.pieces import piece_chunks
-from ricordo.workspace.document_text import text_lines
-from ricordo.workspace.entry_codec import Located, parse_entries
-from ricordo.workspace.topic_frame import framing_lines
+from ricordo.index.documents import SearchDocument
+from ricordo.index.pieces import split_chunk
+from ricordo.workspace.document_text import decode_lines
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.topic_frame import find_frame_lines
 
-__all__ = ["is_whole_block", "markdown_chunks"]
+__all__ = ["is_self_contained_block", "chunk_markdown"]
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*")
-_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+\S")
+_LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+\S")
 _FENCE = re.compile(r"\s*(```|~~~)")
-_WORTH = re.compile(r"\w")
-_WITH_ID = re.compile(rb"\^[0-9A-Za-z-]+[ \t]*\Z")
-_WITH_ENTRIES = frozenset({"curated", "ledger", "note"})
+_WORD_CHARACTER = re.compile(r"\w")
+_ENTRY_ID = re.compile(rb"\^[0-9A-Za-z-]+[ \t]*\Z")
+_SORTS_WITH_ENTRIES = frozenset({"curated", "ledger", "note"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Line:
+class _MarkdownLine:
     number: int
     text: str
     heading: str
 
 
-def markdown_chunks(document: Document, data: bytes, *, first_line: int = 1, heading: str = "") -> list[Chunk]:
+def chunk_markdown(document: SearchDocument, data: bytes, *, first_line: int = 1, heading: str = "") -> list[Chunk]:
     """Return the chunks of `data` in the order of its lines, the first of which has the number `first_line`.
 
     `heading` is the one that the data stands under, for the tail of a document.
     """
-    lines = text_lines(data)
-    located = _entries(document, data) if document.sort in _WITH_ENTRIES else []
+    lines = decode_lines(data)
+    located = _parse_document_entries(document, data) if document.sort in _SORTS_WITH_ENTRIES else []
     taken = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
     if document.sort == "curated":
-        taken |= framing_lines(data)
-    marked = list(_under_headings(lines, heading))
+        taken |= find_frame_lines(data)
+    marked = list(_lines_with_headings(lines, heading))
     chunks = [_entry_chunk(document, entry, lines, marked[entry.line - 1].heading) for entry in located]
-    for paragraph in _paragraphs(line for line in marked if line.number not in taken):
-        chunks += _prose_chunks(document, paragraph)
+    for paragraph in _split_paragraphs(line for line in marked if line.number not in taken):
+        chunks += _chunk_paragraph(document, paragraph)
     chunks.sort(key=lambda chunk: (chunk.line_number, chunk.part))
     return [
         replace(chunk, line_number=chunk.line_number + first_line - 1, end_line=chunk.end_line + first_line - 1)
-        for chunk in _with_neighbours(chunks)
+        for chunk in _attach_neighbours(chunks)
     ]
 
 
-def is_whole_block(tail: bytes) -> bool:
+def is_self_contained_block(tail: bytes) -> bool:
     """Tell whether `tail`, appended to a ledger, means the same when it is read alone: bullets that carry their ids."""
     if not tail.startswith(b"- ") or b"```" in tail or b"~~~" in tail:
         return False
     bullets = re.split(rb"\n(?=- )", tail.rstrip(b"\n"))
-    return all(_WITH_ID.search(bullet) for bullet in bullets)
+    return all(_ENTRY_ID.search(bullet) for bullet in bullets)
 
 
-def _entries(document: Document, data: bytes) -> list[Located]:
+def _parse_document_entries(document: SearchDocument, data: bytes) -> list[LocatedEntry]:
     found = parse_entries(data, document.path)
     # in a foreign note a bullet is a memory only when it says so
     return [entry for entry in found if document.sort != "note" or not entry.entry.id.startswith("h")]
 
 
-def _entry_chunk(document: Document, located: Located, lines: list[str], heading: str) -> Chunk:
+def _entry_chunk(document: SearchDocument, located: LocatedEntry, lines: list[str], heading: str) -> Chunk:
     entry = located.entry
     return Chunk(
         path=document.path,
@@ -81,12 +81,12 @@ def _entry_chunk(document: Document, located: Located, lines: list[str], heading
         entry_id=entry.id,
         kind=entry.kind,
         tags=entry.tags,
-        time=entry.said,
+        time=entry.said_at,
         session=entry.source.session or "",
     )
 
 
-def _under_headings(lines: list[str], heading: str) -> Iterator[_Line]:
+def _lines_with_headings(lines: list[str], heading: str) -> Iterator[_MarkdownLine]:
     """Yield each line with the heading it stands under; a heading stands under itself."""
     fenced = False
     for number, text in enumerate(lines, 1):
@@ -94,16 +94,18 @@ def _under_headings(lines: list[str], heading: str) -> Iterator[_Line]:
             fenced = not fenced
         match = None if fenced else _HEADING.fullmatch(text)
         heading = match[2] if match else heading
-        yield _Line(number=number, text=text.rstrip("\r"), heading=heading)
+        yield _MarkdownLine(number=number, text=text.rstrip("\r"), heading=heading)
 
 
-def _paragraphs(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
+def _split_paragraphs(lines: Iterator[_MarkdownLine]) -> Iterator[list[_MarkdownLine]]:
     """Yield runs of lines that belong together: cut at blank lines, headings and list items, never inside a fence."""
-    run: list[_Line] = []
+    run: list[_MarkdownLine] = []
     fenced = False
     for line in lines:
         apart = bool(run) and line.number != run[-1].number + 1
-        starts = not fenced and bool(not line.text.strip() or _ITEM.match(line.text) or _HEADING.fullmatch(line.text))
+        starts = not fenced and bool(
+            not line.text.strip() or _LIST_ITEM.match(line.text) or _HEADING.fullmatch(line.text)
+        )
         if run and (apart or starts):
             yield run
             run = []
@@ -115,9 +117,9 @@ def _paragraphs(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
         yield run
 
 
-def _prose_chunks(document: Document, paragraph: list[_Line]) -> list[Chunk]:
+def _chunk_paragraph(document: SearchDocument, paragraph: list[_MarkdownLine]) -> list[Chunk]:
     text = "\n".join(line.text for line in paragraph)
-    if not _WORTH.search(text):
+    if not _WORD_CHARACTER.search(text):
         return []
     whole = Chunk(
         path=document.path,
@@ -130,10 +132,10 @@ def _prose_chunks(document: Document, paragraph: list[_Line]) -> list[Chunk]:
         kind="session-summary" if document.sort == "session" else "",
         session=document.session,
     )
-    return piece_chunks(whole)
+    return split_chunk(whole)
 
 
-def _with_neighbours(chunks: list[Chunk]) -> Iterator[Chunk]:
+def _attach_neighbours(chunks: list[Chunk]) -> Iterator[Chunk]:
     """Yield the chunks, prose knowing the prose on both sides; entries stand for themselves."""
     for at, chunk in enumerate(chunks):
         before, after = chunks[at - 1 : at] if at else [], chunks[at + 1 : at + 2]

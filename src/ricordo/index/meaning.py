@@ -7,10 +7,10 @@ from hashlib import blake2b
 
 from ricordo.index.contract import Chunk
 
-__all__ = ["embedded_text", "hashed", "meaning_of"]
+__all__ = ["embedding_text", "hash64", "embedding_text_id"]
 
 
-def embedded_text(chunk: Chunk) -> str:
+def embedding_text(chunk: Chunk) -> str:
     """Return by whom and under which heading it stands, and the text itself; neighbours are left out.
 
     Its date is left out too: that is found as words, and of a short text it would be half of what it means.
@@ -21,12 +21,12 @@ def embedded_text(chunk: Chunk) -> str:
     return f"{about}{chunk.content}"
 
 
-def meaning_of(chunk: Chunk) -> int:
+def embedding_text_id(chunk: Chunk) -> int:
     """Return the number of the text that is embedded, the same before and after it was stored."""
-    return hashed(embedded_text(chunk))
+    return hash64(embedding_text(chunk))
 
 
-def hashed(text: str) -> int:
+def hash64(text: str) -> int:
     """Return a digest of 64 bits, as a signed number."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

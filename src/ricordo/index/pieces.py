@@ -5,19 +5,19 @@ from dataclasses import replace
 
 from ricordo.index.contract import Chunk
 
-__all__ = ["LONGEST", "cut", "piece_chunks"]
+__all__ = ["MAX_PIECE_CHARS", "split_text", "split_chunk"]
 
-LONGEST = 1_000
+MAX_PIECE_CHARS = 1_000
 """The most characters of a piece, about 150 words."""
 
-_LEAST = 600
+_MIN_PIECE_CHARS = 600
 
 
-def piece_chunks(whole: Chunk, *, one_line: bool = False) -> list[Chunk]:
+def split_chunk(whole: Chunk, *, one_line: bool = False) -> list[Chunk]:
     """Return `whole` cut into pieces with their own lines; with `one_line` all stand on the line of the whole."""
     chunks = []
     line = whole.line_number
-    for part, piece in enumerate(cut(whole.content)):
+    for part, piece in enumerate(split_text(whole.content)):
         end = line if one_line else line + piece.rstrip("\n").count("\n")
         content = piece.strip("\n")
         if content.strip():
@@ -28,21 +28,21 @@ def piece_chunks(whole: Chunk, *, one_line: bool = False) -> list[Chunk]:
     return chunks
 
 
-def cut(text: str) -> Iterator[str]:
+def split_text(text: str) -> Iterator[str]:
     """Yield `text` in pieces of at most 1,000 characters that join to it again, cut at the best seam near their end."""
     start = 0
-    while len(text) - start > LONGEST:
-        end = start + _seam(text[start : start + LONGEST])
+    while len(text) - start > MAX_PIECE_CHARS:
+        end = start + _split_position(text[start : start + MAX_PIECE_CHARS])
         yield text[start:end]
         start = end
     if start < len(text) or not text:
         yield text[start:]
 
 
-def _seam(window: str) -> int:
+def _split_position(window: str) -> int:
     """Return where to cut: behind the last paragraph, line, sentence or word that ends past the least size."""
     for pattern in ("\n\n", "\n", ". ", "。", " "):
-        at = window.rfind(pattern, _LEAST)
+        at = window.rfind(pattern, _MIN_PIECE_CHARS)
         if at >= 0:
             return at + len(pattern)
     return len(window)

@@ -6,13 +6,23 @@ from datetime import datetime
 from zlib import adler32, crc32
 
 from ricordo.files.contract import FileInfo
-from ricordo.index.contract import Chunk, Query, Sort
-from ricordo.index.documents import Document, document_of
-from ricordo.index.terms import Words
+from ricordo.index.contract import Chunk, Query, DocumentSort
+from ricordo.index.documents import SearchDocument, classify_document
+from ricordo.index.terms import QueryWords
 
-__all__ = ["LONGEST_LITERAL", "Asked", "Changes", "Checksum", "Known", "changes", "holds_literally", "passes", "stamp"]
+__all__ = [
+    "MAX_LITERAL_CHARS",
+    "PreparedQuery",
+    "DocumentChanges",
+    "Checksum",
+    "DocumentFingerprint",
+    "find_changes",
+    "contains_text",
+    "matches_filters",
+    "to_milliseconds",
+]
 
-LONGEST_LITERAL = 100
+MAX_LITERAL_CHARS = 100
 """The most characters of a query that is looked for as it was typed when no word of it is found."""
 
 _FINE_TICK_NS = 50_000_000
@@ -27,7 +37,7 @@ class Checksum:
     crc: int = 0
     adler: int = 1
 
-    def after(self, data: bytes) -> "Checksum":
+    def extend(self, data: bytes) -> "Checksum":
         """Return the checksum of what was summed so far followed by `data`."""
         return Checksum(crc=crc32(data, self.crc), adler=adler32(data, self.adler))
 
@@ -42,11 +52,11 @@ class Checksum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class DocumentFingerprint:
     """What the index knows of a document: its size, times of change and checksum, and when it was read."""
 
     path: str
-    sort: Sort
+    sort: DocumentSort
     size: int
     modified_ns: int
     checked_ns: int
@@ -54,7 +64,7 @@ class Known:
     lines: int
     changed_ns: int = 0
 
-    def holds(self, info: FileInfo) -> bool:
+    def matches(self, info: FileInfo) -> bool:
         """Tell whether the file is surely the one that was read.
 
         A file read in the same tick of its file system's clock in which it was written may have been written again
@@ -71,42 +81,44 @@ class Known:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PreparedQuery:
     """One search: what is looked for, its words, how many matches at most, and documents that are passed over."""
 
     query: Query
-    words: Words
+    words: QueryWords
     limit: int
-    skipped: frozenset[str] = frozenset()
+    skipped_paths: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class DocumentChanges:
     """Documents that have to be looked at, the smallest first, and paths of documents that are gone."""
 
-    changed: tuple[tuple[Document, FileInfo], ...]
-    gone: tuple[str, ...]
+    changed: tuple[tuple[SearchDocument, FileInfo], ...]
+    removed: tuple[str, ...]
     unchanged: int
 
 
-def changes(known: Mapping[str, Known], files: Sequence[FileInfo], folder: str, sorts: Collection[Sort]) -> Changes:
+def find_changes(
+    known: Mapping[str, DocumentFingerprint], files: Sequence[FileInfo], folder: str, sorts: Collection[DocumentSort]
+) -> DocumentChanges:
     """Compare what the index knows with the files that there are, as far as documents of `sorts` go."""
-    changed: list[tuple[Document, FileInfo]] = []
+    changed: list[tuple[SearchDocument, FileInfo]] = []
     present: set[str] = set()
     for info in files:
-        document = document_of(info.path, folder)
+        document = classify_document(info.path, folder)
         if document is None or document.sort not in sorts:
             continue
         present.add(info.path)
         before = known.get(info.path)
-        if before is None or not before.holds(info):
+        if before is None or not before.matches(info):
             changed.append((document, info))
     changed.sort(key=lambda pair: (pair[1].size, pair[1].path))
     gone = tuple(sorted(path for path, row in known.items() if row.sort in sorts and path not in present))
-    return Changes(changed=tuple(changed), gone=gone, unchanged=len(present) - len(changed))
+    return DocumentChanges(changed=tuple(changed), removed=gone, unchanged=len(present) - len(changed))
 
 
-def passes(chunk: Chunk, query: Query) -> bool:
+def matches_filters(chunk: Chunk, query: Query) -> bool:
     """Tell whether the filters of `query` let `chunk` through."""
     return (
         chunk.sort in query.sorts
@@ -120,27 +132,27 @@ def passes(chunk: Chunk, query: Query) -> bool:
     )
 
 
-def stamp(time: datetime | None) -> int:
+def to_milliseconds(time: datetime | None) -> int:
     """Return a time in whole milliseconds, which is what the index keeps of it; 0 for none."""
     return 0 if time is None else round(time.timestamp() * 1000)
 
 
-def holds_literally(content: str, text: str) -> bool:
+def contains_text(content: str, text: str) -> bool:
     """Tell whether `content` holds `text` as it was typed, upper and lower case being the same.
 
     Where the text begins or ends with an ASCII letter or digit, so does a word: 17 is not found in 2017.
     """
     wanted, held = text.strip().lower(), content.lower()
-    if not wanted or len(wanted) > LONGEST_LITERAL:
+    if not wanted or len(wanted) > MAX_LITERAL_CHARS:
         return False
     at = held.find(wanted)
     while at >= 0:
         before, after = held[at - 1 : at] if at else "", held[at + len(wanted) : at + len(wanted) + 1]
-        if not (_in_one_word(before, wanted[0]) or _in_one_word(wanted[-1], after)):
+        if not (_is_inside_word(before, wanted[0]) or _is_inside_word(wanted[-1], after)):
             return True
         at = held.find(wanted, at + 1)
     return False
 
 
-def _in_one_word(left: str, right: str) -> bool:
+def _is_inside_word(left: str, right: str) -> bool:
     return (left + right).isascii() and left.isalnum() and right.isalnum()

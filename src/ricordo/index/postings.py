@@ -17,18 +17,29 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-__all__ = ["COLUMNS", "IN_OWN", "NO_TIME", "WITH_ALL", "Array", "Block", "Builder", "IndexedRow", "Postings", "packed"]
+__all__ = [
+    "COLUMNS",
+    "OWN_COUNT_MASK",
+    "NO_TIME",
+    "CONTEXT_COUNT_SHIFT",
+    "Array",
+    "Segment",
+    "SegmentBuilder",
+    "IndexedRow",
+    "Postings",
+    "pack_counts",
+]
 
 Array: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[Any]]"
 
 NO_TIME = -(2**63)
 """The time of a row that has none."""
 
-IN_OWN, WITH_ALL = 3, 2
+OWN_COUNT_MASK, CONTEXT_COUNT_SHIFT = 3, 2
 """The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
 
-_MOST = 3
-_HEAD = 8
+_MAX_COUNT = 3
+_PREFIX_BYTES = 8
 
 COLUMNS: dict[str, str] = {
     "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
@@ -74,27 +85,27 @@ class Postings:
     heads: "array[int]"
 
     @classmethod
-    def of(cls, vocabulary: bytes, ends: Array, starts: Array, rows: Array, counts: Array) -> "Postings":
+    def create(cls, vocabulary: bytes, ends: Array, starts: Array, rows: Array, counts: Array) -> "Postings":
         """Return the postings with their heads."""
         begins = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
-        places = begins[:, np.newaxis] + np.arange(_HEAD)
-        letters = np.frombuffer(vocabulary + bytes(_HEAD), dtype=np.uint8)[places]
+        places = begins[:, np.newaxis] + np.arange(_PREFIX_BYTES)
+        letters = np.frombuffer(vocabulary + bytes(_PREFIX_BYTES), dtype=np.uint8)[places]
         letters[places >= np.asarray(ends)[:, np.newaxis]] = 0
         heads = array("Q", letters.view(">u8").astype(np.uint64).tobytes())
         return cls(vocabulary=vocabulary, ends=ends, starts=starts, rows=rows, counts=counts, heads=heads)
 
     def find(self, term: str) -> tuple[Array, Array]:
         """Return the rows that hold a term, ascending, and their counts; both are empty where none does."""
-        wanted = _bytes(term)
-        at = self._first(wanted)
+        wanted = _encode_term(term)
+        at = self._first_index(wanted)
         if at == len(self.ends) or self._term(at) != wanted:
             return self.rows[:0], self.counts[:0]
         return self._rows(at)
 
-    def starting(self, start: str) -> Iterable[tuple[Array, Array]]:
+    def find_prefix(self, start: str) -> Iterable[tuple[Array, Array]]:
         """Yield rows and counts of each term that begins with `start`."""
-        wanted = _bytes(start)
-        for at in range(self._first(wanted), len(self.ends)):
+        wanted = _encode_term(start)
+        for at in range(self._first_index(wanted), len(self.ends)):
             if not self._term(at).startswith(wanted):
                 return
             yield self._rows(at)
@@ -103,8 +114,8 @@ class Postings:
         start, end = int(self.starts[at]), int(self.starts[at + 1])
         return self.rows[start:end], self.counts[start:end]
 
-    def _first(self, wanted: bytes) -> int:
-        head = int.from_bytes(wanted[:_HEAD].ljust(_HEAD, b"\0"), "big")
+    def _first_index(self, wanted: bytes) -> int:
+        head = int.from_bytes(wanted[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")
         low = bisect_left(self.heads, head)
         return bisect_left(range(len(self.ends)), wanted, low, bisect_right(self.heads, head, low), key=self._term)
 
@@ -113,7 +124,7 @@ class Postings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class Segment:
     """What the rows of a range of numbers are found by; the numbers ascend."""
 
     columns: dict[str, Array]
@@ -127,7 +138,7 @@ class Block:
         return len(self.columns["number"])
 
 
-class Builder:
+class SegmentBuilder:
     """Rows to a block, some at a time: of what was added only numbers are kept."""
 
     def __init__(self) -> None:
@@ -135,7 +146,7 @@ class Builder:
         self._terms: defaultdict[str, int] = defaultdict(count().__next__)
         self._names: tuple[defaultdict[str, int], ...] = tuple(defaultdict(count().__next__) for _ in range(3))
         self._fields: list[Array] = []
-        self._held: list[Array] = []
+        self._posting_keys: list[Array] = []
         self._count = 0
 
     def add(self, rows: Sequence[IndexedRow]) -> None:
@@ -151,19 +162,19 @@ class Builder:
         ]
         self._fields.append(np.array(fields, dtype=np.int64))
         for beside, terms in enumerate((own, around)):
-            self._held.append(self._keys(terms, beside))
+            self._posting_keys.append(self._build_posting_keys(terms, beside))
         self._count += len(rows)
 
-    def block(self) -> Block:
+    def build(self) -> Segment:
         """Return the block of all rows."""
         fields = np.concatenate(self._fields) if self._fields else np.zeros((0, len(COLUMNS)), dtype=np.int64)
         columns = {
             name: np.ascontiguousarray(fields[:, at]).astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())
         }
         kinds, tags, sessions = (tuple(names) for names in self._names)
-        return Block(columns=columns, kinds=kinds, tags=tags, sessions=sessions, postings=self._postings())
+        return Segment(columns=columns, kinds=kinds, tags=tags, sessions=sessions, postings=self._build_postings())
 
-    def _keys(self, terms: Sequence[Sequence[str]], beside: int) -> Array:
+    def _build_posting_keys(self, terms: Sequence[Sequence[str]], beside: int) -> Array:
         """Return term, row and whether it is a neighbour's, in one number each."""
         lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))
         rows = np.repeat(np.arange(self._count, self._count + len(terms), dtype=np.int64), lengths)
@@ -171,31 +182,33 @@ class Builder:
         numbers = np.fromiter(held, dtype=np.int64, count=len(rows))
         return (numbers << 32) | (rows << 1) | beside
 
-    def _postings(self) -> Postings:
-        written = [_bytes(term) for term in self._terms]
+    def _build_postings(self) -> Postings:
+        written = [_encode_term(term) for term in self._terms]
         order = sorted(range(len(written)), key=written.__getitem__)
         place = np.zeros(len(written), dtype=np.int64)
         place[order] = np.arange(len(written))
-        held = np.concatenate(self._held) if self._held else np.zeros(0, dtype=np.int64)
+        held = np.concatenate(self._posting_keys) if self._posting_keys else np.zeros(0, dtype=np.int64)
         held = np.sort((place[held >> 32] << 32) | (held & 0xFFFFFFFF)) if len(held) else held
         posting = held >> 1
         first = np.flatnonzero(np.diff(posting, prepend=-1))
         every = np.diff(first, append=len(held))
         own = every - np.add.reduceat(held & 1, first) if len(first) else every
         ordered = [written[at] for at in order]
-        return Postings.of(
+        return Postings.create(
             vocabulary=b"".join(ordered),
             ends=np.cumsum(np.fromiter(map(len, ordered), dtype=np.uint32, count=len(ordered)), dtype=np.uint32),
             starts=np.searchsorted(posting[first] >> 31, np.arange(len(ordered) + 1)).astype(np.uint32),
             rows=(posting[first] & 0x7FFFFFFF).astype(np.uint32),
-            counts=(np.minimum(own, _MOST) | (np.minimum(every, _MOST) << WITH_ALL)).astype(np.uint8),
+            counts=(np.minimum(own, _MAX_COUNT) | (np.minimum(every, _MAX_COUNT) << CONTEXT_COUNT_SHIFT)).astype(
+                np.uint8
+            ),
         )
 
 
-def packed(own: int, every: int) -> int:
+def pack_counts(own: int, every: int) -> int:
     """Return the count of a term in a row itself and with its neighbours as one byte."""
-    return min(own, _MOST) | (min(every, _MOST) << WITH_ALL)
+    return min(own, _MAX_COUNT) | (min(every, _MAX_COUNT) << CONTEXT_COUNT_SHIFT)
 
 
-def _bytes(term: str) -> bytes:
+def _encode_term(term: str) -> bytes:
     return term.encode("utf-8", "surrogatepass")

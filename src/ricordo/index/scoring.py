@@ -16,27 +16,27 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.index.contract import Chunk, Match
-from ricordo.index.plan import stamp
-from ricordo.index.terms import Words
+from ricordo.index.plan import to_milliseconds
+from ricordo.index.terms import QueryWords
 
 __all__ = [
     "K1",
     "LITERAL_SCORE",
-    "MOST_OF_HEAP",
-    "MOST_TWINS",
+    "MAX_PER_GROUP",
+    "MAX_IDENTICAL",
     "OWN_SHARE",
-    "STEPS",
+    "SCORE_STEPS",
     "USUAL_LENGTH",
     "B",
     "Candidate",
-    "Measured",
-    "Statistics",
-    "as_they_come",
-    "match",
-    "place_of",
-    "ranked",
-    "scanned_statistics",
-    "stem",
+    "ScoreDetails",
+    "TermStatistics",
+    "unranked_matches",
+    "build_match",
+    "place_key",
+    "rank_candidates",
+    "candidate_statistics",
+    "stem_prefix",
 ]
 
 LITERAL_SCORE = 0.5
@@ -51,15 +51,15 @@ USUAL_LENGTH = 40.0
 OWN_SHARE = 0.6
 """What the chunk alone counts; the rest is the chunk with its neighbours."""
 
-MOST_OF_HEAP, MOST_TWINS = 20, 3
+MAX_PER_GROUP, MAX_IDENTICAL = 20, 3
 """The most matches of one message or one document that is neither a transcript nor entries, and of one text."""
 
-STEPS = 1e9
+SCORE_STEPS = 1e9
 """Scores that agree to so many parts are equal, so that the order of an addition decides nothing."""
 
-_SCALE = 500.0
-_MOST_REPEATED = 3
-_STEM = 5
+_IDF_SCALE = 500.0
+_MAX_COUNT = 3
+_MIN_STEM = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,60 +73,60 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class ScoreDetails:
     """What a chunk was measured by: its score, the signals of a match, and the words that it holds."""
 
     score: float
     signals: Mapping[str, float]
-    held: tuple[str, ...]
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statistics:
+class TermStatistics:
     """Of one index: in how many places each term stands, and which terms it has none of but a relative."""
 
     frequencies: Mapping[str, int]
-    related: frozenset[str] = frozenset()
+    related_terms: frozenset[str] = frozenset()
 
-    def weights(self, words: Words) -> list[float]:
+    def weights(self, words: QueryWords) -> list[float]:
         """Return the weight of each word of a query: the rarer, the more, a generic word little.
 
         A word's variants count as one, as often as the commonest of them.
         """
-        return [math.log(1 + _SCALE / (count + 0.5)) * share for count, share in self._counted(words)]
+        return [math.log(1 + _IDF_SCALE / (count + 0.5)) * share for count, share in self._word_counts(words)]
 
-    def absent(self, words: Words) -> tuple[str, ...]:
+    def absent_words(self, words: QueryWords) -> tuple[str, ...]:
         """Return the words of a query that stand nowhere, in no form, generic ones left out."""
         return tuple(
             word
-            for word, group, (count, share) in zip(words.shown, words.groups, self._counted(words), strict=True)
-            if not count and share == 1.0 and not group & self.related
+            for word, group, (count, share) in zip(words.words, words.groups, self._word_counts(words), strict=True)
+            if not count and share == 1.0 and not group & self.related_terms
         )
 
-    def silent(self, words: Words, absent: Collection[str]) -> float:
+    def absent_share(self, words: QueryWords, absent: Collection[str]) -> float:
         """Return the share that the absent words have in all that a query can reach."""
         if not absent:
             return 0.0
         weights = self.weights(words)
-        return _covered([word in absent for word in words.shown], weights) / (sum(weights) or 1.0)
+        return _covered_weight([word in absent for word in words.words], weights) / (sum(weights) or 1.0)
 
-    def _counted(self, words: Words) -> Iterable[tuple[int, float]]:
-        for group, share in zip(words.groups, words.shares, strict=True):
+    def _word_counts(self, words: QueryWords) -> Iterable[tuple[int, float]]:
+        for group, share in zip(words.groups, words.weights, strict=True):
             yield max((self.frequencies.get(term, 0) for term in group), default=0), share
 
 
-def stem(term: str) -> str:
+def stem_prefix(term: str) -> str:
     """Return the beginning that a word's relatives have in common with it; empty when the word is too short."""
-    return term[: max(_STEM, len(term) - 3)] if term.isalpha() and len(term) > _STEM else ""
+    return term[: max(_MIN_STEM, len(term) - 3)] if term.isalpha() and len(term) > _MIN_STEM else ""
 
 
-def place_of(chunk: Chunk) -> str:
+def place_key(chunk: Chunk) -> str:
     """Return what counts as one place: the text of a message or entry, which may be repeated, else the document."""
     return chunk.content[:200] if chunk.message or chunk.markup else chunk.path
 
 
-def ranked(
-    candidates: Iterable[Candidate], words: Words, statistics: Statistics, *, neighbours: bool = False
+def rank_candidates(
+    candidates: Iterable[Candidate], words: QueryWords, statistics: TermStatistics, *, neighbours: bool = False
 ) -> list[Match]:
     """Return the candidates that hold a word of the query as matches, best first; of equals the newer first.
 
@@ -135,29 +135,29 @@ def ranked(
     rest.
     """
     weights = statistics.weights(words)
-    absent = statistics.absent(words)
-    silent = statistics.silent(words, absent)
+    absent = statistics.absent_words(words)
+    silent = statistics.absent_share(words, absent)
     found = []
     for candidate in candidates:
-        measured = _measured(candidate, words, weights, silent)
-        if measured.score > 0 and (neighbours or measured.held):
+        measured = _score_candidate(candidate, words, weights, silent)
+        if measured.score > 0 and (neighbours or measured.words):
             found.append((measured, candidate.chunk))
-    found.sort(key=lambda row: (-round(row[0].score * STEPS), -stamp(row[1].time), *_position(row[1])))
-    return [match(chunk, rank, measured, absent) for rank, (measured, chunk) in enumerate(_spread(found), 1)]
+    found.sort(key=lambda row: (-round(row[0].score * SCORE_STEPS), -to_milliseconds(row[1].time), *_position(row[1])))
+    return [build_match(chunk, rank, measured, absent) for rank, (measured, chunk) in enumerate(_cap_repeats(found), 1)]
 
 
-def _spread(found: Iterable[tuple[Measured, Chunk]]) -> Iterable[tuple[Measured, Chunk]]:
+def _cap_repeats(found: Iterable[tuple[ScoreDetails, Chunk]]) -> Iterable[tuple[ScoreDetails, Chunk]]:
     """Yield what was found without what is too much of one heap or one text."""
     taken: Counter[tuple[str, ...]] = Counter()
     for measured, chunk in found:
         heap = (chunk.path, str(chunk.line_number) if chunk.message or chunk.markup else "")
         twin = (chunk.content,)
-        if taken[heap] < MOST_OF_HEAP and taken[twin] < MOST_TWINS:
+        if taken[heap] < MAX_PER_GROUP and taken[twin] < MAX_IDENTICAL:
             taken.update((heap, twin))
             yield measured, chunk
 
 
-def _measured(candidate: Candidate, words: Words, weights: Sequence[float], silent: float) -> Measured:
+def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[float], silent: float) -> ScoreDetails:
     """Return the signals of one candidate, each in 0..1, and the words of the query that it holds."""
     own, around = candidate.own.split(), candidate.around.split()
     own_counts = Counter(own)
@@ -168,22 +168,22 @@ def _measured(candidate: Candidate, words: Words, weights: Sequence[float], sile
     signals = {
         "bm25": _bm25(held, weights, len(own), USUAL_LENGTH) / most,
         "context": _bm25(near, weights, len(own) + len(around), USUAL_LENGTH * (3 if around else 1)) / most,
-        "coverage": _covered(held, weights) / most,
-        "reach": _covered(near, weights) / most,
+        "coverage": _covered_weight(held, weights) / most,
+        "reach": _covered_weight(near, weights) / most,
         "absent": silent,
     }
-    return Measured(
+    return ScoreDetails(
         score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"],
         signals=signals,
-        held=tuple(word for word, count in zip(words.shown, held, strict=True) if count),
+        words=tuple(word for word, count in zip(words.words, held, strict=True) if count),
     )
 
 
-def _covered(counts: Sequence[int], weights: Sequence[float]) -> float:
+def _covered_weight(counts: Sequence[int], weights: Sequence[float]) -> float:
     return sum(weight for weight, count in zip(weights, counts, strict=True) if count)
 
 
-def scanned_statistics(candidates: Sequence[Candidate], words: Words, profile: str = "") -> Statistics:
+def candidate_statistics(candidates: Sequence[Candidate], words: QueryWords, profile: str = "") -> TermStatistics:
     """Return the statistics of chunks that are not in an index; of profiles, only the one at the path `profile`."""
     places: defaultdict[str, set[int]] = defaultdict(set)
     known: set[str] = set()
@@ -195,20 +195,22 @@ def scanned_statistics(candidates: Sequence[Candidate], words: Words, profile: s
         known |= terms
         for term in wanted & terms:
             places[term].add(candidate.place)
-    stems = {term: start for term in wanted - known if (start := stem(term))}
+    stems = {term: start for term in wanted - known if (start := stem_prefix(term))}
     related = {term for term, start in stems.items() if any(other.startswith(start) for other in known)}
-    return Statistics(frequencies={term: len(found) for term, found in places.items()}, related=frozenset(related))
+    return TermStatistics(
+        frequencies={term: len(found) for term, found in places.items()}, related_terms=frozenset(related)
+    )
 
 
-def as_they_come(chunks: Iterable[Chunk], *, score: float, typed: str = "") -> list[Match]:
+def unranked_matches(chunks: Iterable[Chunk], *, score: float, typed: str = "") -> list[Match]:
     """Return the chunks as matches in their order, all with this score; all hold what was `typed`."""
     whole = 1.0 if score else 0.0
     signals = {"bm25": score, "context": score, "coverage": whole, "reach": whole}
-    measured = Measured(score=score, signals=signals, held=(typed,) if typed else ())
-    return [match(chunk, rank, measured) for rank, chunk in enumerate(chunks, 1)]
+    measured = ScoreDetails(score=score, signals=signals, words=(typed,) if typed else ())
+    return [build_match(chunk, rank, measured) for rank, chunk in enumerate(chunks, 1)]
 
 
-def match(chunk: Chunk, rank: int, measured: Measured, absent: tuple[str, ...] = ()) -> Match:
+def build_match(chunk: Chunk, rank: int, measured: ScoreDetails, absent: tuple[str, ...] = ()) -> Match:
     """Return a chunk that was found as a match."""
     return Match(
         path=chunk.path,
@@ -218,7 +220,7 @@ def match(chunk: Chunk, rank: int, measured: Measured, absent: tuple[str, ...] =
         rank=rank,
         score=measured.score,
         chunk=chunk,
-        words=measured.held,
+        words=measured.words,
         absent=absent,
         signals=measured.signals,
     )
@@ -227,7 +229,7 @@ def match(chunk: Chunk, rank: int, measured: Measured, absent: tuple[str, ...] =
 def _bm25(counts: Sequence[int], weights: Sequence[float], length: int, average: float) -> float:
     """Return BM25 without its constant factor k1 + 1, so that each word gives at most its weight."""
     norm = K1 * (1 - B + B * length / average)
-    capped = [min(count, _MOST_REPEATED) for count in counts]
+    capped = [min(count, _MAX_COUNT) for count in counts]
     return sum(weight * count / (count + norm) for count, weight in zip(capped, weights, strict=True) if count)
 
 

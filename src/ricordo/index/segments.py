@@ -19,35 +19,35 @@ import anyio.to_thread
 import numpy as np
 
 from ricordo.database.sqlite import Connection, Database
-from ricordo.index.contract import SUPERSEDES, TELLING, Chunk, Curated, Cut
-from ricordo.index.corpus import ENTRY, MESSAGE, TELLS, Corpus
-from ricordo.index.cutting import worth_reading
-from ricordo.index.dense import Lacking, Sense
+from ricordo.index.contract import SUPERSEDES_MARKER, RANKING_FIELD_MARKERS, Chunk, CuratedMatches, PruningRule
+from ricordo.index.corpus import IS_ENTRY, IS_MESSAGE, HAS_RANKING_FIELDS, Corpus
+from ricordo.index.cutting import prune_candidates
+from ricordo.index.dense import MissingVectors, SemanticQuery
 from ricordo.index.hybrid import search as hybrid_search
-from ricordo.index.lexical import Found, Ranked, latest, search
-from ricordo.index.meaning import embedded_text, hashed, meaning_of
-from ricordo.index.occurrences import Occurrences
-from ricordo.index.plan import Asked
-from ricordo.index.postings import COLUMNS, NO_TIME, Array, Block, Builder, IndexedRow, Postings
-from ricordo.index.queries import chunks
-from ricordo.index.scoring import as_they_come
-from ricordo.messages.jsontext import decoded
+from ricordo.index.lexical import RankedRow, RankedRows, newest_numbers, search
+from ricordo.index.meaning import embedding_text, hash64, embedding_text_id
+from ricordo.index.occurrences import PostingsCache
+from ricordo.index.plan import PreparedQuery
+from ricordo.index.postings import COLUMNS, NO_TIME, Array, Segment, SegmentBuilder, IndexedRow, Postings
+from ricordo.index.queries import load_chunks
+from ricordo.index.scoring import unranked_matches
+from ricordo.messages.jsontext import decode_json
 
-__all__ = ["Segments", "from_bytes", "to_bytes"]
+__all__ = ["CorpusSearcher", "decode_segment", "encode_segment"]
 
-_LEAST_FOLDED = 1_000
-_TIMES_AS_LARGE = 4
-_AT_ONCE, _FEW = 2_000, 250
-_CHUNKS_KEPT = 4_096
-_POSTINGS: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
-_TELLS = " OR ".join(f"instr(markup, '{mark}') > 0" for mark in TELLING)
-_ROWS = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', {_TELLS},
+_MIN_SEGMENT_ROWS = 1_000
+_MERGE_FACTOR = 4
+_READ_BATCH, _FEW = 2_000, 250
+_CHUNK_CACHE_SIZE = 4_096
+_POSTINGS_TYPES: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
+_HAS_RANKING_FIELDS_SQL = " OR ".join(f"instr(markup, '{mark}') > 0" for mark in RANKING_FIELD_MARKERS)
+_ROWS_SQL = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', {_HAS_RANKING_FIELDS_SQL},
     kind, tags, session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
     WHERE chunk.id >= ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Fold:
+class _CompactionPlan:
     """What is to become one segment: chunks from `first` to `last`, in place of the segments `replaced`."""
 
     first: int
@@ -56,7 +56,7 @@ class _Fold:
     replaced: tuple[int, ...]
 
 
-class Segments:
+class CorpusSearcher:
     """The rows of one database as a corpus that follows what is written, by other processes too.
 
     It is used only where the database's calls run, which is in turn.
@@ -65,156 +65,158 @@ class Segments:
     def __init__(self) -> None:
         """Begin with nothing in memory; the first search loads it."""
         self._corpus: Corpus | None = None
-        self._change = 0
-        self._document = 0
-        self._curated, self._curated_numbers, self._curated_at = Curated(), list[int](), (-1, -1)
+        self._last_change = 0
+        self._last_document = 0
+        self._curated, self._curated_numbers, self._curated_at = CuratedMatches(), list[int](), (-1, -1)
         self._successors: set[int] = set()
-        self._marked = 0
-        self._occurrences = Occurrences()
-        self._held: dict[int, Chunk] = {}
+        self._successors_up_to = 0
+        self._postings_cache = PostingsCache()
+        self._chunk_cache: dict[int, Chunk] = {}
         self._chunks_at = -1
 
     def search(
-        self, connection: Connection, asked: Asked, sense: Sense | None = None
-    ) -> tuple[list[tuple[Found, Chunk]], tuple[str, ...]]:
+        self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None = None
+    ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...]]:
         """Return the rows that hold a word of the query with their chunks, best first, and its words that none holds.
 
-        With `sense` they are joined by the rows that are near in meaning.
+        With `prepare_query` they are joined by the rows that are near in meaning.
         """
-        corpus = self._followed(connection)
-        ranked = self._ranked(corpus, asked, sense)
-        there = chunks(connection, ranked.numbers.tolist())
-        return [(one, there[one.number]) for one in ranked.each() if one.number in there], ranked.absent
+        corpus = self._current_corpus(connection)
+        ranked = self._rank(corpus, asked, sense)
+        there = load_chunks(connection, ranked.numbers.tolist())
+        return [(one, there[one.number]) for one in ranked.to_list() if one.number in there], ranked.absent_words
 
-    def newest(self, connection: Connection, asked: Asked) -> list[Chunk]:
+    def newest(self, connection: Connection, asked: PreparedQuery) -> list[Chunk]:
         """Return the newest chunks that pass the filters, the newest first; those without a time last."""
-        return [*chunks(connection, latest(self._followed(connection), asked)).values()]
+        return [*load_chunks(connection, newest_numbers(self._current_corpus(connection), asked)).values()]
 
-    def not_embedded(self, connection: Connection, sense: Sense, limit: int) -> Lacking:
+    def missing_vectors(self, connection: Connection, sense: SemanticQuery, limit: int) -> MissingVectors:
         """Return what has no vector yet, the newest first, and which vectors nothing has any more."""
-        corpus = self._followed(connection)
-        numbers, count = sense.lacking(corpus, limit)
-        texts = {meaning_of(chunk): embedded_text(chunk) for chunk in chunks(connection, numbers).values()}
-        return Lacking(texts=texts, count=count, unused=sense.unused(corpus))
+        corpus = self._current_corpus(connection)
+        numbers, count = sense.missing_numbers(corpus, limit)
+        texts = {embedding_text_id(chunk): embedding_text(chunk) for chunk in load_chunks(connection, numbers).values()}
+        return MissingVectors(texts=texts, count=count, unused=sense.unused_rows(corpus))
 
-    def candidates(
-        self, connection: Connection, asked: Asked, sense: Sense | None, cut: Cut | None
-    ) -> tuple[list[tuple[Found, Chunk]], tuple[str, ...], float | None]:
+    def find_candidates(
+        self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None, cut: PruningRule | None
+    ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...], float | None]:
         """Return what `search` does, without what `cut` leaves out, and how near the nearest of that is."""
-        corpus = self._followed(connection)
-        ranked = self._ranked(corpus, asked, sense)
+        corpus = self._current_corpus(connection)
+        ranked = self._rank(corpus, asked, sense)
         unseen = None
         if cut is None:
-            found = ranked.each()
+            found = ranked.to_list()
         else:
-            found, unseen = worth_reading(corpus, ranked, cut, self._succeeding(connection, corpus))
-        there = self._chunks(connection, [one.number for one in found])
-        return [(one, there[one.number]) for one in found if one.number in there], ranked.absent, unseen
+            found, unseen = prune_candidates(corpus, ranked, cut, self._find_successors(connection, corpus))
+        there = self._load_chunks(connection, [one.number for one in found])
+        return [(one, there[one.number]) for one in found if one.number in there], ranked.absent_words, unseen
 
-    def _chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
-        """Return what `chunks` does; what was read lately is at hand, as what a number stands for never changes.
+    def _load_chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
+        """Return what `load_chunks` does; what was read lately is at hand, as what a number stands for never changes.
 
         A move to another line is a change that was followed; a piece of a long entry has fields of another row.
         """
-        if self._chunks_at != self._change:
-            self._held.clear()
-            self._chunks_at = self._change
-        held = {number: self._held[number] for number in numbers if number in self._held}
-        read = chunks(connection, [number for number in numbers if number not in held])
-        if len(self._held) > _CHUNKS_KEPT:
-            self._held.clear()
-        self._held.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
+        if self._chunks_at != self._last_change:
+            self._chunk_cache.clear()
+            self._chunks_at = self._last_change
+        held = {number: self._chunk_cache[number] for number in numbers if number in self._chunk_cache}
+        read = load_chunks(connection, [number for number in numbers if number not in held])
+        if len(self._chunk_cache) > _CHUNK_CACHE_SIZE:
+            self._chunk_cache.clear()
+        self._chunk_cache.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
         return held | read
 
-    def _ranked(self, corpus: Corpus, asked: Asked, sense: Sense | None) -> Ranked:
+    def _rank(self, corpus: Corpus, asked: PreparedQuery, sense: SemanticQuery | None) -> RankedRows:
         if sense is None:
-            return search(corpus, asked, self._occurrences)
-        return hybrid_search(corpus, asked, sense, self._occurrences)
+            return search(corpus, asked, self._postings_cache)
+        return hybrid_search(corpus, asked, sense, self._postings_cache)
 
-    def curated(self, connection: Connection, asked: Asked) -> Curated:
+    def curated_matches(self, connection: Connection, asked: PreparedQuery) -> CuratedMatches:
         """Return the chunks that `newest` would; they are only read again when they may have changed."""
-        corpus = self._followed(connection)
-        state = corpus.highest, self._change
+        corpus = self._current_corpus(connection)
+        state = corpus.max_number, self._last_change
         if state != self._curated_at:
-            numbers = latest(corpus, asked)
-            if numbers != self._curated_numbers or self._change != self._curated_at[1]:
-                matches = as_they_come(chunks(connection, numbers).values(), score=0.0)
-                self._curated, self._curated_numbers = Curated(tuple(matches)), numbers
+            numbers = newest_numbers(corpus, asked)
+            if numbers != self._curated_numbers or self._last_change != self._curated_at[1]:
+                matches = unranked_matches(load_chunks(connection, numbers).values(), score=0.0)
+                self._curated, self._curated_numbers = CuratedMatches(tuple(matches)), numbers
             self._curated_at = state
         return self._curated
 
-    def _succeeding(self, connection: Connection, corpus: Corpus) -> Collection[int]:
+    def _find_successors(self, connection: Connection, corpus: Corpus) -> Collection[int]:
         """Return the numbers of entries that took the place of others."""
-        if corpus.highest > self._marked:
-            wanted = (self._marked, SUPERSEDES)
+        if corpus.max_number > self._successors_up_to:
+            wanted = (self._successors_up_to, SUPERSEDES_MARKER)
             rows = connection.execute("SELECT id FROM chunk WHERE id > ? AND instr(markup, ?) > 0", wanted)
             self._successors.update(row[0] for row in rows)
-            self._marked = corpus.highest
+            self._successors_up_to = corpus.max_number
         return self._successors
 
-    async def fold(self, database: Database) -> None:
+    async def compact(self, database: Database) -> None:
         """Make a segment of what is in none, if that is worth it."""
-        fold = await database.read(_fold)
+        fold = await database.read(_plan_compaction)
         if fold is None:
             return
-        builder, first = Builder(), fold.first
-        while rows := await database.read(partial(_rows, first=first, last=fold.last, limit=_AT_ONCE)):
+        builder, first = SegmentBuilder(), fold.first
+        while rows := await database.read(partial(_read_rows, first=first, last=fold.last, limit=_READ_BATCH)):
             await anyio.to_thread.run_sync(builder.add, rows)
             first = rows[-1].number + 1
-        data, length = await anyio.to_thread.run_sync(_written, builder)
-        if await database.write(lambda connection: _put(connection, fold, data, length)):
-            await database.read(self._tidy)
+        data, length = await anyio.to_thread.run_sync(_build_segment, builder)
+        if await database.write(lambda connection: _store_segment(connection, fold, data, length)):
+            await database.read(self._reload_if_fragmented)
 
-    def _tidy(self, connection: Connection) -> None:
+    def _reload_if_fragmented(self, connection: Connection) -> None:
         """Load the corpus anew where it is in many pieces or holds much that was removed."""
-        if self._corpus is not None and self._corpus.is_ragged:
+        if self._corpus is not None and self._corpus.is_fragmented:
             self._corpus = None
-            self._followed(connection)
+            self._current_corpus(connection)
 
-    def _followed(self, connection: Connection) -> Corpus:
+    def _current_corpus(self, connection: Connection) -> Corpus:
         """Return the corpus as the connection sees the rows."""
         corpus, self._corpus = self._corpus, None
-        if corpus is None or not self._follow(connection, corpus):
+        if corpus is None or not self._apply_changes(connection, corpus):
             corpus = Corpus()
-            self._held.clear()
-            self._change, self._document = _missing_changes(connection), 0
-            self._know(connection, corpus)
-            _load(connection, corpus)
-            self._follow(connection, corpus)
+            self._chunk_cache.clear()
+            self._last_change, self._last_document = _last_pruned_change(connection), 0
+            self._add_documents(connection, corpus)
+            _load_segments(connection, corpus)
+            self._apply_changes(connection, corpus)
         self._corpus = corpus
         return corpus
 
-    def _follow(self, connection: Connection, corpus: Corpus) -> bool:
+    def _apply_changes(self, connection: Connection, corpus: Corpus) -> bool:
         """Take in what was written since; False when that can't be told any more."""
         highest, change = connection.execute(
             """SELECT (SELECT coalesce(max(id), 0) FROM chunk),
                 (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change')"""
         ).fetchone()
-        if highest > corpus.highest:
-            self._know(connection, corpus)
-            _take(connection, corpus, corpus.highest + 1, highest)
-        if change == self._change:
+        if highest > corpus.max_number:
+            self._add_documents(connection, corpus)
+            _load_rows(connection, corpus, corpus.max_number + 1, highest)
+        if change == self._last_change:
             return True
-        changes = connection.execute("SELECT id, chunk, document FROM change WHERE id > ? ORDER BY id", (self._change,))
+        changes = connection.execute(
+            "SELECT id, chunk, document FROM change WHERE id > ? ORDER BY id", (self._last_change,)
+        )
         since = changes.fetchall()
-        if not since or since[0][0] != self._change + 1:
+        if not since or since[0][0] != self._last_change + 1:
             return False
         corpus.remove([number for _, number, _ in since if number is not None])
         for document in {document for _, _, document in since if document is not None}:
             corpus.move(connection.execute("SELECT id, line FROM chunk WHERE document = ?", (document,)))
-        self._change = change
+        self._last_change = change
         return True
 
-    def _know(self, connection: Connection, corpus: Corpus) -> None:
-        new = connection.execute("SELECT id, path, sort FROM document WHERE id > ?", (self._document,)).fetchall()
-        corpus.know(new)
-        self._document = max((number for number, _, _ in new), default=self._document)
+    def _add_documents(self, connection: Connection, corpus: Corpus) -> None:
+        new = connection.execute("SELECT id, path, sort FROM document WHERE id > ?", (self._last_document,)).fetchall()
+        corpus.add_documents(new)
+        self._last_document = max((number for number, _, _ in new), default=self._last_document)
 
 
-def to_bytes(block: Block) -> bytes:
+def encode_segment(block: Segment) -> bytes:
     """Write a block: a line of JSON with the names and lengths, then the arrays."""
     postings = block.postings
-    arrays = [*(block.columns[name] for name in COLUMNS), *(getattr(postings, name) for name in _POSTINGS)]
+    arrays = [*(block.columns[name] for name in COLUMNS), *(getattr(postings, name) for name in _POSTINGS_TYPES)]
     names = {
         "kinds": block.kinds,
         "tags": block.tags,
@@ -225,49 +227,49 @@ def to_bytes(block: Block) -> bytes:
     return zlib.compress(b"".join((head, b"\n", postings.vocabulary, *(one.tobytes() for one in arrays))), 1)
 
 
-def from_bytes(data: bytes) -> Block:
-    """Read what `to_bytes` wrote. Raises: ValueError, KeyError, zlib.error when it is something else."""
+def decode_segment(data: bytes) -> Segment:
+    """Read what `encode_segment` wrote. Raises: ValueError, KeyError, zlib.error when it is something else."""
     raw = zlib.decompress(data)
     start = raw.index(b"\n") + 1
-    head = decoded(raw[: start - 1])
+    head = decode_json(raw[: start - 1])
     at = start + head["vocabulary"]
     arrays: dict[str, Array] = {}
-    for (name, kind), length in zip({**COLUMNS, **_POSTINGS}.items(), head["lengths"], strict=True):
+    for (name, kind), length in zip({**COLUMNS, **_POSTINGS_TYPES}.items(), head["lengths"], strict=True):
         arrays[name] = np.frombuffer(raw, dtype=kind, count=length, offset=at)
         at += arrays[name].nbytes
-    postings = Postings.of(
-        vocabulary=raw[start : start + head["vocabulary"]], **{name: arrays[name].copy() for name in _POSTINGS}
+    postings = Postings.create(
+        vocabulary=raw[start : start + head["vocabulary"]], **{name: arrays[name].copy() for name in _POSTINGS_TYPES}
     )
     kinds, tags, sessions = (tuple(head[name]) for name in ("kinds", "tags", "sessions"))
-    return Block(
+    return Segment(
         columns={name: arrays[name] for name in COLUMNS}, kinds=kinds, tags=tags, sessions=sessions, postings=postings
     )
 
 
-def _load(connection: Connection, corpus: Corpus) -> None:
+def _load_segments(connection: Connection, corpus: Corpus) -> None:
     """Take in the segments; the chunks of one that can't be read are read themselves."""
     stored = connection.execute("SELECT first, last, checksum, data FROM segment ORDER BY first").fetchall()
     for first, last, checksum, data in stored:
-        if zlib.crc32(data) == checksum and first > corpus.highest:
-            corpus.take(from_bytes(data))
+        if zlib.crc32(data) == checksum and first > corpus.max_number:
+            corpus.add_segment(decode_segment(data))
         else:
-            _take(connection, corpus, max(first, corpus.highest + 1), last)
+            _load_rows(connection, corpus, max(first, corpus.max_number + 1), last)
 
 
-def _take(connection: Connection, corpus: Corpus, first: int, last: int) -> None:
+def _load_rows(connection: Connection, corpus: Corpus, first: int, last: int) -> None:
     """Take in chunks from their rows: a few one by one, many as a block."""
-    rows = _rows(connection, first, last, _FEW)
+    rows = _read_rows(connection, first, last, _FEW)
     if len(rows) < _FEW:
         corpus.add(rows)
         return
-    builder = Builder()
+    builder = SegmentBuilder()
     while rows:
         builder.add(rows)
-        rows = _rows(connection, rows[-1].number + 1, last, _AT_ONCE)
-    corpus.take(builder.block())
+        rows = _read_rows(connection, rows[-1].number + 1, last, _READ_BATCH)
+    corpus.add_segment(builder.build())
 
 
-def _missing_changes(connection: Connection) -> int:
+def _last_pruned_change(connection: Connection) -> int:
     """Return the number of the last change that is not written down any more, as every segment knows it."""
     least, last = connection.execute(
         """SELECT (SELECT min(id) - 1 FROM change),
@@ -276,23 +278,23 @@ def _missing_changes(connection: Connection) -> int:
     return int(last if least is None else least)
 
 
-def _rows(connection: Connection, first: int, last: int, limit: int) -> list[IndexedRow]:
+def _read_rows(connection: Connection, first: int, last: int, limit: int) -> list[IndexedRow]:
     """Return the first rows of a range of numbers, in their order."""
-    return [_row(row) for row in connection.execute(_ROWS, (first, last, limit))]
+    return [_build_row(row) for row in connection.execute(_ROWS_SQL, (first, last, limit))]
 
 
-def _row(row: tuple[Any, ...]) -> IndexedRow:
+def _build_row(row: tuple[Any, ...]) -> IndexedRow:
     (
         number, document, line, part, place, twin, time, entry, message, markup, tells, kind, tags, session, own,
         around, meaning,
     ) = row  # fmt: skip
     return IndexedRow(
-        number, document, line, part, place, twin, NO_TIME if time is None else time, hashed(entry) if entry else 0,
-        MESSAGE * bool(message) | ENTRY * bool(markup) | TELLS * bool(tells), kind, tags, session, own, around, meaning,
+        number, document, line, part, place, twin, NO_TIME if time is None else time, hash64(entry) if entry else 0,
+        IS_MESSAGE * bool(message) | IS_ENTRY * bool(markup) | HAS_RANKING_FIELDS * bool(tells), kind, tags, session, own, around, meaning,
     )  # fmt: skip
 
 
-def _fold(connection: Connection) -> _Fold | None:
+def _plan_compaction(connection: Connection) -> _CompactionPlan | None:
     """Decide what is made one segment; None when nothing is worth it."""
     stored = connection.execute("SELECT id, first, last, chunks, change FROM segment ORDER BY first").fetchall()
     covered = stored[-1][2] if stored else 0
@@ -303,24 +305,24 @@ def _fold(connection: Connection) -> _Fold | None:
     kept = connection.execute("SELECT count(*) FROM change").fetchone()[0]
     size, replaced = fresh, []
     # much that was removed or moved is worth writing everything anew
-    everything = kept > _LEAST_FOLDED and _TIMES_AS_LARGE * kept > sum(row[3] for row in stored) + fresh
+    everything = kept > _MIN_SEGMENT_ROWS and _MERGE_FACTOR * kept > sum(row[3] for row in stored) + fresh
     for number, _, _, held, _ in reversed(stored):
-        if not everything and (fresh < _LEAST_FOLDED or held >= _TIMES_AS_LARGE * size):
+        if not everything and (fresh < _MIN_SEGMENT_ROWS or held >= _MERGE_FACTOR * size):
             break
         size += held
         replaced.append(number)
-    if not size or (fresh < _LEAST_FOLDED and not everything):
+    if not size or (fresh < _MIN_SEGMENT_ROWS and not everything):
         return None
     first = min((row[1] for row in stored if row[0] in replaced), default=covered + 1)
-    return _Fold(first=first, last=max(last, covered), change=change, replaced=tuple(replaced))
+    return _CompactionPlan(first=first, last=max(last, covered), change=change, replaced=tuple(replaced))
 
 
-def _written(builder: Builder) -> tuple[bytes, int]:
-    block = builder.block()
-    return to_bytes(block), len(block)
+def _build_segment(builder: SegmentBuilder) -> tuple[bytes, int]:
+    block = builder.build()
+    return encode_segment(block), len(block)
 
 
-def _put(connection: Connection, fold: _Fold, data: bytes, length: int) -> bool:
+def _store_segment(connection: Connection, fold: _CompactionPlan, data: bytes, length: int) -> bool:
     """Store a segment; False, and nothing done, when another process did so first."""
     marks = ", ".join(map(str, fold.replaced))
     held = connection.execute("SELECT id FROM segment WHERE last >= ?", (fold.first,)).fetchall()

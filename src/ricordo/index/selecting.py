@@ -6,78 +6,90 @@ Where no word of a query is indexed it is looked for as it was typed, and a quer
 from typing import TYPE_CHECKING
 
 from ricordo.database.sqlite import Connection
-from ricordo.index.contract import Candidates, Curated, Cut, Match, Query
-from ricordo.index.plan import LONGEST_LITERAL, Asked, holds_literally
-from ricordo.index.queries import full_text, literal, newest, statistics
-from ricordo.index.scoring import LITERAL_SCORE, as_they_come, match, ranked
-from ricordo.index.terms import Words
+from ricordo.index.contract import Candidates, CuratedMatches, PruningRule, Match, Query
+from ricordo.index.plan import MAX_LITERAL_CHARS, PreparedQuery, contains_text
+from ricordo.index.queries import search_full_text, search_literal, newest_chunks, load_term_statistics
+from ricordo.index.scoring import LITERAL_SCORE, unranked_matches, build_match, rank_candidates
+from ricordo.index.terms import QueryWords
 
 if TYPE_CHECKING:
-    from ricordo.index.dense import Sense
-    from ricordo.index.segments import Segments
+    from ricordo.index.dense import SemanticQuery
+    from ricordo.index.segments import CorpusSearcher
 
-__all__ = ["ALL_CURATED", "MOST_CURATED", "candidates", "select"]
+__all__ = ["CURATED_QUERY", "MAX_CURATED", "find_candidates", "search_database"]
 
-ALL_CURATED = Query(text="", sorts=("curated",))
+CURATED_QUERY = Query(text="", sorts=("curated",))
 """Asks for curated memory, the newest first."""
 
-MOST_CURATED = 2_000
+MAX_CURATED = 2_000
 """How much of it is looked at."""
 
-_CANDIDATES = 200
+_MIN_CANDIDATES = 200
 
 
-def select(reader: Connection, segments: "Segments | None", asked: Asked, sense: "Sense | None") -> list[Match]:
+def search_database(
+    reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
+) -> list[Match]:
     """Return what the database holds for the query."""
-    if asked.words.groups and (found := _holding(reader, segments, asked, sense)):
+    if asked.words.groups and (found := _search_terms(reader, segments, asked, sense)):
         return found
-    return _unindexed(reader, segments, asked)
+    return _search_without_terms(reader, segments, asked)
 
 
-def _unindexed(reader: Connection, segments: "Segments | None", asked: Asked) -> list[Match]:
+def _search_without_terms(reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery) -> list[Match]:
     """Return what is found without words: the newest where nothing is asked, else what holds the query literally."""
-    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _CANDIDATES)
+    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _MIN_CANDIDATES)
     if not query.text.strip():
         if segments is not None:
-            return as_they_come(segments.newest(reader, asked), score=0.0)
-        latest = [chunk for chunk in newest(reader, query, wanted) if chunk.path not in asked.skipped]
-        return as_they_come(latest[:limit], score=0.0)
-    if len(query.text.strip()) > LONGEST_LITERAL:
+            return unranked_matches(segments.newest(reader, asked), score=0.0)
+        latest = [chunk for chunk in newest_chunks(reader, query, wanted) if chunk.path not in asked.skipped_paths]
+        return unranked_matches(latest[:limit], score=0.0)
+    if len(query.text.strip()) > MAX_LITERAL_CHARS:
         return []
     typed = [
         chunk
-        for chunk in literal(reader, query, wanted)
-        if chunk.path not in asked.skipped and holds_literally(chunk.content, query.text)
+        for chunk in search_literal(reader, query, wanted)
+        if chunk.path not in asked.skipped_paths and contains_text(chunk.content, query.text)
     ]
-    return as_they_come(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
+    return unranked_matches(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
 
 
-def _holding(reader: Connection, segments: "Segments | None", asked: Asked, sense: "Sense | None") -> list[Match]:
+def _search_terms(
+    reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
+) -> list[Match]:
     """Return what holds a word of the query: from the postings, and where there are none from the full-text table."""
     query, words = asked.query, asked.words
     if segments is not None:
         found, absent = segments.search(reader, asked, sense)
-        return [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    likeliest = full_text(reader, query, words, max(asked.limit, _CANDIDATES))
-    kept = [candidate for candidate in likeliest if candidate.chunk.path not in asked.skipped]
-    return ranked(kept, words, statistics(reader, words, query.profile), neighbours=query.neighbours)[: asked.limit]
+        return [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
+    likeliest = search_full_text(reader, query, words, max(asked.limit, _MIN_CANDIDATES))
+    kept = [candidate for candidate in likeliest if candidate.chunk.path not in asked.skipped_paths]
+    return rank_candidates(
+        kept, words, load_term_statistics(reader, words, query.profile), neighbours=query.neighbours
+    )[: asked.limit]
 
 
-def candidates(
-    reader: Connection, segments: "Segments | None", asked: Asked, sense: "Sense | None", cut: Cut | None
+def find_candidates(
+    reader: Connection,
+    segments: "CorpusSearcher | None",
+    asked: PreparedQuery,
+    sense: "SemanticQuery | None",
+    cut: PruningRule | None,
 ) -> Candidates | None:
     """Return what the database holds for ranking; None where there are no postings.
 
-    What is not found by its words is looked for as `select` does, and all of that is returned.
+    What is not found by its words is looked for as `search_database` does, and all of that is returned.
     """
     if segments is None:
         return None
     matches, unseen = list[Match](), None
     if asked.words.groups:
-        found, absent, unseen = segments.candidates(reader, asked, sense, cut)
-        matches = [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    matches = matches or _unindexed(reader, segments, asked)
-    curated = Curated()
+        found, absent, unseen = segments.find_candidates(reader, asked, sense, cut)
+        matches = [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
+    matches = matches or _search_without_terms(reader, segments, asked)
+    curated = CuratedMatches()
     if any(each.chunk.entry_id for each in matches):
-        curated = segments.curated(reader, Asked(query=ALL_CURATED, words=Words(), limit=MOST_CURATED))
+        curated = segments.curated_matches(
+            reader, PreparedQuery(query=CURATED_QUERY, words=QueryWords(), limit=MAX_CURATED)
+        )
     return Candidates(matches=matches, unseen=unseen, curated=curated)

@@ -12,22 +12,22 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from ricordo.database.sqlite import Connection, Schema
-from ricordo.index.chunking import Row, Tail
-from ricordo.index.contract import Chunk, Sort
-from ricordo.index.plan import Checksum, Known
+from ricordo.index.chunking import ChunkRow, TailContext
+from ricordo.index.contract import Chunk, DocumentSort
+from ricordo.index.plan import Checksum, DocumentFingerprint
 
 __all__ = [
     "SCHEMA",
     "append_document",
-    "known_documents",
+    "load_fingerprints",
     "put_document",
     "remove_document",
-    "storable",
-    "tail_after",
-    "tail_of",
+    "replace_surrogates",
+    "advance_tail",
+    "read_tail",
 ]
 
-_EARLIER = ("vocabulary", "words", "chunk", "document", "total", "change", "segment")
+_OBSOLETE_TABLES = ("vocabulary", "words", "chunk", "document", "total", "change", "segment")
 
 SCHEMA = Schema(
     owner=0x52494349,
@@ -36,7 +36,7 @@ SCHEMA = Schema(
         (),
         (
             # the tables of earlier steps are not worth bringing over: they are made anew from the files
-            *(f"DROP TABLE IF EXISTS {table}" for table in _EARLIER),
+            *(f"DROP TABLE IF EXISTS {table}" for table in _OBSOLETE_TABLES),
             """CREATE TABLE document (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL,
                 size INTEGER NOT NULL, modified INTEGER NOT NULL, checked INTEGER NOT NULL, checksum TEXT NOT NULL,
@@ -75,28 +75,30 @@ SCHEMA = Schema(
         # secrets of files do not come into the index any more
         (),
     ),
-    anew=9,
+    rebuild_below=9,
 )
 
 
-_COPIED = """document, line, end_line, part, place, twin, meaning, kind, tags, time, session, message, speaker, entry,
+_COPIED_COLUMNS = """document, line, end_line, part, place, twin, meaning, kind, tags, time, session, message, speaker, entry,
     heading, markup, content"""
 
 
-def known_documents(connection: Connection) -> dict[str, Known]:
+def load_fingerprints(connection: Connection) -> dict[str, DocumentFingerprint]:
     """Return what is known of each document, by path."""
     rows = connection.execute("SELECT path, sort, size, modified, checked, checksum, lines, changed FROM document")
-    return {row[0]: _known(row) for row in rows}
+    return {row[0]: _fingerprint_from_row(row) for row in rows}
 
 
-def put_document(connection: Connection, before: Known | None, known: Known, rows: Sequence[Row]) -> bool:
+def put_document(
+    connection: Connection, before: DocumentFingerprint | None, known: DocumentFingerprint, rows: Sequence[ChunkRow]
+) -> bool:
     """Make the rows of a document these: rows that are there already stay, and move to their new lines.
 
     False, and nothing done, when what is stored is not `before` any more: another process may have read more.
     """
     if not _is_stored(connection, known.path, before):
         return False
-    number = _put_known(connection, known)
+    number = _upsert_document(connection, known)
     held: dict[bytes, list[tuple[int, int, int, int]]] = {}
     select = "SELECT digest, id, line, end_line, part FROM chunk WHERE document = ? ORDER BY line DESC, part DESC"
     for digest, *place in connection.execute(select, (number,)):
@@ -114,69 +116,79 @@ def put_document(connection: Connection, before: Known | None, known: Known, row
             moves += connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved).rowcount
     if moves:
         connection.execute("INSERT INTO change (document) VALUES (?)", (number,))
-    _delete(connection, [place[0] for places in held.values() for place in places])
-    _insert(connection, number, added)
+    _delete_chunks(connection, [place[0] for places in held.values() for place in places])
+    _insert_rows(connection, number, added)
     return True
 
 
-def append_document(connection: Connection, base: Known, known: Known, rows: Sequence[Row], following: str) -> bool:
+def append_document(
+    connection: Connection,
+    base: DocumentFingerprint,
+    known: DocumentFingerprint,
+    rows: Sequence[ChunkRow],
+    following: str,
+) -> bool:
     """Add the rows of a document's tail; False, and nothing done, when what is stored is not `base` any more.
 
     `following` are terms that the message before the tail gains as a neighbour.
     """
-    number = _carry_on(connection, base, known)
+    number = _update_document(connection, base, known)
     if number is None:
         return False
     if following:
-        _extend_last(connection, number, following)
-    _insert(connection, number, rows)
+        _extend_last_message(connection, number, following)
+    _insert_rows(connection, number, rows)
     return True
 
 
-def tail_of(connection: Connection, known: Known) -> Tail:
+def read_tail(connection: Connection, known: DocumentFingerprint) -> TailContext:
     """Return what a tail of the document would follow."""
     row = connection.execute(
         """SELECT heading, speaker || ': ' || content FROM chunk JOIN document ON document.id = chunk.document
         WHERE path = ? ORDER BY line DESC, part DESC LIMIT 1""",
         (known.path,),
     ).fetchone()
-    return Tail(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
+    return TailContext(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
 
 
-def tail_after(rows: Sequence[Row], tail: Tail, known: Known) -> Tail:
-    """Return what `tail_of` gives for a document that is `known` by now, whose last rows these are, after `tail`."""
+def advance_tail(rows: Sequence[ChunkRow], tail: TailContext, known: DocumentFingerprint) -> TailContext:
+    """Return what `read_tail` gives for a document that is `known` by now, whose last rows these are, after `tail`."""
     if not rows:
-        return Tail(lines=known.lines, heading=tail.heading, before=tail.before)
+        return TailContext(lines=known.lines, heading=tail.heading, before=tail.before)
     last = rows[-1].chunk
-    return Tail(lines=known.lines, heading=storable(last.heading), before=storable(f"{last.speaker}: {last.content}"))
+    return TailContext(
+        lines=known.lines,
+        heading=replace_surrogates(last.heading),
+        before=replace_surrogates(f"{last.speaker}: {last.content}"),
+    )
 
 
-def remove_document(connection: Connection, path: str, before: Known | None) -> None:
+def remove_document(connection: Connection, path: str, before: DocumentFingerprint | None) -> None:
     """Forget a document, unless what is stored of it is not `before` any more."""
     if _is_stored(connection, path, before):
         held = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document WHERE path = ?"
-        _delete(connection, [row[0] for row in connection.execute(held, (path,))])
+        _delete_chunks(connection, [row[0] for row in connection.execute(held, (path,))])
         connection.execute("DELETE FROM document WHERE path = ?", (path,))
 
 
-def _is_stored(connection: Connection, path: str, known: Known | None) -> bool:
-    stored = _stored(connection, path)
+def _is_stored(connection: Connection, path: str, known: DocumentFingerprint | None) -> bool:
+    stored = _load_fingerprint(connection, path)
     if stored is None or known is None:
         return stored is known
     return (stored.size, stored.checksum) == (known.size, known.checksum)
 
 
-def _stored(connection: Connection, path: str) -> Known | None:
+def _load_fingerprint(connection: Connection, path: str) -> DocumentFingerprint | None:
     row = connection.execute(
         "SELECT path, sort, size, modified, checked, checksum, lines, changed FROM document WHERE path = ?", (path,)
     ).fetchone()
-    return _known(row) if row else None
+    return _fingerprint_from_row(row) if row else None
 
 
-def _known(row: tuple[str, str, int, int, int, str, int, int]) -> Known:
-    return Known(
+def _fingerprint_from_row(row: tuple[str, str, int, int, int, str, int, int]) -> DocumentFingerprint:
+    return DocumentFingerprint(
         path=row[0],
-        sort=cast("Sort", row[1]),
+        sort=cast("DocumentSort", row[1]),
         size=row[2],
         modified_ns=row[3],
         checked_ns=row[4],
@@ -186,7 +198,7 @@ def _known(row: tuple[str, str, int, int, int, str, int, int]) -> Known:
     )
 
 
-def _put_known(connection: Connection, known: Known) -> int:
+def _upsert_document(connection: Connection, known: DocumentFingerprint) -> int:
     """Write what is known of a document and return its number."""
     number: int = connection.execute(
         """INSERT INTO document (path, sort, size, modified, checked, checksum, lines, changed)
@@ -209,7 +221,7 @@ def _put_known(connection: Connection, known: Known) -> int:
     return number
 
 
-def _carry_on(connection: Connection, base: Known, known: Known) -> int | None:
+def _update_document(connection: Connection, base: DocumentFingerprint, known: DocumentFingerprint) -> int | None:
     """Write what is known of a document if `base` is what is stored of it; return its number, None if it is not."""
     found = connection.execute(
         """UPDATE document SET size = ?, modified = ?, checked = ?, checksum = ?, lines = ?, changed = ?
@@ -229,7 +241,7 @@ def _carry_on(connection: Connection, base: Known, known: Known) -> int | None:
     return found[0][0] if found else None
 
 
-def _insert(connection: Connection, document: int, rows: Iterable[Row]) -> None:
+def _insert_rows(connection: Connection, document: int, rows: Iterable[ChunkRow]) -> None:
     for row in rows:
         cursor = connection.execute(
             """INSERT INTO chunk (document, digest, place, twin, meaning, line, end_line, part, kind, tags, time,
@@ -242,7 +254,7 @@ def _insert(connection: Connection, document: int, rows: Iterable[Row]) -> None:
         )
 
 
-def _delete(connection: Connection, numbers: Iterable[int]) -> None:
+def _delete_chunks(connection: Connection, numbers: Iterable[int]) -> None:
     each = [(number,) for number in numbers]
     connection.executemany("DELETE FROM words WHERE rowid = ?", each)
     connection.executemany("DELETE FROM chunk WHERE id = ?", each)
@@ -253,33 +265,34 @@ def _columns(chunk: Chunk) -> tuple[int | str | None, ...]:
         chunk.line_number,
         chunk.end_line,
         chunk.part,
-        storable(chunk.kind),
-        storable("\n".join(("", *chunk.tags, ""))) if chunk.tags else "",
+        replace_surrogates(chunk.kind),
+        replace_surrogates("\n".join(("", *chunk.tags, ""))) if chunk.tags else "",
         None if chunk.time is None else round(chunk.time.timestamp() * 1000),
-        storable(chunk.session),
-        storable(chunk.message),
-        storable(chunk.speaker),
-        storable(chunk.entry_id),
-        storable(chunk.heading),
-        storable(chunk.markup),
-        storable(chunk.content),
+        replace_surrogates(chunk.session),
+        replace_surrogates(chunk.message),
+        replace_surrogates(chunk.speaker),
+        replace_surrogates(chunk.entry_id),
+        replace_surrogates(chunk.heading),
+        replace_surrogates(chunk.markup),
+        replace_surrogates(chunk.content),
     )
 
 
-def storable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return `text` without lone surrogates, which SQLite's UTF-8 has no place for."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _extend_last(connection: Connection, document: int, following: str) -> None:
+def _extend_last_message(connection: Connection, document: int, following: str) -> None:
     """Give the pieces of the last message the terms of the one that now follows it, under new numbers."""
     last = "SELECT id FROM chunk WHERE document = ?1 AND line = (SELECT max(line) FROM chunk WHERE document = ?1)"
     for (number,) in connection.execute(f"{last} ORDER BY id", (document,)).fetchall():
         own, around = connection.execute("SELECT own, around FROM words WHERE rowid = ?", (number,)).fetchone()
         # the digest no longer fits, so a later reading of the whole document writes this row again
         copied = connection.execute(
-            f"INSERT INTO chunk (digest, {_COPIED}) SELECT x'', {_COPIED} FROM chunk WHERE id = ?", (number,)
+            f"INSERT INTO chunk (digest, {_COPIED_COLUMNS}) SELECT x'', {_COPIED_COLUMNS} FROM chunk WHERE id = ?",
+            (number,),
         )
         terms = (copied.lastrowid, own, f"{around} {following}".strip())
         connection.execute("INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", terms)
-        _delete(connection, [number])
+        _delete_chunks(connection, [number])

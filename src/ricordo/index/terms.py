@@ -16,31 +16,31 @@ from functools import lru_cache
 from itertools import chain, repeat
 
 from ricordo.index.contract import Chunk
-from ricordo.index.generic_words import GENERIC_SHARE, is_generic
-from ricordo.language import LANGUAGES, Language, detect_language, fold, is_stop_word, script_of, words
+from ricordo.index.generic_words import GENERIC_WEIGHT, is_generic
+from ricordo.language import LANGUAGES, Language, detect_language, stem, is_stop_word, script_of, split_words
 
-__all__ = ["Words", "around_terms", "own_terms", "query_words"]
+__all__ = ["QueryWords", "neighbour_terms", "own_terms", "query_words"]
 
 _MONTHS = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
-_NOUN = re.compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
+_DERIVED_NOUN = re.compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
 _PATH_AND_LINE = re.compile(r"(.*[./].*):\d+")
-_NEIGHBOUR = 400
-_LONGEST_QUERY = 2_000
-_MOST_WORDS = 48
+_NEIGHBOUR_CHARS = 400
+_MAX_QUERY_CHARS = 2_000
+_MAX_QUERY_WORDS = 48
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class QueryWords:
     """The content words of a query in order, each once, for each the terms that stand for it and how much it says.
 
-    `shares` are in 0..1: 1 for a word that says what is asked for, less for a generic one.
+    `weights` are in 0..1: 1 for a word that says what is asked for, less for a generic one.
     """
 
-    shown: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     groups: tuple[frozenset[str], ...] = ()
-    shares: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -51,52 +51,52 @@ class Words:
 def own_terms(chunk: Chunk) -> tuple[str, ...]:
     """Return the terms of a chunk itself: who, when, under which heading, its tags and its text."""
     # a ledger's heading is a date, and any small number would find the day in it
-    about = (term for term in _terms(" ".join((chunk.speaker, chunk.heading, *chunk.tags))) if not term.isdigit())
-    return (*about, *_time_terms(chunk.time), *_terms(chunk.content))
+    about = (term for term in _text_terms(" ".join((chunk.speaker, chunk.heading, *chunk.tags))) if not term.isdigit())
+    return (*about, *_time_terms(chunk.time), *_text_terms(chunk.content))
 
 
-def around_terms(chunk: Chunk) -> tuple[str, ...]:
+def neighbour_terms(chunk: Chunk) -> tuple[str, ...]:
     """Return the terms of its neighbours, of which only the nearest 400 characters count."""
-    return (*_terms(chunk.before[-_NEIGHBOUR:]), *_terms(chunk.after[:_NEIGHBOUR]))
+    return (*_text_terms(chunk.before[-_NEIGHBOUR_CHARS:]), *_text_terms(chunk.after[:_NEIGHBOUR_CHARS]))
 
 
 @lru_cache(maxsize=256)
-def query_words(text: str) -> Words:
+def query_words(text: str) -> QueryWords:
     """Return the content words of a query; none for a text of stop words, signs or nothing.
 
     Of a very long text the first 2,000 characters count, and of those the first 48 different words.
     """
-    asked = text[:_LONGEST_QUERY]
+    asked = text[:_MAX_QUERY_CHARS]
     language = detect_language(asked)
     groups: dict[frozenset[str], str] = {}
-    for word in _split(words(asked)):
+    for word in _split_words(split_words(asked)):
         if not is_stop_word(word, language):
-            groups.setdefault(_forms(word, language), word)
-    chosen = list(groups.items())[:_MOST_WORDS]
-    return Words(
-        shown=tuple(word for _, word in chosen),
+            groups.setdefault(_word_forms(word, language), word)
+    chosen = list(groups.items())[:_MAX_QUERY_WORDS]
+    return QueryWords(
+        words=tuple(word for _, word in chosen),
         groups=tuple(group for group, _ in chosen),
-        shares=tuple(GENERIC_SHARE if is_generic(word, language) else 1.0 for _, word in chosen),
+        weights=tuple(GENERIC_WEIGHT if is_generic(word, language) else 1.0 for _, word in chosen),
     )
 
 
-def _terms(text: str) -> tuple[str, ...]:
+def _text_terms(text: str) -> tuple[str, ...]:
     language = detect_language(text)
-    return tuple(chain.from_iterable(map(_terms_of, words(text), repeat(language))))
+    return tuple(chain.from_iterable(map(_word_terms, split_words(text), repeat(language))))
 
 
 @lru_cache(maxsize=32_768)
-def _terms_of(word: str, language: Language) -> tuple[str, ...]:
-    return tuple(_term(each, language) for each in _split((word,)) if not is_stop_word(each, language))
+def _word_terms(word: str, language: Language) -> tuple[str, ...]:
+    return tuple(_normalize_word(each, language) for each in _split_words((word,)) if not is_stop_word(each, language))
 
 
 @lru_cache(maxsize=4_096)
-def _forms(word: str, language: Language) -> frozenset[str]:
+def _word_forms(word: str, language: Language) -> frozenset[str]:
     """Return the terms of a word in every language, as nobody knows in which it is meant."""
-    return frozenset(_term(word, tongue) for tongue in (language, *LANGUAGES))
+    return frozenset(_normalize_word(word, tongue) for tongue in (language, *LANGUAGES))
 
 
-def _split(found: Iterable[str]) -> Iterable[str]:
+def _split_words(found: Iterable[str]) -> Iterable[str]:
     """Yield the words; a run of Hangul is followed by its pairs of syllables, a path with a line number by the path."""
     for found_word in found:
         # the straight apostrophe is a seam to the full-text table
@@ -109,15 +109,15 @@ def _split(found: Iterable[str]) -> Iterable[str]:
 
 
 @lru_cache(maxsize=32_768)
-def _term(word: str, language: Language) -> str:
+def _normalize_word(word: str, language: Language) -> str:
     """Return the term of a word: its folded form, where a noun in -ment or -ion goes with its verb."""
-    folded = fold(word, language)
-    noun = _NOUN.fullmatch(folded)
-    return fold(noun[1] or noun[2], language) if noun else folded
+    folded = stem(word, language)
+    noun = _DERIVED_NOUN.fullmatch(folded)
+    return stem(noun[1] or noun[2], language) if noun else folded
 
 
 def _time_terms(time: datetime | None) -> tuple[str, ...]:
     """Return year, month and date; the bare day of the month is left out, or any small number would find it."""
     if time is None:
         return ()
-    return (f"{time:%Y}", fold(_MONTHS[time.month - 1]), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")
+    return (f"{time:%Y}", stem(_MONTHS[time.month - 1]), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")

@@ -11,36 +11,37 @@ from dataclasses import replace
 from ricordo.errors import InvalidMessage
 from ricordo.guard import Redactor
 from ricordo.index.contract import Chunk
-from ricordo.index.documents import Document
-from ricordo.index.pieces import piece_chunks
-from ricordo.messages.codec import decode
-from ricordo.messages.marks import mark_of
+from ricordo.index.documents import SearchDocument
+from ricordo.index.pieces import split_chunk
+from ricordo.messages.codec import decode_message
+from ricordo.messages.marks import get_mark
 from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolResult
 
-__all__ = ["result_chunks", "shown_text", "spoken_line", "transcript_chunks"]
+__all__ = ["chunk_tool_result", "message_text", "speaker_line", "chunk_transcript"]
 
 
-def transcript_chunks(
-    document: Document, data: bytes, redactor: Redactor, *, first_line: int = 1, before: str = ""
+def chunk_transcript(
+    document: SearchDocument, data: bytes, redactor: Redactor, *, first_line: int = 1, before: str = ""
 ) -> list[Chunk]:
     """Return the chunks of the messages in `data`, whose first line has the number `first_line`.
 
-    `before` is the message that precedes them, as `spoken_line` gives it.
+    `before` is the message that precedes them, as `speaker_line` gives it.
     """
     spoken = [
         pieces
-        for number, message in _messages(data.split(b"\n"), first_line)
-        if _was_said(message) and (pieces := piece_chunks(_whole(document, message, number, redactor), one_line=True))
+        for number, message in _parse_messages(data.split(b"\n"), first_line)
+        if _is_searchable(message)
+        and (pieces := split_chunk(_message_chunk(document, message, number, redactor), one_line=True))
     ]
     chunks: list[Chunk] = []
     for at, pieces in enumerate(spoken):
-        earlier = spoken_line(spoken[at - 1][-1]) if at else before
-        later = spoken_line(spoken[at + 1][0]) if at + 1 < len(spoken) else ""
+        earlier = speaker_line(spoken[at - 1][-1]) if at else before
+        later = speaker_line(spoken[at + 1][0]) if at + 1 < len(spoken) else ""
         chunks += [replace(piece, before=earlier, after=later) for piece in pieces]
     return chunks
 
 
-def result_chunks(document: Document, data: bytes) -> list[Chunk]:
+def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
     """Return the pieces of an evicted tool result, each with its lines; none of a picture or other data."""
     if not document.path.endswith(".txt") and b"\0" in data:
         return []
@@ -53,55 +54,55 @@ def result_chunks(document: Document, data: bytes) -> list[Chunk]:
         sort=document.sort,
         session=document.session,
     )
-    return piece_chunks(whole)
+    return split_chunk(whole)
 
 
-def shown_text(message: Message) -> str:
+def message_text(message: Message) -> str:
     """Return what a message says and does as text: its words, its tool calls with arguments, its results."""
-    return "\n".join(shown for part in message.parts if (shown := _shown(part)))
+    return "\n".join(shown for part in message.parts if (shown := _part_text(part)))
 
 
-def spoken_line(chunk: Chunk) -> str:
+def speaker_line(chunk: Chunk) -> str:
     """Return a message as its neighbours know it: who said what."""
     return f"{chunk.speaker}: {chunk.content}"
 
 
-def _was_said(message: Message) -> bool:
-    return message.role != "system" and mark_of(message) in {None, "cut"}
+def _is_searchable(message: Message) -> bool:
+    return message.role != "system" and get_mark(message) in {None, "cut"}
 
 
-def _shown(part: Part) -> str:
+def _part_text(part: Part) -> str:
     match part:
         case Text():
             return part.text
         case ToolCall():
             return f"{part.name} {part.arguments}"
         case ToolResult():
-            return "\n".join(_shown(inner) for inner in part.parts)
+            return "\n".join(_part_text(inner) for inner in part.parts)
         case Media():
             return " ".join(filter(None, (part.name, part.description)))
         case _:
             return ""
 
 
-def _messages(lines: Iterable[bytes], first_line: int) -> Iterator[tuple[int, Message]]:
+def _parse_messages(lines: Iterable[bytes], first_line: int) -> Iterator[tuple[int, Message]]:
     for number, line in enumerate(lines, first_line):
         if not line.strip():
             continue
         try:
-            yield number, decode(line)
+            yield number, decode_message(line)
         except (InvalidMessage, RecursionError):
             continue
 
 
-def _whole(document: Document, message: Message, number: int, redactor: Redactor) -> Chunk:
+def _message_chunk(document: SearchDocument, message: Message, number: int, redactor: Redactor) -> Chunk:
     name = redactor.clean(message.name) if message.name else ""
     return Chunk(
         path=document.path,
         line_number=number,
         end_line=number,
         # what was written before a form of secrets was known may hold one
-        content=redactor.clean(shown_text(message)),
+        content=redactor.clean(message_text(message)),
         sort=document.sort,
         kind="message",
         time=message.time,

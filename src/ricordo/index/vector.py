@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.database.sqlite import Commit, Connection, Database, Schema
-from ricordo.index.index_file import IndexFile
+from ricordo.index.index_file import CacheDatabase
 
-__all__ = ["Found", "Near", "Vector", "VectorIndex", "text_digest"]
+__all__ = ["VectorSearchResult", "VectorMatch", "Vector", "VectorIndex", "text_digest"]
 
 _SCHEMA = Schema(
     owner=0x52495645,
@@ -33,9 +33,9 @@ _SCHEMA = Schema(
     ),
 )
 _LITTLE_ENDIAN = np.dtype("<f4")
-_FIRST = 256
+_MIN_SORTED = 256
 _DIGITS = 6
-_LEAST_ROWS = 1_024
+_MIN_ROWS = 1_024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Vector:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Near:
+class VectorMatch:
     """A vector that was found; `cosine` is in -1..1, higher is nearer."""
 
     id: str
@@ -56,10 +56,10 @@ class Near:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class VectorSearchResult:
     """The nearest vectors, best first, and the digests of all that could be found, by id."""
 
-    near: tuple[Near, ...] = ()
+    matches: tuple[VectorMatch, ...] = ()
     digests: Mapping[str, str]
 
 
@@ -79,15 +79,15 @@ class VectorIndex:
         self, database_path: Path, model: str, *, commit: Commit | None = None, busy_seconds: float = 5.0
     ) -> None:
         """Prepare the index without touching a file. `busy_seconds` is how long another process is waited for."""
-        self._file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
+        self._file = CacheDatabase(database_path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
         self._model = model
         self._length = 0
-        self._held: tuple[Database, _Held] | None = None
+        self._matrix: tuple[Database, _VectorMatrix] | None = None
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """Why the file could not be used last time; empty when it could."""
-        return self._file.trouble
+        return self._file.error
 
     async def add(self, vectors: Sequence[Vector]) -> bool:
         """Keep vectors of one length, in place of those with their ids; tell whether the file could be used.
@@ -99,46 +99,46 @@ class VectorIndex:
         self._length = len(vectors[0].numbers)
 
         async def write(database: Database) -> bool:
-            held = self._held_of(database)
-            await database.write(lambda connection: _put(connection, self._model, vectors))
+            held = self._matrix_for(database)
+            await database.write(lambda connection: _insert_vectors(connection, self._model, vectors))
             await database.read(lambda connection: held.load(connection, self._length))
             return True
 
-        return bool(await self._file.use(write))
+        return bool(await self._file.run(write))
 
     async def remove(self, ids: Collection[str]) -> None:
         """Remove the vectors of these ids, those of other models too."""
 
         async def write(database: Database) -> None:
-            held = self._held_of(database)
-            await database.write(lambda connection: _remove(connection, ids))
+            held = self._matrix_for(database)
+            await database.write(lambda connection: _delete_vectors(connection, ids))
             await database.read(lambda connection: held.drop(connection, ids, self._length))
 
-        await self._file.use(write)
+        await self._file.run(write)
 
     async def retain(self, ids: Collection[str]) -> None:
         """Remove what belongs to other ids, and to other models."""
 
         async def write(database: Database) -> None:
-            held = self._held_of(database)
-            await database.write(lambda connection: _retain(connection, self._model, frozenset(ids)))
+            held = self._matrix_for(database)
+            await database.write(lambda connection: _retain_vectors(connection, self._model, frozenset(ids)))
             await database.read(lambda connection: held.load(connection, self._length))
 
-        await self._file.use(write)
+        await self._file.run(write)
 
     async def digests(self) -> Mapping[str, str]:
         """Return the digests of the texts that have a vector, by id; empty when the file can't be used."""
 
         async def read(database: Database) -> Mapping[str, str]:
-            held = self._held_of(database)
+            held = self._matrix_for(database)
             await database.read(lambda connection: held.load(connection, self._length))
             return held.digests
 
-        return await self._file.use(read) or {}
+        return await self._file.run(read) or {}
 
     async def search(
         self, vector: NDArray[np.float32], limit: int, *, passes: Callable[[str, str], bool] | None = None
-    ) -> Found:
+    ) -> VectorSearchResult:
         """Return the `limit` nearest to a vector of the length 1; of equals the one with the highest id first.
 
         Only what `passes` is true of, given an id and a digest, is returned. Nothing is found when the file can't be
@@ -147,34 +147,34 @@ class VectorIndex:
 
         self._length = len(vector)
 
-        def look(held: "_Held", connection: Connection) -> Found:
+        def look(held: "_VectorMatrix", connection: Connection) -> VectorSearchResult:
             held.load(connection, len(vector))
-            return Found(near=tuple(held.nearest(vector, limit, passes)), digests=held.digests)
+            return VectorSearchResult(matches=tuple(held.nearest(vector, limit, passes)), digests=held.digests)
 
-        async def read(database: Database) -> Found:
-            held = self._held_of(database)
+        async def read(database: Database) -> VectorSearchResult:
+            held = self._matrix_for(database)
             return await database.read(lambda connection: look(held, connection))
 
-        return await self._file.use(read) or Found(digests={})
+        return await self._file.run(read) or VectorSearchResult(digests={})
 
     async def close(self) -> None:
         """Let the file go; a second time does nothing."""
         await self._file.close()
 
-    def _held_of(self, database: Database) -> "_Held":
-        if self._held is None or self._held[0] is not database:
-            self._held = (database, _Held(self._model))
-        return self._held[1]
+    def _matrix_for(self, database: Database) -> "_VectorMatrix":
+        if self._matrix is None or self._matrix[0] is not database:
+            self._matrix = (database, _VectorMatrix(self._model))
+        return self._matrix[1]
 
 
-class _Held:
+class _VectorMatrix:
     """The vectors of one model and one length in memory; used only where the database's calls run, which is in turn."""
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._start(0)
+        self._reset(0)
 
-    def _start(self, dimension: int) -> None:
+    def _reset(self, dimension: int) -> None:
         """Begin again with vectors of this length."""
         self._dimension = dimension
         self._number = 0
@@ -189,15 +189,15 @@ class _Held:
         stored = _dimension(connection, self._model)
         wanted = dimension or stored
         if wanted != self._dimension or stored != wanted:
-            self._start(wanted)
-        count, number = _outline(connection, self._model)
+            self._reset(wanted)
+        count, number = _count_and_newest(connection, self._model)
         if stored != wanted or (count, number) == (len(self.digests), self._number):
             return
-        self._take(connection)
+        self._read_rows(connection)
         if len(self.digests) != count:
             # another process removed some, and nothing says which
-            self._start(wanted)
-            self._take(connection)
+            self._reset(wanted)
+            self._read_rows(connection)
 
     def drop(self, connection: Connection, ids: Collection[str], dimension: int) -> None:
         """Forget what was just removed, and take in what was written since."""
@@ -209,16 +209,16 @@ class _Held:
 
     def nearest(
         self, vector: NDArray[np.float32], limit: int, passes: Callable[[str, str], bool] | None
-    ) -> Iterator[Near]:
+    ) -> Iterator[VectorMatch]:
         """Yield the nearest that pass, best first."""
         found = 0
-        for row, cosine in self._by_cosine(vector, max(limit, _FIRST)):
+        for row, cosine in self._by_cosine(vector, max(limit, _MIN_SORTED)):
             if found == limit:
                 return
             identity = self._ids[row]
             if passes is None or passes(identity, self.digests[identity]):
                 found += 1
-                yield Near(id=identity, cosine=cosine)
+                yield VectorMatch(id=identity, cosine=cosine)
 
     def _by_cosine(self, vector: NDArray[np.float32], first: int) -> Iterator[tuple[int, float]]:
         """Yield the rows and their cosines, best first: the first ones without sorting all of them."""
@@ -231,7 +231,7 @@ class _Held:
             ordered = sorted(map(int, rows), key=lambda row: (cosines[row], self._ids[row]), reverse=True)
             yield from ((row, float(cosines[row])) for row in ordered)
 
-    def _take(self, connection: Connection) -> None:
+    def _read_rows(self, connection: Connection) -> None:
         added = connection.execute(
             "SELECT number, id, digest, numbers FROM vector WHERE model = ? AND dimension = ? AND number > ? "
             "ORDER BY number",
@@ -254,7 +254,7 @@ class _Held:
 
     def _grow(self, size: int) -> None:
         if size > len(self._rows):
-            room = max(size, 2 * len(self._rows), _LEAST_ROWS)
+            room = max(size, 2 * len(self._rows), _MIN_ROWS)
             rows = np.zeros((room, self._dimension), dtype=np.float32)
             rows[: len(self._ids)] = self._rows[: len(self._ids)]
             live = np.zeros(room, dtype=np.bool_)
@@ -262,7 +262,7 @@ class _Held:
             self._rows, self._live = rows, live
 
 
-def _put(connection: Connection, model: str, vectors: Sequence[Vector]) -> None:
+def _insert_vectors(connection: Connection, model: str, vectors: Sequence[Vector]) -> None:
     dimension = len(vectors[0].numbers)
     if _dimension(connection, model) not in {0, dimension}:
         connection.execute("DELETE FROM vector WHERE model = ?", (model,))
@@ -276,16 +276,16 @@ def _put(connection: Connection, model: str, vectors: Sequence[Vector]) -> None:
     )
 
 
-def _remove(connection: Connection, ids: Collection[str]) -> None:
+def _delete_vectors(connection: Connection, ids: Collection[str]) -> None:
     connection.executemany("DELETE FROM vector WHERE id = ?", [(identity,) for identity in ids])
 
 
-def _retain(connection: Connection, model: str, ids: Collection[str]) -> None:
+def _retain_vectors(connection: Connection, model: str, ids: Collection[str]) -> None:
     connection.execute("DELETE FROM vector WHERE model <> ?", (model,))
-    _remove(connection, [row[0] for row in connection.execute("SELECT id FROM vector") if row[0] not in ids])
+    _delete_vectors(connection, [row[0] for row in connection.execute("SELECT id FROM vector") if row[0] not in ids])
 
 
-def _outline(connection: Connection, model: str) -> tuple[int, int]:
+def _count_and_newest(connection: Connection, model: str) -> tuple[int, int]:
     """Return how many vectors the model has, and the number of the newest; both are read from an index."""
     counted = "SELECT count(*), coalesce(max(number), 0) FROM vector WHERE model = ?"
     count, number = connection.execute(counted, (model,)).fetchone()

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 __all__ = ["DAY_WORDS", "MONTHS", "NUMBERS", "PERIOD_WORDS", "UNITS", "WEEKDAYS"]
 
 
-def _listed(*rows: str) -> Mapping[str, int]:
+def _number_words(*rows: str) -> Mapping[str, int]:
     """Number the words of each row by their place; words joined by a slash share one."""
     return {word: at for row in rows for at, group in enumerate(row.split()) for word in group.split("/")}
 
 
-WEEKDAYS: Mapping[str, int] = _listed(
+WEEKDAYS: Mapping[str, int] = _number_words(
     "monday/mon tuesday/tue/tues wednesday/wed thursday/thu/thur/thurs friday/fri saturday/sat sunday/sun",
     "montag dienstag mittwoch donnerstag freitag samstag/sonnabend sonntag",
     "lundi mardi mercredi jeudi vendredi samedi dimanche",
@@ -22,7 +22,7 @@ WEEKDAYS: Mapping[str, int] = _listed(
 
 MONTHS: Mapping[str, int] = {
     word: at + 1
-    for word, at in _listed(
+    for word, at in _number_words(
         "january/jan february/feb march/mar april/apr may june/jun july/jul august/aug september/sept/sep october/oct "
         "november/nov december/dec",
         "januar februar märz april mai juni juli august september oktober november dezember",
@@ -88,13 +88,13 @@ UNITS: Mapping[str, str] = {
 """Unit word to day, week, weekend, month or year."""
 
 NUMBERS: Mapping[str, int] = {
-    **_listed("zero one two three four five six seven eight nine ten eleven twelve"),
-    **_listed("null ein/eine/einem/einer zwei drei vier fünf sechs sieben acht neun zehn"),
-    **_listed("zéro un/une deux trois quatre cinq six sept huit neuf dix"),
-    **_listed("cero un/una/uno dos tres cuatro cinco seis siete ocho nueve diez"),
-    **_listed("zero un/una due tre quattro cinque sei sette otto nove dieci"),
-    **_listed("zero um/uma dois/duas três quatro cinco seis sete oito nove dez"),
-    **_listed("零 一 二/两 三 四 五 六 七 八 九 十"),
+    **_number_words("zero one two three four five six seven eight nine ten eleven twelve"),
+    **_number_words("null ein/eine/einem/einer zwei drei vier fünf sechs sieben acht neun zehn"),
+    **_number_words("zéro un/une deux trois quatre cinq six sept huit neuf dix"),
+    **_number_words("cero un/una/uno dos tres cuatro cinco seis siete ocho nueve diez"),
+    **_number_words("zero un/una due tre quattro cinque sei sette otto nove dieci"),
+    **_number_words("zero um/uma dois/duas três quatro cinco seis sete oito nove dez"),
+    **_number_words("零 一 二/两 三 四 五 六 七 八 九 十"),
     "a": 1, "an": 1, "couple": 2,
 }  # fmt: skip
 """Number word to its value; "a few" and "several" are no numbers and stay unresolved."""

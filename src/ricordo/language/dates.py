@@ -16,9 +16,9 @@ from typing import Literal
 
 from ricordo.language.date_words import DAY_WORDS, MONTHS, NUMBERS, PERIOD_WORDS, UNITS, WEEKDAYS
 
-__all__ = ["DateMention", "Grain", "dated", "find_dates"]
+__all__ = ["DateMention", "DateGrain", "annotate_dates", "find_dates"]
 
-Grain = Literal["day", "weekend", "week", "month", "year"]
+DateGrain = Literal["day", "weekend", "week", "month", "year"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,7 @@ class DateMention:
     end: int
     first: date
     last: date
-    grain: Grain
+    grain: DateGrain
     relative: bool = True
 
     @property
@@ -46,7 +46,7 @@ class DateMention:
         return f"{self.first:%Y-%m}" if self.grain == "month" else str(self.first.year)
 
 
-def _any(*tables: object) -> str:
+def _alternation(*tables: object) -> str:
     """Alternation of the words of some tables, longest first."""
     listed = sorted({str(word) for table in tables for word in table}, key=len, reverse=True)  # type: ignore[attr-defined]
     return "|".join(re.escape(word) for word in listed)
@@ -54,18 +54,18 @@ def _any(*tables: object) -> str:
 
 _WESTERN = {word for word in (*DAY_WORDS, *PERIOD_WORDS) if word < "\u2e80"}
 _EASTERN = {word for word in (*DAY_WORDS, *PERIOD_WORDS) if word >= "\u2e80"}
-_UNIT = _any(unit for unit in UNITS if unit < "\u2e80")
-_COUNT = _any(NUMBERS)
-_LONG_MONTH = _any(month for month in MONTHS if month.isascii() and len(month) > 3)
+_UNIT = _alternation(unit for unit in UNITS if unit < "\u2e80")
+_COUNT = _alternation(NUMBERS)
+_LONG_MONTH = _alternation(month for month in MONTHS if month.isascii() and len(month) > 3)
 # "Mon" is also a word of French, and "sat" one of English.
-_LONG_WEEKDAY = _any(weekday for weekday in WEEKDAYS if len(weekday) > 4)
+_LONG_WEEKDAY = _alternation(weekday for weekday in WEEKDAYS if len(weekday) > 4)
 _YEAR = r"(?:19|20)\d\d"
 _PATTERN = re.compile(
     rf"""
       (?P<iso>(?<!\d){_YEAR}-\d\d-\d\d(?!\d))
-    | (?<!\w)(?P<phrase>{_any(_WESTERN)})(?!\w)
-    | (?P<eastern>{_any(_EASTERN)})
-    | (?<!\w)(?P<which>last|next|this|past|coming|letzten?|nächsten?|kommenden?)\s+(?P<weekday>{_any(WEEKDAYS)})(?!\w)
+    | (?<!\w)(?P<phrase>{_alternation(_WESTERN)})(?!\w)
+    | (?P<eastern>{_alternation(_EASTERN)})
+    | (?<!\w)(?P<which>last|next|this|past|coming|letzten?|nächsten?|kommenden?)\s+(?P<weekday>{_alternation(WEEKDAYS)})(?!\w)
     | (?<!\w)(?P<side>last|next|this|past|coming|previous)\s+(?P<unit>weekend|week|month|year)(?!\w)
     | (?<!\w)(?:last|past|this|next)\s+(?P<named_month>{_LONG_MONTH})(?!\w)
     | (?<!\w)(?P<number>\d{{1,3}}|{_COUNT})(?:\s+of)?\s+(?P<ago_unit>{_UNIT})\s+(?:ago|back|earlier|fa|atrás)(?!\w)
@@ -74,17 +74,17 @@ _PATTERN = re.compile(
     | (?<!\w)(?P<lead>vor|il\s+y\s+a|hace|há|in|en|dans|dentro\s+de|fra|tra|em)
       \s+(?P<lead_number>\d{{1,3}}|{_COUNT})\s+(?P<lead_unit>{_UNIT})(?!\w)
     | (?P<cjk_number>\d{{1,3}}|[一二两三四五六七八九十])(?P<cjk_unit>天|周|个月|年|日|週間|か月)(?P<cjk_side>前|后|後)
-    | (?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|\s+de|º)?\s+(?:of\s+)?(?P<month>{_any(MONTHS)})
+    | (?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|\s+de|º)?\s+(?:of\s+)?(?P<month>{_alternation(MONTHS)})
       (?:,?\s+(?:de\s+|del\s+)?(?P<year>{_YEAR}))?(?!\w)
-    | (?<!\w)(?P<month_first>{_any(MONTHS)})\.?\s+(?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?
+    | (?<!\w)(?P<month_first>{_alternation(MONTHS)})\.?\s+(?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?
       (?:,?\s+(?P<year_third>{_YEAR}))?(?![\w:])
-    | (?<!\w)(?P<month_only>{_any(MONTHS)})(?:\s+(?:of|de))?,?\s+(?P<year_only>{_YEAR})(?!\w)
+    | (?<!\w)(?P<month_only>{_alternation(MONTHS)})(?:\s+(?:of|de))?,?\s+(?P<year_only>{_YEAR})(?!\w)
     | (?<!\w)(?:in|since|during|im\s+jahr|en|nel|em|seit|depuis|desde)\s+(?P<bare_year>{_YEAR})(?![\w%])
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 # "One page in seven days" and "lost in two weeks" tell how long something took, not when it will be.
-_RATE = re.compile(
+_DURATION = re.compile(
     r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|no|once|twice|first|only|most|best|worst)"
     r"\s+(?:[\w-]+\s+){0,2}$"
     r"|\b(?:was|were|has|have|had|did|lost|took|went|got|made|wrote|'ve|\w{2,20}ed)(?:\s+[\w-]+){0,4}\s+$",
@@ -102,7 +102,7 @@ _WEEKDAY_AFTER = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_REST = {
+_DATE_TAIL = {
     "day": re.compile(
         rf"""
           \s+(?:morning|afternoon|evening|night|noon|früh|morgen|vormittag|mittag|nachmittag|abend|nacht|matin|midi|soir
@@ -123,10 +123,10 @@ _FORWARD = frozenset(["next", "coming", "nächste", "nächsten", "kommende", "ko
 def find_dates(text: str, reference: date) -> tuple[DateMention, ...]:
     """Return the resolvable dates of a text in order, seen from the reference day (a datetime counts by its date)."""
     today = date(reference.year, reference.month, reference.day)
-    return tuple(mention for match in _PATTERN.finditer(text) for mention in _mention(match, today))
+    return tuple(mention for match in _PATTERN.finditer(text) for mention in _build_mention(match, today))
 
 
-def dated(text: str, said: date) -> str:
+def annotate_dates(text: str, said: date) -> str:
     """Return a text with the day behind each date such as "tomorrow" that needs the day on which it was said.
 
     A day that stands in the text already, or behind an earlier date, is not put there again.
@@ -143,8 +143,8 @@ def dated(text: str, said: date) -> str:
     return text
 
 
-def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
-    if (match["lead"] or "").casefold() == "in" and _RATE.search(
+def _build_mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
+    if (match["lead"] or "").casefold() == "in" and _DURATION.search(
         match.string[max(0, match.start() - 60) : match.start()]
     ):
         return
@@ -153,7 +153,7 @@ def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
     except (ValueError, OverflowError):
         return
     if span is not None:
-        (first, last, grain, relative), end = _completed(span, match)
+        (first, last, grain, relative), end = _extend_span(span, match)
         yield DateMention(
             text=match.string[match.start() : end],
             start=match.start(),
@@ -165,10 +165,10 @@ def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
         )
 
 
-_Span = tuple[date, date, Grain, bool]
+_DateSpan = tuple[date, date, DateGrain, bool]
 
 
-def _completed(span: _Span, match: re.Match[str]) -> tuple[_Span, int]:
+def _extend_span(span: _DateSpan, match: re.Match[str]) -> tuple[_DateSpan, int]:
     """Return the days with what follows them in the same expression, such as a weekday, and where that ends."""
     end = match.end()
     first, last, grain, relative = span
@@ -178,61 +178,61 @@ def _completed(span: _Span, match: re.Match[str]) -> tuple[_Span, int]:
         end = named.end()
         if named["weekend"]:
             return (first + timedelta(days=5), last, "weekend", True), end
-        day, grain = first + timedelta(days=_weekday_of(named)), "day"
+        day, grain = first + timedelta(days=_weekday_number(named)), "day"
         span = day, day, grain, True
-    rest = _REST[grain].match(match.string, end) if grain in _REST else None
+    rest = _DATE_TAIL[grain].match(match.string, end) if grain in _DATE_TAIL else None
     return span, rest.end() if rest else end
 
 
-def _weekday_of(named: re.Match[str]) -> int:
+def _weekday_number(named: re.Match[str]) -> int:
     if named["western"]:
         return WEEKDAYS[named["western"].casefold()]
     return next(row.index(named[name].replace("天", "日")) for name, row in _EASTERN_WEEKDAYS.items() if named[name])
 
 
-def _resolve(found: dict[str, str], today: date) -> _Span | None:
+def _resolve(found: dict[str, str], today: date) -> _DateSpan | None:
     """Pick the rule that the matched groups call for."""
     phrase = found.get("phrase") or found.get("eastern")
     if phrase is not None:
-        return _phrase(" ".join(phrase.split()), today)
+        return _resolve_phrase(" ".join(phrase.split()), today)
     if "weekday" in found:
-        return _weekday(WEEKDAYS[found["weekday"]], found["which"], today)
+        return _resolve_weekday(WEEKDAYS[found["weekday"]], found["which"], today)
     if "unit" in found:
-        return _unit(found["unit"], _sign(found["side"]), today)
-    return _absolute(found, today) or _distance(found, today) or _calendar_day(found, today)
+        return _shift_unit(found["unit"], _direction(found["side"]), today)
+    return _resolve_absolute(found, today) or _resolve_distance(found, today) or _resolve_calendar_day(found, today)
 
 
-def _absolute(found: dict[str, str], today: date) -> _Span | None:
+def _resolve_absolute(found: dict[str, str], today: date) -> _DateSpan | None:
     """A full date, a month or a year."""
     if "iso" in found:
         day = date.fromisoformat(found["iso"])
         return day, day, "day", False
     if "bare_year" in found:
-        return _year(int(found["bare_year"]), relative=False)
+        return _year_span(int(found["bare_year"]), relative=False)
     if "month_only" in found:
-        return _month(MONTHS[found["month_only"]], int(found["year_only"]), today)
-    return _month(MONTHS[found["named_month"]], None, today) if "named_month" in found else None
+        return _month_span(MONTHS[found["month_only"]], int(found["year_only"]), today)
+    return _month_span(MONTHS[found["named_month"]], None, today) if "named_month" in found else None
 
 
-def _phrase(phrase: str, today: date) -> _Span:
+def _resolve_phrase(phrase: str, today: date) -> _DateSpan:
     if phrase in DAY_WORDS:
         day = today + timedelta(days=DAY_WORDS[phrase])
         return day, day, "day", True
     unit, steps = PERIOD_WORDS[phrase]
-    return _unit(unit, steps, today)
+    return _shift_unit(unit, steps, today)
 
 
-def _weekday(weekday: int, which: str, today: date) -> _Span:
-    if _sign(which) < 0:
+def _resolve_weekday(weekday: int, which: str, today: date) -> _DateSpan:
+    if _direction(which) < 0:
         day = today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
-    elif _sign(which) > 0:
+    elif _direction(which) > 0:
         day = today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
     else:
         day = today - timedelta(days=today.weekday()) + timedelta(days=weekday)
     return day, day, "day", True
 
 
-def _unit(unit: str, steps: int, today: date) -> _Span:
+def _shift_unit(unit: str, steps: int, today: date) -> _DateSpan:
     """The day, weekend, week, month or year so many steps away from the current one."""
     if unit == "day":
         day = today + timedelta(days=steps)
@@ -244,15 +244,15 @@ def _unit(unit: str, steps: int, today: date) -> _Span:
         return monday + timedelta(days=5), monday + timedelta(days=6), "weekend", True
     if unit == "month":
         at = today.year * 12 + today.month - 1 + steps
-        first, last, grain, _ = _month(at % 12 + 1, at // 12, today)
+        first, last, grain, _ = _month_span(at % 12 + 1, at // 12, today)
         return first, last, grain, True
-    return _year(today.year + steps, relative=True)
+    return _year_span(today.year + steps, relative=True)
 
 
-def _distance(found: dict[str, str], today: date) -> _Span | None:
+def _resolve_distance(found: dict[str, str], today: date) -> _DateSpan | None:
     """ "Two weeks ago", "in three days", "three weeks from today", "vor zwei Wochen", "三天前"."""
     if "from_unit" in found:
-        return _from_day(found, today)
+        return _resolve_from_day(found, today)
     for number, unit, sign in (
         ("number", "ago_unit", -1),
         ("lead_number", "lead_unit", 1),
@@ -262,21 +262,21 @@ def _distance(found: dict[str, str], today: date) -> _Span | None:
             lead = " ".join(found.get("lead", "").split())
             past = sign < 0 or lead in {"vor", "il y a", "hace", "há"} or found.get("cjk_side") == "前"
             count = int(found[number]) if found[number].isdigit() else NUMBERS[found[number]]
-            return _unit(UNITS[found[unit]], -count if past else count, today)
+            return _shift_unit(UNITS[found[unit]], -count if past else count, today)
     return None
 
 
-def _from_day(found: dict[str, str], today: date) -> _Span:
+def _resolve_from_day(found: dict[str, str], today: date) -> _DateSpan:
     """Count from a named day: three weeks from today is a day, three months from now a month."""
     number, unit = found["from_number"], UNITS[found["from_unit"]]
     count = int(number) if number.isdigit() else NUMBERS[number]
     if unit in {"month", "year"}:
-        return _unit(unit, count, today)
+        return _shift_unit(unit, count, today)
     days = count * (7 if unit == "week" else 1) + DAY_WORDS.get(found["from_day"], 0)
-    return _unit("day", days, today)
+    return _shift_unit("day", days, today)
 
 
-def _calendar_day(found: dict[str, str], today: date) -> _Span | None:
+def _resolve_calendar_day(found: dict[str, str], today: date) -> _DateSpan | None:
     month = found.get("month") or found.get("month_first")
     number = found.get("day") or found.get("day_second")
     if month is None or number is None:
@@ -288,7 +288,7 @@ def _calendar_day(found: dict[str, str], today: date) -> _Span | None:
     return day, day, "day", given is None
 
 
-def _month(month: int, year: int | None, today: date) -> _Span:
+def _month_span(month: int, year: int | None, today: date) -> _DateSpan:
     if year is None:
         year = min((today.year - 1, today.year, today.year + 1), key=lambda y: abs((date(y, month, 15) - today).days))
         relative = True
@@ -299,9 +299,9 @@ def _month(month: int, year: int | None, today: date) -> _Span:
     return first, following - timedelta(days=1), "month", relative
 
 
-def _year(year: int, *, relative: bool) -> _Span:
+def _year_span(year: int, *, relative: bool) -> _DateSpan:
     return date(year, 1, 1), date(year, 12, 31), "year", relative
 
 
-def _sign(word: str) -> int:
+def _direction(word: str) -> int:
     return -1 if word in _BACKWARD else 1 if word in _FORWARD else 0

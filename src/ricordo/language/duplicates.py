@@ -17,31 +17,31 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from ricordo.language.folding import fold, strip_accents
+from ricordo.language.folding import stem, strip_accents
 from ricordo.language.languages import Language, detect_language
-from ricordo.language.opposites import EQUALS, LIGHT, NUMBER_WORDS, OPPOSITES, PHRASES, WISHES
+from ricordo.language.opposites import SYNONYMS, LIGHT_WORDS, NUMBER_WORDS, OPPOSITES, PHRASE_WORDS, WISH_WORDS
 from ricordo.language.scripts import is_unsegmented
 from ricordo.language.stopwords import is_stop_word
 
 __all__ = [
-    "SAME",
-    "Compared",
-    "compared_words",
+    "DUPLICATE_THRESHOLD",
+    "StatementFeatures",
+    "extract_features",
     "contradicts",
-    "duplicate_of",
-    "likeness",
-    "looks_like",
-    "same_statement",
+    "find_duplicate",
+    "statement_similarity",
+    "is_similar_word",
+    "is_same_statement",
     "statement_key",
 ]
 
-SAME = 0.7
+DUPLICATE_THRESHOLD = 0.7
 """The likeness from which two statements are one; docs/design/profile.md shows what it finds and what it costs."""
 
-_SAME_MEANING = 0.92
-_SOME_WORDS = 0.4
-_LONGEST = 2_000
-_LONGEST_COMPARED = 200
+_MIN_COSINE = 0.92
+_MIN_WORDS_WITH_COSINE = 0.4
+_MAX_CHARS = 2_000
+_MAX_COMPARED_CHARS = 200
 _WORD = re.compile(r"[^\W_]+(?:[-_./:@'’&+\\]{1,3}[^\W_]+)*(?:\+\+|#)?|[-+]?\d[\d.,:]*")
 _MARKS = ".,;:!?…、。，．：；！？¡¿\"'`()[]{}«»“”„‘’「」『』（）"
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
@@ -51,7 +51,7 @@ _NEGATION = re.compile(
     r"|n['’]t(?!\w)|不(?!错)|没有|没|禁止|别|ない|ません|なし|않|안 ",
     re.IGNORECASE,
 )
-_COMPARED = re.compile(
+_COMPARISON = re.compile(
     r"\bprefer\w*\b.{1,60}\b(?:to|over)\b|\b(?:rather|more|less|better|worse|\w+er) than\b|\binstead of\b|\bstatt\b"
     r"|\blieber\b.{1,60}\bals\b|\bplutôt que\b|\bmás que\b|\ben lugar de\b",
     re.IGNORECASE,
@@ -63,14 +63,14 @@ in on at to from of for with by into since until near von aus nach bei mit für 
 """
 _BEFORE_NAMES = frozenset(_BEFORE_NAMES_LIST.split())
 _ELISION = re.compile(r"^(?:l|d|j|m|n|s|t|c|qu)'(?=\w)", re.IGNORECASE)
-_FUZZY = 0.6
-_SHORTEST_FUZZY = 5
-_MOST_FUZZY = 8
-_FEWEST_NAMES = 2
+_FUZZY_THRESHOLD = 0.6
+_MIN_FUZZY_LETTERS = 5
+_MAX_FUZZY_WORDS = 8
+_MIN_NAMES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Reading:
+class _ParsedStatement:
     """What comparing needs: `words` are content words in order, `names` those written as names.
 
     `bare` holds every word as it stands and as it is compared. `order` are the names that no preposition precedes,
@@ -91,7 +91,7 @@ class _Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class StatementFeatures:
     """What two statements have to share, so that they can be looked up by it.
 
     `numbers` are sorted, and like `negative` and `wished` the same in all that say the same, but for those of one
@@ -105,10 +105,10 @@ class Compared:
     wished: bool
 
 
-def compared_words(text: str) -> Compared:
+def extract_features(text: str) -> StatementFeatures:
     """Return by what a statement is compared; without words it is the same as those of its key alone."""
-    read = _read(text[:_LONGEST])
-    return Compared(
+    read = _parse_statement(text[:_MAX_CHARS])
+    return StatementFeatures(
         key=read.key,
         words=frozenset(read.words),
         numbers=tuple(sorted(read.numbers)),
@@ -117,9 +117,9 @@ def compared_words(text: str) -> Compared:
     )
 
 
-def looks_like(one: str, other: str) -> bool:
+def is_similar_word(one: str, other: str) -> bool:
     """Tell whether one compared word passes for another: a typing error, or another form of it."""
-    return one == other or _near(one, other) >= _FUZZY
+    return one == other or _dice_similarity(one, other) >= _FUZZY_THRESHOLD
 
 
 def statement_key(text: str) -> str:
@@ -132,89 +132,91 @@ def statement_key(text: str) -> str:
     return " ".join(found) or plain.strip()
 
 
-def same_statement(one: str, other: str, *, threshold: float = SAME, meaning: float | None = None) -> bool:
+def is_same_statement(
+    one: str, other: str, *, threshold: float = DUPLICATE_THRESHOLD, meaning: float | None = None
+) -> bool:
     """Tell whether two statements say the same. `threshold` is in 0..1, higher is stricter.
 
     `meaning` is the cosine of their embeddings where the caller has it, None where not.
     """
-    left, right = _read(one[:_LONGEST]), _read(other[:_LONGEST])
-    if left.key == right.key and one[_LONGEST:] == other[_LONGEST:]:
+    left, right = _parse_statement(one[:_MAX_CHARS]), _parse_statement(other[:_MAX_CHARS])
+    if left.key == right.key and one[_MAX_CHARS:] == other[_MAX_CHARS:]:
         return bool(left.key)
-    if _apart(left, right):
+    if _are_distinct(left, right):
         return False
-    alike = _likeness(left, right)
-    close = alike >= threshold or (meaning is not None and meaning >= _SAME_MEANING and alike >= _SOME_WORDS)
+    alike = _word_similarity(left, right)
+    close = alike >= threshold or (meaning is not None and meaning >= _MIN_COSINE and alike >= _MIN_WORDS_WITH_COSINE)
     return close and alike > 0
 
 
-def duplicate_of(
-    text: str, others: Sequence[str], *, threshold: float = SAME, meanings: Sequence[float] | None = None
+def find_duplicate(
+    text: str, others: Sequence[str], *, threshold: float = DUPLICATE_THRESHOLD, meanings: Sequence[float] | None = None
 ) -> int | None:
     """Return the place of the statement that says the same as `text`; None when none does.
 
-    The same words go before what is only alike, then the most alike, then the first. `meanings` are cosines, one for
+    The same words go before what is only alike, then the most alike, then the first. `text_ids` are cosines, one for
     each of `others`.
     """
     key = statement_key(text)
     best: tuple[float, int] | None = None
     for at, other in enumerate(others):
         meaning = meanings[at] if meanings is not None else None
-        if same_statement(text, other, threshold=threshold, meaning=meaning):
-            alike = 2.0 if statement_key(other) == key else likeness(text, other)
+        if is_same_statement(text, other, threshold=threshold, meaning=meaning):
+            alike = 2.0 if statement_key(other) == key else statement_similarity(text, other)
             if best is None or alike > best[0]:
                 best = alike, at
     return best[1] if best else None
 
 
-def likeness(one: str, other: str) -> float:
+def statement_similarity(one: str, other: str) -> float:
     """Return how alike the words of two statements are, in 0..1; 0 for what layer 2 parts."""
-    left, right = _read(one[:_LONGEST]), _read(other[:_LONGEST])
+    left, right = _parse_statement(one[:_MAX_CHARS]), _parse_statement(other[:_MAX_CHARS])
     if left.key == right.key and left.key:
         return 1.0
-    return 0.0 if _apart(left, right) else _likeness(left, right)
+    return 0.0 if _are_distinct(left, right) else _word_similarity(left, right)
 
 
-def contradicts(one: str, other: str, *, threshold: float = SAME) -> bool:
+def contradicts(one: str, other: str, *, threshold: float = DUPLICATE_THRESHOLD) -> bool:
     """Tell whether two statements speak of the same and can't both hold.
 
     All but what layer 2 parts them by is alike: the same sentence with another number or name, denied, or with an
     opposite word.
     """
-    left, right = _read(one[:_LONGEST]), _read(other[:_LONGEST])
-    if left.key == right.key or not left.words or not right.words or not _apart(left, right):
+    left, right = _parse_statement(one[:_MAX_CHARS]), _parse_statement(other[:_MAX_CHARS])
+    if left.key == right.key or not left.words or not right.words or not _are_distinct(left, right):
         return False
-    parting = (left.names ^ right.names) | _numbers_apart(left, right) | _opposed_words(left, right)
+    parting = (left.names ^ right.names) | _differing_numbers(left, right) | _opposite_words(left, right)
     ours = [word for word in left.words if word not in parting]
     theirs = [word for word in right.words if word not in parting]
-    return bool(ours) and bool(theirs) and _shared(ours, theirs) >= threshold
+    return bool(ours) and bool(theirs) and _shared_ratio(ours, theirs) >= threshold
 
 
-def _apart(left: _Reading, right: _Reading) -> bool:
+def _are_distinct(left: _ParsedStatement, right: _ParsedStatement) -> bool:
     """Layer 2: whether the two can't say the same."""
     return (
         left.negative != right.negative
         or left.wished != right.wished
         or sorted(left.numbers) != sorted(right.numbers)
         or (bool(left.names - set(right.words)) and bool(right.names - set(left.words)))
-        or bool(_opposed_words(left, right))
-        or _turned_round(left, right)
+        or bool(_opposite_words(left, right))
+        or _is_reordered(left, right)
         or (
             bool(left.unsegmented and right.unsegmented)
-            and _replaced(left.unsegmented[:_LONGEST_COMPARED], right.unsegmented[:_LONGEST_COMPARED])
+            and _has_replacement(left.unsegmented[:_MAX_COMPARED_CHARS], right.unsegmented[:_MAX_COMPARED_CHARS])
         )
     )
 
 
-def _likeness(left: _Reading, right: _Reading) -> float:
-    return _shared(left.words, right.words)
+def _word_similarity(left: _ParsedStatement, right: _ParsedStatement) -> float:
+    return _shared_ratio(left.words, right.words)
 
 
-def _shared(left: Sequence[str], right: Sequence[str]) -> float:
+def _shared_ratio(left: Sequence[str], right: Sequence[str]) -> float:
     ours, theirs = set(left) - set(right), set(right) - set(left)
     shared = float(len(set(left) & set(right)))
-    for word in sorted(ours) if min(len(ours), len(theirs)) <= _MOST_FUZZY else ():
-        near = max(sorted(theirs), key=lambda other: _near(word, other), default="")
-        if near and looks_like(word, near):
+    for word in sorted(ours) if min(len(ours), len(theirs)) <= _MAX_FUZZY_WORDS else ():
+        near = max(sorted(theirs), key=lambda other: _dice_similarity(word, other), default="")
+        if near and is_similar_word(word, near):
             shared += 1
             ours = ours - {word}
             theirs = theirs - {near}
@@ -223,22 +225,22 @@ def _shared(left: Sequence[str], right: Sequence[str]) -> float:
 
 
 @lru_cache(maxsize=16_384)
-def _near(one: str, other: str) -> float:
+def _dice_similarity(one: str, other: str) -> float:
     """Return the Dice share of letter pairs of two words; 0 for short ones and those with digits."""
-    if min(len(one), len(other)) < _SHORTEST_FUZZY or one[0] != other[0] or not (one.isalpha() and other.isalpha()):
+    if min(len(one), len(other)) < _MIN_FUZZY_LETTERS or one[0] != other[0] or not (one.isalpha() and other.isalpha()):
         return 0.0
     ours, theirs = ({word[at : at + 2] for at in range(len(word) - 1)} for word in (one, other))
     return 2 * len(ours & theirs) / (len(ours) + len(theirs))
 
 
-def _numbers_apart(left: _Reading, right: _Reading) -> frozenset[str]:
+def _differing_numbers(left: _ParsedStatement, right: _ParsedStatement) -> frozenset[str]:
     return frozenset(left.numbers) ^ frozenset(right.numbers)
 
 
-def _opposed_words(left: _Reading, right: _Reading) -> frozenset[str]:
+def _opposite_words(left: _ParsedStatement, right: _ParsedStatement) -> frozenset[str]:
     """Return the words of a row of opposites of which each text has another side, and none the other's."""
     found: set[str] = set()
-    for row in _folded_opposites():
+    for row in _stemmed_opposites():
         ours = [side for side in row if side & left.bare]
         theirs = [side for side in row if side & right.bare]
         if len(ours) == 1 and len(theirs) == 1 and ours != theirs:
@@ -246,38 +248,39 @@ def _opposed_words(left: _Reading, right: _Reading) -> frozenset[str]:
     return frozenset(found)
 
 
-def _turned_round(left: _Reading, right: _Reading) -> bool:
+def _is_reordered(left: _ParsedStatement, right: _ParsedStatement) -> bool:
     """Tell whether who does what to whom is the other way round, or which of two things goes before the other."""
     if left.compared and right.compared:
         shared = frozenset(left.words) & frozenset(right.words)
-        return _within(left.words, shared) != _within(right.words, shared)
+        return _keep_shared(left.words, shared) != _keep_shared(right.words, shared)
     shared = (left.names & set(right.words)) | (right.names & set(left.words))
-    if len(shared) < _FEWEST_NAMES:
+    if len(shared) < _MIN_NAMES:
         return False
     ours, theirs = ([group & shared for group in side.order if group & shared] for side in (left, right))
     return ours != theirs
 
 
-def _within(words: Sequence[str], shared: frozenset[str]) -> tuple[str, ...]:
+def _keep_shared(words: Sequence[str], shared: frozenset[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word in shared))
 
 
-def _replaced(one: str, other: str) -> bool:
+def _has_replacement(one: str, other: str) -> bool:
     """Tell whether, in a script without spaces, something that carries meaning took the place of something else."""
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     return any(
-        tag == "replace" and _carries(one[a:b]) and _carries(other[c:d]) for tag, a, b, c, d in matcher.get_opcodes()
+        tag == "replace" and _has_meaning(one[a:b]) and _has_meaning(other[c:d])
+        for tag, a, b, c, d in matcher.get_opcodes()
     )
 
 
-def _carries(piece: str) -> bool:
+def _has_meaning(piece: str) -> bool:
     return any(char.isalnum() and not "\u3040" <= char <= "\u309f" for char in piece)
 
 
 @lru_cache(maxsize=8_192)
-def _read(text: str) -> _Reading:
+def _parse_statement(text: str) -> _ParsedStatement:
     language = detect_language(text)
-    plain = _plain(text)
+    plain = _replace_phrases(text)
     words: list[str] = []
     names: set[str] = set()
     order: list[frozenset[str]] = []
@@ -285,9 +288,9 @@ def _read(text: str) -> _Reading:
     before = ""
     for at, match in enumerate(_WORD.finditer(plain)):
         begins = not at and not plain[: match.start()].strip(_MARKS + " ")
-        for word in _words_of(match.group(), language):
+        for word in _parse_run(match.group(), language):
             bare.update((word.bare, word.key))
-            if word.tells:
+            if word.is_content:
                 words.append(word.key)
                 if word.inner or (word.capital and not begins):
                     names.add(word.key)
@@ -296,7 +299,7 @@ def _read(text: str) -> _Reading:
                 elif before not in _BEFORE_NAMES:
                     order.append(frozenset({word.key}))
             before = word.bare
-    return _Reading(
+    return _ParsedStatement(
         key=statement_key(text),
         words=tuple(words),
         names=frozenset(names),
@@ -304,25 +307,25 @@ def _read(text: str) -> _Reading:
         bare=frozenset(bare),
         order=tuple(order),
         negative=bool(_NEGATION.search(plain)),
-        wished=bool(bare & WISHES),
-        compared=bool(_COMPARED.search(plain)),
+        wished=bool(bare & WISH_WORDS),
+        compared=bool(_COMPARISON.search(plain)),
         unsegmented=statement_key(plain) if not plain.isascii() and any(map(is_unsegmented, plain)) else "",
     )
 
 
-def _plain(text: str) -> str:
+def _replace_phrases(text: str) -> str:
     """Return a text with phrases as the words that say the same."""
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")
-    for pattern, word in _phrases():
+    for pattern, word in _phrase_patterns():
         plain = pattern.sub(word, plain)
     return plain
 
 
 @lru_cache(maxsize=1)
-def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _phrase_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple(
         (re.compile(pattern if is_unsegmented(pattern[0]) else rf"\b(?:{pattern})\b", re.IGNORECASE), word)
-        for pattern, word in PHRASES
+        for pattern, word in PHRASE_WORDS
     )
 
 
@@ -332,42 +335,42 @@ class _Word:
 
     bare: str
     key: str
-    tells: bool
+    is_content: bool
     capital: bool = False
     inner: bool = False
 
 
 @lru_cache(maxsize=16_384)
-def _words_of(run: str, language: Language) -> tuple[_Word, ...]:
+def _parse_run(run: str, language: Language) -> tuple[_Word, ...]:
     """Return the words of a run."""
     if any(map(is_unsegmented, run)):
-        return tuple(_word(run[at : at + 2], language) for at in range(max(len(run) - 1, 1)))
+        return tuple(_build_word(run[at : at + 2], language) for at in range(max(len(run) - 1, 1)))
     whole = _ELISION.sub("", run)
     word = re.sub(r"'s$", "", whole)
     inner = any(char.isupper() for char in word[1:]) or any(char.isdigit() for char in word)
-    found = _word(strip_accents(word.casefold()), language)
+    found = _build_word(strip_accents(word.casefold()), language)
     # a German noun has a capital as well
     capital = word[:1].isupper() and language != "de"
     return (replace(found, capital=capital, inner=inner and any(char.isalpha() for char in word)),)
 
 
-def _word(bare: str, language: Language) -> _Word:
-    silent = bare in LIGHT or bare in WISHES or is_stop_word(bare, language)
-    return _Word(bare=bare, key=_key(bare, language), tells=not silent)
+def _build_word(bare: str, language: Language) -> _Word:
+    silent = bare in LIGHT_WORDS or bare in WISH_WORDS or is_stop_word(bare, language)
+    return _Word(bare=bare, key=_word_key(bare, language), is_content=not silent)
 
 
 @lru_cache(maxsize=16_384)
-def _key(word: str, language: Language) -> str:
+def _word_key(word: str, language: Language) -> str:
     """Return the one word by which a word is compared, a number word as its digits."""
-    folded = fold(word, language)
-    return NUMBER_WORDS.get(word) or _equals().get(word) or _equals().get(folded) or folded
+    folded = stem(word, language)
+    return NUMBER_WORDS.get(word) or _synonym_keys().get(word) or _synonym_keys().get(folded) or folded
 
 
 @lru_cache(maxsize=1)
-def _equals() -> dict[str, str]:
-    return {key: fold(EQUALS[word]) for word in reversed(EQUALS) for key in (fold(word), word)}
+def _synonym_keys() -> dict[str, str]:
+    return {key: stem(SYNONYMS[word]) for word in reversed(SYNONYMS) for key in (stem(word), word)}
 
 
 @lru_cache(maxsize=1)
-def _folded_opposites() -> tuple[tuple[frozenset[str], ...], ...]:
-    return tuple(tuple(side | {fold(word) for word in side} for side in row) for row in OPPOSITES)
+def _stemmed_opposites() -> tuple[tuple[frozenset[str], ...], ...]:
+    return tuple(tuple(side | {stem(word) for word in side} for side in row) for row in OPPOSITES)

@@ -6,7 +6,7 @@ derivational steps are left out on purpose: "relation" and "relate" are differen
 Romance languages get a light stemmer in the manner of J. Savoy (2006): accents off, plural, gender and the commonest
 verb endings off. Keys are for comparing, not for showing.
 
-Invariant: `fold` never returns an empty string for a non-empty word, and a word that is not plain letters (identifier,
+Invariant: `stem` never returns an empty string for a non-empty word, and a word that is not plain letters (identifier,
 number, CJK bigram) comes back unchanged.
 """
 
@@ -17,7 +17,7 @@ from functools import lru_cache
 from ricordo.language.irregular import IRREGULAR_FORMS
 from ricordo.language.languages import Language
 
-__all__ = ["fold", "strip_accents"]
+__all__ = ["stem", "strip_accents"]
 
 _VOWELS = frozenset("aeiou")
 _MEASURE = re.compile(r"[aeiouy]+[^aeiouy]+")
@@ -37,16 +37,16 @@ _LIGHT_ENDINGS: dict[Language, tuple[tuple[str, ...], int]] = {
 
 
 @lru_cache(maxsize=32_768)
-def fold(word: str, language: Language = "en") -> str:
+def stem(word: str, language: Language = "en") -> str:
     """Return the comparison key of a case-folded word; the word itself when no rule applies."""
     if not word.isalpha():
         return word
     if language == "en":
-        return _fold_english(word) if word.isascii() else strip_accents(word)
+        return _stem_english(word) if word.isascii() else strip_accents(word)
     endings = _LIGHT_ENDINGS.get(language)
     if endings is None:
-        return _fold_english(word) if word.isascii() else word
-    return _fold_light(strip_accents(word), *endings)
+        return _stem_english(word) if word.isascii() else word
+    return _stem_light(strip_accents(word), *endings)
 
 
 def strip_accents(text: str) -> str:
@@ -55,22 +55,22 @@ def strip_accents(text: str) -> str:
     return plain.replace("ß", "ss") or text
 
 
-def _fold_light(word: str, endings: tuple[str, ...], shortest: int) -> str:
+def _stem_light(word: str, endings: tuple[str, ...], shortest: int) -> str:
     for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) >= shortest:
             return word.removesuffix(ending)
     return word
 
 
-def _fold_english(word: str) -> str:
+def _stem_english(word: str) -> str:
     if len(word) <= 2:
         return word
     word = IRREGULAR_FORMS.get(word, word)
-    word = _without_final_y(_without_past(_without_plural(word)))
-    return _without_final_e(word)
+    word = _replace_final_y(_strip_past(_strip_plural(word)))
+    return _strip_final_e(word)
 
 
-def _without_plural(word: str) -> str:
+def _strip_plural(word: str) -> str:
     if word.endswith("sses") or (word.endswith("ies") and len(word) > 4):
         return word[:-2]
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -78,37 +78,37 @@ def _without_plural(word: str) -> str:
     return word
 
 
-def _without_past(word: str) -> str:
+def _strip_past(word: str) -> str:
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for ending in ("ed", "ing"):
         stem = word.removesuffix(ending)
         if stem != word and len(stem) > 1 and _has_vowel(stem):
-            return _mend(stem)
+            return _repair_stem(stem)
     return word
 
 
-def _mend(stem: str) -> str:
+def _repair_stem(stem: str) -> str:
     """Give a stripped stem its e back (creat) or take its doubled letter (runn), as Porter's step 1b does."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in "lsz" and stem[-1] not in _VOWELS:
         return stem[:-1]
-    if _measure(stem) == 1 and _short_syllable(stem):
+    if _measure(stem) == 1 and _is_short_syllable(stem):
         return stem + "e"
     return stem
 
 
-def _without_final_y(word: str) -> str:
+def _replace_final_y(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") and len(word) > 2 and _has_vowel(word[:-1]) else word
 
 
-def _without_final_e(word: str) -> str:
+def _strip_final_e(word: str) -> str:
     if not word.endswith("e"):
         return word
     stem = word[:-1]
     measure = _measure(stem)
-    return stem if measure > 1 or (measure == 1 and not _short_syllable(stem)) else word
+    return stem if measure > 1 or (measure == 1 and not _is_short_syllable(stem)) else word
 
 
 def _measure(stem: str) -> int:
@@ -120,7 +120,7 @@ def _has_vowel(stem: str) -> bool:
     return any(char in _VOWELS for char in stem) or "y" in stem[1:]
 
 
-def _short_syllable(stem: str) -> bool:
+def _is_short_syllable(stem: str) -> bool:
     """Porter's *o: ends consonant, vowel, consonant, the last not w, x or y."""
     if len(stem) < 3:
         return False

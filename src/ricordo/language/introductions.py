@@ -21,7 +21,7 @@ _GREETING = (
     r"hola|buenas|bonjour|salut|ciao|buongiorno|olá|oi)"
     r"(?:,? (?:there|all|everyone|team|zusammen|a todos|à tous))?[,.! –-]+)?"
 )
-_CERTAIN: dict[Language, str] = {
+_CERTAIN_OPENINGS: dict[Language, str] = {
     "en": r"my name(?:['’]s| is)|(?:please |just |you can )*call me|i go by",
     "de": r"ich hei(?:ß|ss)e|mein name ist|(?:bitte )?nenn mich",
     "es": r"me llamo|mi nombre es|ll[aá]mame",
@@ -29,7 +29,7 @@ _CERTAIN: dict[Language, str] = {
     "it": r"mi chiamo|il mio nome è|chiamami",
     "pt": r"(?:o )?meu nome é|me chamo|chamo-me|(?:pode )?me chama(?:r)? de",
 }
-_LIKELY: dict[Language, str] = {
+_LIKELY_OPENINGS: dict[Language, str] = {
     "en": r"i['’]?m|i am",
     "de": r"ich bin",
     "es": r"(?:yo )?soy",
@@ -37,15 +37,15 @@ _LIKELY: dict[Language, str] = {
     "it": r"(?:io )?sono",
     "pt": r"(?:eu )?sou",
 }
-_NAME = (
+_GIVEN_NAME = (
     r"(?-i:(?P<name>[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’-]*"
     r"(?: (?:(?:de|da|di|du|del|della|van|von|der|dos|la|le) ){0,2}[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’-]*){0,3}))"
 )
-_ENDS = r"(?![\w'’-])(?:\s*(?:$|[.,;!(–—])|\s+(?:- |(?:and|from|here|by the way|btw|und|aus|y|et|e|de)\b))"
-_WHOLE = re.compile(r"[\s.!]*")
+_CLAUSE_END = r"(?![\w'’-])(?:\s*(?:$|[.,;!(–—])|\s+(?:- |(?:and|from|here|by the way|btw|und|aus|y|et|e|de)\b))"
+_NOTHING_ELSE = re.compile(r"[\s.!]*")
 _PATTERNS: tuple[tuple[Language, bool, re.Pattern[str]], ...] = tuple(
-    (language, certain, re.compile(rf"{_GREETING}(?:{opening})\s+{_NAME}{_ENDS}", re.IGNORECASE))
-    for openings, certain in ((_CERTAIN, True), (_LIKELY, False))
+    (language, certain, re.compile(rf"{_GREETING}(?:{opening})\s+{_GIVEN_NAME}{_CLAUSE_END}", re.IGNORECASE))
+    for openings, certain in ((_CERTAIN_OPENINGS, True), (_LIKELY_OPENINGS, False))
     for language, opening in openings.items()
 )
 _ORIGINS = """
@@ -81,7 +81,7 @@ _PREFIXED = re.compile(r"(?:pro|anti|non|ex|semi|post|pre|self)-", re.IGNORECASE
 _STATE_ENDINGS = re.compile(
     r"\w{3,}ing|\w{2,}[cdfgknpstvxz]ed|\w{3,}(?:ful|less|ous|able|ible|ically|ably)", re.IGNORECASE
 )
-_INGS = frozenset(["sterling", "irving", "fleming", "harding", "manning", "channing", "golding", "browning"])
+_NAMES_IN_ING = frozenset(["sterling", "irving", "fleming", "harding", "manning", "channing", "golding", "browning"])
 # German trades and origins are nouns with a capital: behind a bare "ich bin" they can't be told from a name.
 _GERMAN_NOUNS = re.compile(
     r"\w+(?:er|in|ist|ent|ant|eur|or|iker|arzt|mann|frau|ling|ung|heit|keit|fan|chef|profi|kind|nerd|gast|e)",
@@ -93,21 +93,23 @@ _GERMAN_NOUNS = re.compile(
 class Introduction:
     """The name somebody gives of themselves and the language they do it in.
 
-    `whole` is true when the sentence says nothing else.
+    `is_whole` is true when the sentence says nothing else.
     """
 
     name: str
     language: Language
-    whole: bool
+    is_whole: bool
 
 
 def find_introduction(sentence: str) -> Introduction | None:
     """Return the introduction that a sentence opens with; None when it opens with anything else."""
     for language, certain, pattern in _PATTERNS:
         match = pattern.match(sentence)
-        if match and _is_name(match["name"], certain=certain) and (certain or _fits(match, language)):
+        if match and _is_name(match["name"], certain=certain) and (certain or _is_plausible(match, language)):
             tail = sentence[match.end("name") :]
-            return Introduction(name=match["name"], language=language, whole=_WHOLE.fullmatch(tail) is not None)
+            return Introduction(
+                name=match["name"], language=language, is_whole=_NOTHING_ELSE.fullmatch(tail) is not None
+            )
     return None
 
 
@@ -121,10 +123,10 @@ def _is_name(name: str, *, certain: bool) -> bool:
 
 
 def _is_state(word: str) -> bool:
-    return _STATE_ENDINGS.fullmatch(word) is not None and word not in _INGS
+    return _STATE_ENDINGS.fullmatch(word) is not None and word not in _NAMES_IN_ING
 
 
-def _fits(match: re.Match[str], language: Language) -> bool:
+def _is_plausible(match: re.Match[str], language: Language) -> bool:
     if language != "de" or match["greeting"] or " " in match["name"]:
         return True
     return _GERMAN_NOUNS.fullmatch(match["name"]) is None

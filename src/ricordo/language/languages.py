@@ -23,7 +23,7 @@ _WORD, _ASCII_WORD = re.compile(r"[^\W\d_]+"), re.compile(r"[a-z]+")
 
 # The most frequent function words of each language that hardly occur as words of the others; words that several
 # of them share (a, me, no, de, que, per, ...) count for each and so decide nothing alone.
-_TELLING: dict[Language, str] = {
+_FUNCTION_WORDS: dict[Language, str] = {
     "en": "a thanks thank great let the and is are was were you your it this that to of for with have has not "
     "we they our from i my in on be "
     "do don't should will would can at by always never only use no please what how when if but as an so about",
@@ -52,11 +52,11 @@ _LETTERS: dict[str, tuple[Language, ...]] = {
     **dict.fromkeys("ãõ", ("pt",)),
     **dict.fromkeys("ìò", ("it",)),
 }
-_SPOKEN: dict[str, tuple[Language, ...]] = {}
-for _language, _listed in _TELLING.items():
+_LANGUAGES_OF_WORD: dict[str, tuple[Language, ...]] = {}
+for _language, _listed in _FUNCTION_WORDS.items():
     for _word in _listed.split():
-        _SPOKEN[_word] = (*_SPOKEN.get(_word, ()), _language)
-_VOTES = {_word: tuple((each, 1 / len(_spoken)) for each in _spoken) for _word, _spoken in _SPOKEN.items()}
+        _LANGUAGES_OF_WORD[_word] = (*_LANGUAGES_OF_WORD.get(_word, ()), _language)
+_VOTES = {_word: tuple((each, 1 / len(_spoken)) for each in _spoken) for _word, _spoken in _LANGUAGES_OF_WORD.items()}
 
 
 @lru_cache(maxsize=2048)
@@ -64,7 +64,7 @@ def detect_language(text: str) -> Language:
     """Return the likeliest language of a text, judged by its first 2,000 characters; "en" when nothing decides."""
     sample = text[:_SAMPLE]
     if not sample.isascii():
-        eastern = _eastern(sample)
+        eastern = _detect_eastern(sample)
         if eastern is not None:
             return eastern
     votes: dict[Language, float] = dict.fromkeys(LANGUAGES, 0.0)
@@ -80,7 +80,7 @@ def detect_language(text: str) -> Language:
     return best if votes[best] > votes["en"] else "en"
 
 
-def _eastern(sample: str) -> Language | None:
+def _detect_eastern(sample: str) -> Language | None:
     """Japanese or Chinese when their characters make up a fifth of the letters (one such sign says a lot)."""
     scripts = Counter(script_of(char) for char in sample if char.isalpha())
     kana, han = scripts["hiragana"] + scripts["katakana"], scripts["han"]

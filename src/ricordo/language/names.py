@@ -40,24 +40,24 @@ def find_names(text: str, language: Language | None = None) -> tuple[NameMention
     tongue = language or detect_language(text)
     found: list[NameMention] = []
     for sentence in split_sentences(text):
-        if sentence.kind == "code" or _all_capitals(sentence.text):
+        if sentence.kind == "code" or _is_all_capitals(sentence.text):
             continue
         for run in _RUN.finditer(sentence.text):
-            found.extend(_name(sentence.start, run, tongue))
+            found.extend(_build_mentions(sentence.start, run, tongue))
     return tuple(found)
 
 
-def _name(offset: int, run: re.Match[str], language: Language) -> list[NameMention]:
+def _build_mentions(offset: int, run: re.Match[str], language: Language) -> list[NameMention]:
     words = run.group().split(" ")
     start = run.start()
     while words and (
-        _is_common(words[0], language) or (start == 0 and len(words) == 1 and not _inner_capital(words[0]))
+        _is_common(words[0], language) or (start == 0 and len(words) == 1 and not _has_inner_capital(words[0]))
     ):
         start += len(words.pop(0)) + 1
     while words and words[-1].islower():
         words.pop()
     text = " ".join(words).rstrip("'’-&").removesuffix("'s").removesuffix("’s")
-    if len(text) < 2 or (language == "de" and len(words) == 1 and not _inner_capital(text)):
+    if len(text) < 2 or (language == "de" and len(words) == 1 and not _has_inner_capital(text)):
         return []
     return [NameMention(text=text, start=offset + start, end=offset + start + len(text))]
 
@@ -67,10 +67,10 @@ def _is_common(word: str, language: Language) -> bool:
     return plain in _NOT_NAMES or plain.removesuffix("s") in _NOT_NAMES or is_stop_word(plain, language)
 
 
-def _inner_capital(word: str) -> bool:
+def _has_inner_capital(word: str) -> bool:
     return any(char.isupper() for char in word[1:])
 
 
-def _all_capitals(sentence: str) -> bool:
+def _is_all_capitals(sentence: str) -> bool:
     letters = [char for char in sentence if char.isalpha()]
     return len(letters) > 12 and sum(char.isupper() for char in letters) * 2 > len(letters)

@@ -5,7 +5,7 @@ Invariant: the rest is a tail of the text, and it is never empty unless the text
 
 import re
 
-__all__ = ["without_opener"]
+__all__ = ["strip_opener"]
 
 _FILLER = (
     r"(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
@@ -15,7 +15,7 @@ _FILLER = (
     r"|(?:btw|by the way|scratch that|strike that|on second thought),? (?=\w)"
     r"|actually (?=(?:the|my|our|we|i|it|he|she|they)\b)"
 )
-_ANNOUNCED = (
+_ANNOUNCEMENT = (
     r"(?:(?:also|and|oh|ok|okay|then|so|but)[, ]+)?"
     r"(?:(?:good|bad|some) news(?: first)?|for (?:your|the|our|my) (?:planning|calendar|notes?|plan|records?)|"
     r"(?:just )?(?:one|another|a last|one last|one more)(?: (?:more|other|small|last|quick))?"
@@ -26,15 +26,15 @@ _ANNOUNCED = (
     r"kurze notiz[^:]{0,40}|noch (?:etwas|eins|was)|übrigens)"
     r"\s*(?:: | - | — )\s*"
 )
-_REPEATED = (
+_REPETITION = (
     r"(?:as|like) (?:i|we)(?:['’](?:ve|d)| have| had)?(?: just| already)? "
     r"(?:said|mentioned|noted|wrote|explained|told (?:you|everyone|them))"
     r"(?: (?:before|earlier|already|yesterday|last time|above|previously))?(?:,\s*|\s*:\s+)"
     r"|wie (?:schon |bereits )?(?:gesagt|erwähnt)(?:,\s*|\s*:\s+)"
 )
-_OPENER = re.compile(rf"^(?:{_FILLER}|{_ANNOUNCED}|{_REPEATED})+", re.IGNORECASE)
+_OPENER = re.compile(rf"^(?:{_FILLER}|{_ANNOUNCEMENT}|{_REPETITION})+", re.IGNORECASE)
 
 
-def without_opener(text: str) -> str:
+def strip_opener(text: str) -> str:
     """Return the text without the fillers and announcements it opens with; all of it where nothing else is left."""
     return _OPENER.sub("", text) or text

@@ -6,7 +6,7 @@ that say the same of a person. Number words stand beside their digits. All are l
 
 from collections.abc import Mapping
 
-__all__ = ["EQUALS", "LIGHT", "NUMBER_WORDS", "OPPOSITES", "PHRASES", "WISHES"]
+__all__ = ["SYNONYMS", "LIGHT_WORDS", "NUMBER_WORDS", "OPPOSITES", "PHRASE_WORDS", "WISH_WORDS"]
 
 # sides are parted by "|", forms of one side by spaces
 _OPPOSITES_LIST = """
@@ -88,7 +88,7 @@ lunes | martes | miercoles | jueves | viernes | sabado | domingo
 hermana | hermano | madre | padre | hijo | hija
 """
 
-_EQUALS_LIST = """
+_SYNONYMS_LIST = """
 like love enjoy prefer favour favor fond
 live lives reside based
 home house
@@ -134,7 +134,7 @@ gusta encanta
 trabaja
 """
 
-_LIGHT_LIST = """
+_LIGHT_WORDS_LIST = """
 user users person people someone he she they his her their theirs him them its also really very quite generally usually
 typically currently now just rather still already much a lot lots kind sort thing things one ones get gets got go
 personally strongly actually please have has had will would should can could
@@ -155,7 +155,7 @@ want = would (?:like|love) to
  = 非常|十分|特别|真的|很|一点
 """
 
-_WISHES_LIST = """
+_WISH_WORDS_LIST = """
 want wants wanted plan plans planned hope hopes intend intends wish wishes aim aims dream dreams going
 will möchte mochte plant hofft veut voudrait espère quiere espera desea vuole spera quer deseja
 """
@@ -172,12 +172,12 @@ OPPOSITES: tuple[tuple[frozenset[str], ...], ...] = tuple(
 )
 """Rows of sides: two texts, of which one has a word of one side and the other one of another, differ."""
 
-EQUALS: dict[str, str] = {
-    word: line.split()[0] for line in reversed(_EQUALS_LIST.strip().splitlines()) for word in line.split()
+SYNONYMS: dict[str, str] = {
+    word: line.split()[0] for line in reversed(_SYNONYMS_LIST.strip().splitlines()) for word in line.split()
 }
 """Each word to the one by which it is compared."""
 
-LIGHT: frozenset[str] = frozenset(_LIGHT_LIST.split())
+LIGHT_WORDS: frozenset[str] = frozenset(_LIGHT_WORDS_LIST.split())
 """Words that say nothing of what a statement is about."""
 
 NUMBER_WORDS: Mapping[str, str] = {
@@ -185,10 +185,10 @@ NUMBER_WORDS: Mapping[str, str] = {
 }
 """Number words of four languages to digits."""
 
-PHRASES: tuple[tuple[str, str], ...] = tuple(
+PHRASE_WORDS: tuple[tuple[str, str], ...] = tuple(
     (pattern, plain.strip()) for plain, pattern in (line.split("= ") for line in _PHRASES_LIST.strip("\n").splitlines())
 )
 """Patterns of phrases, in lower case, with the word that says the same; empty where nothing is lost without them."""
 
-WISHES: frozenset[str] = frozenset(_WISHES_LIST.split())
+WISH_WORDS: frozenset[str] = frozenset(_WISH_WORDS_LIST.split())
 """Words that say that something is wanted, and so is not yet."""

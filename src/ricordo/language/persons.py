@@ -3,18 +3,18 @@
 A memory is read alone, long after it was said, so "I" must become a name. English is rewritten with its verb forms;
 the name is repeated rather than replaced by a pronoun, since the speaker's pronoun is not known (only a further "my"
 becomes "their", where nothing else can be meant). Other languages keep their words and are only marked with the
-speaker (see `attribute`): their verbs carry the person, and a half-right conjugation reads worse than a clear label.
+speaker (see `attribute_to_speaker`): their verbs carry the person, and a half-right conjugation reads worse than a clear label.
 
 Invariant: text without a first-person word comes back unchanged.
 """
 
 import re
 
-from ricordo.language.coordination import second_verb
+from ricordo.language.coordination import find_second_verb
 from ricordo.language.irregular import IRREGULAR_PASTS, SAME_IN_PAST
 from ricordo.language.languages import Language
 
-__all__ = ["addressed_by_name", "attribute", "in_third_person", "keeps_grammar", "mentions"]
+__all__ = ["name_listener", "attribute_to_speaker", "to_third_person", "keeps_grammar", "mentions_name"]
 
 _FIRST = re.compile(
     r"(?<![\w'’.-])(?P<word>I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself)(?![\w'’]|\.\w|/\w)",
@@ -34,7 +34,7 @@ totally definitely rarely generally mostly personally finally ever once then lat
 strongly typically
 """
 _ADVERBS = frozenset(_ADVERBS_LIST.split())
-_FIXED: dict[str, str] = {
+_IRREGULAR_PRESENT: dict[str, str] = {
     "am": "is", "have": "has", "haven't": "hasn't", "do": "does", "don't": "doesn't", "go": "goes", "dont": "doesn't",
     "wanna": "wants to", "gotta": "has to",
 }  # fmt: skip
@@ -62,22 +62,22 @@ _HABIT = re.compile(r"\b(?:always|usually|often|every|never|sometimes|normally|m
 _AMBIGUOUS = re.compile(r"(?<![\w'’.-])I[ \t]+(?:just |only |also |both )?(?P<verb>[a-z]+)(?!\w)")
 
 
-def in_third_person(text: str, name: str) -> str:
+def to_third_person(text: str, name: str) -> str:
     """Return an English text with the speaker's name for I, me, my, mine and myself, verbs agreeing."""
-    text = _with_second_verbs(text)
+    text = _agree_second_verbs(text)
     pieces: list[str] = []
     at = 0
     for match in _FIRST.finditer(text):
         if match.start() < at or match["word"] == "ME":
             continue
         pieces.append(text[at : match.start()])
-        replaced, at = _replacement(text, match, name, again=_last_named(pieces, name))
+        replaced, at = _replace_first_person(text, match, name, again=_is_last_person(pieces, name))
         pieces.append(replaced)
     return "".join(pieces) + text[at:]
 
 
 def keeps_grammar(text: str) -> bool:
-    """Say whether `in_third_person` can keep what an English text says.
+    """Say whether `to_third_person` can keep what an English text says.
 
     It can't where the verb's past looks like its present: "I read them" may become "reads" or "read".
     """
@@ -86,39 +86,39 @@ def keeps_grammar(text: str) -> bool:
     )
 
 
-def addressed_by_name(text: str, listener: str) -> str:
+def name_listener(text: str, listener: str) -> str:
     """Return an English text with the listener's name for "your" and for "you" where it is no plain subject.
 
     "I learned it from you" said to Bo becomes "I learned it from Bo"; "you know" stays, for it may mean anybody.
     """
 
-    def named(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         if match["own"]:
             return f"{listener}'s"
         return f"{listener} {_CONTRACTED[match['short'][4:].casefold()]}" if match["short"] else listener
 
-    return _SECOND.sub(named, text)
+    return _SECOND.sub(replacement, text)
 
 
-def attribute(text: str, name: str, language: Language) -> str:
+def attribute_to_speaker(text: str, name: str, language: Language) -> str:
     """Return the text marked with who said it: "Ana: …"; a full-width colon for Chinese and Japanese."""
     return f"{name}：{text}" if language in {"zh", "ja"} else f"{name}: {text}"
 
 
-def mentions(text: str, name: str) -> bool:
+def mentions_name(text: str, name: str) -> bool:
     """Say whether the name, or its first word, stands in the text as a word of its own."""
     return any(
         re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) for part in {name, name.split(maxsplit=1)[0]} if part
     )
 
 
-def _last_named(pieces: list[str], name: str) -> bool:
+def _is_last_person(pieces: list[str], name: str) -> bool:
     """Say whether the name is the last person that the pieces speak of, so that "their" can only mean that one."""
     _, found, since = "".join(pieces).rpartition(name)
     return bool(found) and _SOMEBODY_ELSE.search(since) is None
 
 
-def _replacement(text: str, match: re.Match[str], name: str, *, again: bool) -> tuple[str, int]:
+def _replace_first_person(text: str, match: re.Match[str], name: str, *, again: bool) -> tuple[str, int]:
     """Return what stands for one first-person word (with the verb after it) and where the text goes on."""
     word = match["word"].casefold().replace("’", "'")
     if word in {"my", "mine"}:
@@ -131,45 +131,45 @@ def _replacement(text: str, match: re.Match[str], name: str, *, again: bool) -> 
         return f"{name} {_CONTRACTED[word[1:]]}", match.end()
     if "'" in word:
         verb = _CONTRACTED[word.partition("'")[2]]
-        if verb == "would" and _past_follows(text, match.end()):
+        if verb == "would" and _is_past_next(text, match.end()):
             verb = "had"
         return f"{name} {verb}", match.end()
-    return _with_verb(text, match.end(), name, before=text[: match.start()])
+    return _agree_next_verb(text, match.end(), name, before=text[: match.start()])
 
 
-def _with_second_verbs(text: str) -> str:
+def _agree_second_verbs(text: str) -> str:
     """Agree what "I" does besides: "I live in Oslo and work as a nurse" gives "I live in Oslo and works as a nurse"."""
     spans: list[tuple[int, int]] = []
     for match in _FIRST.finditer(text):
-        ends = _end_of_present(text, match)
-        while ends is not None and (second := second_verb(text, ends)):
+        ends = _find_present_end(text, match)
+        while ends is not None and (second := find_second_verb(text, ends)):
             spans.append(second.span("verb"))
             ends = second.end()
     for start, end in reversed(spans):
-        text = f"{text[:start]}{_agree(text[start:end])}{text[end:]}"
+        text = f"{text[:start]}{_conjugate(text[start:end])}{text[end:]}"
     return text
 
 
-def _end_of_present(text: str, match: re.Match[str]) -> int | None:
+def _find_present_end(text: str, match: re.Match[str]) -> int | None:
     """Return where the verb ends that stands in the present and has its speaker for a subject; None without such."""
     word = match["word"].casefold().replace("’", "'")
     if word in {"i'm", "im"}:
         return match.end()
-    verb = _verb_of(text, match.end(), before=text[: match.start()]) if word == "i" else None
-    return verb.end() if verb and _agree(verb["verb"]) != verb["verb"] else None
+    verb = _find_verb(text, match.end(), before=text[: match.start()]) if word == "i" else None
+    return verb.end() if verb and _conjugate(verb["verb"]) != verb["verb"] else None
 
 
-def _with_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]:
+def _agree_next_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]:
     """Agree the verb after "I", looking over adverbs: "I really need" gives "Ana really needs"."""
-    ahead = _verb_of(text, at, before=before)
+    ahead = _find_verb(text, at, before=before)
     if ahead is None:
         return name, at
-    return f"{name}{text[at : ahead.start('verb')]}{_agree(ahead['verb'])}", ahead.end()
+    return f"{name}{text[at : ahead.start('verb')]}{_conjugate(ahead['verb'])}", ahead.end()
 
 
-def _verb_of(text: str, at: int, *, before: str) -> re.Match[str] | None:
+def _find_verb(text: str, at: int, *, before: str) -> re.Match[str] | None:
     """Find the verb behind an "I" that ends at `at`; None where it keeps its form or there is none."""
-    if _asks_before(before) or _TWO_SUBJECTS.search(before[-60:]):
+    if _follows_auxiliary(before) or _TWO_SUBJECTS.search(before[-60:]):
         return None
     for _ in range(3):
         ahead = _AHEAD.match(text, at)
@@ -179,7 +179,7 @@ def _verb_of(text: str, at: int, *, before: str) -> re.Match[str] | None:
     return None
 
 
-def _past_follows(text: str, at: int) -> bool:
+def _is_past_next(text: str, at: int) -> bool:
     """Say whether a participle stands there, over adverbs: then "'d" means had."""
     for _ in range(3):
         ahead = _AHEAD.match(text, at)
@@ -191,17 +191,17 @@ def _past_follows(text: str, at: int) -> bool:
     return False
 
 
-def _asks_before(before: str) -> bool:
+def _follows_auxiliary(before: str) -> bool:
     """After an auxiliary ("did I", "am I", "let I") the verb stays in its base form."""
     last = before.rstrip().rpartition(" ")[2].casefold()
     return last in {"did", "do", "am", "can", "could", "should", "would", "will", "may", "must", "shall", "might"}
 
 
-def _agree(verb: str) -> str:
+def _conjugate(verb: str) -> str:
     """Return the third-person form of a base verb; past forms and modals as they are."""
     low = verb.casefold().replace("’", "'")
-    if low in _FIXED:
-        return _FIXED[low]
+    if low in _IRREGULAR_PRESENT:
+        return _IRREGULAR_PRESENT[low]
     if low in _MODALS or low in IRREGULAR_PASTS or low in SAME_IN_PAST or not low.isalpha():
         return verb
     if low.endswith("ed") and low not in _LOOKS_PAST:

@@ -45,7 +45,7 @@ _BLOCKS: tuple[tuple[int, int, Script], ...] = (
     (0xFF66, 0xFF9F, "katakana"),
     (0x20000, 0x3FFFF, "han"),
 )
-_STARTS = [start for start, _, _ in _BLOCKS]
+_BLOCK_STARTS = [start for start, _, _ in _BLOCKS]
 
 UNSEGMENTED: frozenset[Script] = frozenset({"thai", "lao", "myanmar", "khmer", "hiragana", "katakana", "han"})
 """Scripts that write sentences without spaces between words."""
@@ -55,7 +55,7 @@ UNSEGMENTED: frozenset[Script] = frozenset({"thai", "lao", "myanmar", "khmer", "
 def script_of(char: str) -> Script:
     """Return the script of one character; "other" for digits, punctuation, symbols and unlisted blocks."""
     code = ord(char)
-    at = bisect_right(_STARTS, code) - 1
+    at = bisect_right(_BLOCK_STARTS, code) - 1
     if at >= 0 and code <= _BLOCKS[at][1]:
         return _BLOCKS[at][2]
     return "other"

@@ -69,19 +69,19 @@ _MONTH_FOLLOWS = re.compile(
 def split_sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a text in order; empty for a blank text. List markers are left out of the spans."""
     found: list[Sentence] = []
-    for start, end, kind in _blocks(text):
+    for start, end, kind in _iter_blocks(text):
         if kind in {"code", "quote"}:
-            found.extend(_sentence(text, start, end, kind))
+            found.extend(_build_sentence(text, start, end, kind))
             continue
         begin = start
-        for cut in _cuts(text, start, end):
-            found.extend(_sentence(text, begin, cut, kind))
+        for cut in _iter_cuts(text, start, end):
+            found.extend(_build_sentence(text, begin, cut, kind))
             begin = cut
-        found.extend(_sentence(text, begin, end, kind))
+        found.extend(_build_sentence(text, begin, end, kind))
     return tuple(found)
 
 
-def _sentence(text: str, start: int, end: int, kind: SentenceKind) -> Iterator[Sentence]:
+def _build_sentence(text: str, start: int, end: int, kind: SentenceKind) -> Iterator[Sentence]:
     piece = text[start:end]
     stripped = piece.strip()
     if stripped:
@@ -89,7 +89,7 @@ def _sentence(text: str, start: int, end: int, kind: SentenceKind) -> Iterator[S
         yield Sentence(text=stripped, start=begin, end=begin + len(stripped), kind=kind)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int, SentenceKind]]:
+def _iter_blocks(text: str) -> Iterator[tuple[int, int, SentenceKind]]:
     """Join lines that belong together: paragraphs, items with their wrapped lines, code, quotes."""
     start, end, kind, open_fence = 0, 0, "", ""
     for line in _LINE.finditer(text):
@@ -97,7 +97,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, SentenceKind]]:
         fence = _FENCE.match(row)
         if open_fence or fence:
             if not open_fence and kind:
-                yield start, end, _typed(kind)
+                yield start, end, _to_kind(kind)
             if not open_fence:
                 start, kind = line.start(), "code"
             end = line.end()
@@ -110,13 +110,13 @@ def _blocks(text: str) -> Iterator[tuple[int, int, SentenceKind]]:
         here, offset = _line_kind(row, kind)
         if kind and (here != kind or offset or here in {"heading", "blank"}):
             if kind != "blank":
-                yield start, end, _typed(kind)
+                yield start, end, _to_kind(kind)
             kind = ""
         if not kind:
             start, kind = line.start() + offset, here
         end = line.end()
     if kind and kind != "blank":
-        yield start, end, _typed(kind)
+        yield start, end, _to_kind(kind)
 
 
 def _line_kind(row: str, before: str) -> tuple[str, int]:
@@ -134,14 +134,14 @@ def _line_kind(row: str, before: str) -> tuple[str, int]:
     return "prose", 0
 
 
-def _typed(kind: str) -> SentenceKind:
+def _to_kind(kind: str) -> SentenceKind:
     for known in ("item", "heading", "quote", "code"):
         if kind == known:
             return known
     return "prose"
 
 
-def _cuts(text: str, start: int, end: int) -> Iterator[int]:
+def _iter_cuts(text: str, start: int, end: int) -> Iterator[int]:
     for match in _END.finditer(text, start, end):
         if match.group()[0] != "." or match.group().startswith("..") or _ends_sentence(text, match):
             yield match.end()

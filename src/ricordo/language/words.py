@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 
-from ricordo.language.folding import fold
+from ricordo.language.folding import stem
 from ricordo.language.languages import Language, detect_language
 from ricordo.language.scripts import is_unsegmented
 from ricordo.language.stopwords import is_stop_word
 
-__all__ = ["content_words", "split_identifier", "words"]
+__all__ = ["content_words", "split_identifier", "split_words"]
 
 # Letters and digits of every script, plus the combining signs that str.isalnum leaves out of Indic, Semitic and
 # South-East Asian words. The danda (U+0964, U+0965) is a full stop and stays outside.
@@ -32,16 +32,16 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-_./:@'&+\\]{1,3}[A-Za-z0-9]+)*(?:\+\
 _SEPARATORS = re.compile(r"[-_./:@'’&+\\#]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
-_LONGEST = 200
+_MAX_RUN_CHARS = 200
 
 
-def words(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """Return the words of a text in order, repeats kept, case-folded; empty for a text without letters or digits.
 
     A compound is followed by its parts; characters of unsegmented scripts come as bigrams (a lone one as itself).
     A single run of more than 200 characters is a blob (base64, minified code) and gives nothing.
     """
-    return tuple(chain.from_iterable(map(_words_of_run, _runs(text))))
+    return tuple(chain.from_iterable(map(_split_run, _split_runs(text))))
 
 
 def split_identifier(name: str) -> tuple[str, ...]:
@@ -63,27 +63,27 @@ def content_words(text: str, language: Language | None = None) -> tuple[str, ...
     unsure). Empty for a text of stop words only.
     """
     tongue = language or detect_language(text)
-    return tuple(chain.from_iterable(map(_content_of_run, _runs(text), repeat(tongue))))
+    return tuple(chain.from_iterable(map(_content_words_of_run, _split_runs(text), repeat(tongue))))
 
 
-def _runs(text: str) -> Sequence[str]:
+def _split_runs(text: str) -> Sequence[str]:
     """Return what stands between white space and most signs, without blobs."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     found: list[str] = (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
-    if len(plain) <= _LONGEST:
+    if len(plain) <= _MAX_RUN_CHARS:
         return found
-    return [run for run in found if len(run) <= _LONGEST or is_unsegmented(run[0])]
+    return [run for run in found if len(run) <= _MAX_RUN_CHARS or is_unsegmented(run[0])]
 
 
 @lru_cache(maxsize=32_768)
-def _content_of_run(run: str, language: Language) -> tuple[str, ...]:
-    return tuple(fold(word, language) for word in _words_of_run(run) if not is_stop_word(word, language))
+def _content_words_of_run(run: str, language: Language) -> tuple[str, ...]:
+    return tuple(stem(word, language) for word in _split_run(run) if not is_stop_word(word, language))
 
 
 @lru_cache(maxsize=16_384)
-def _words_of_run(run: str) -> tuple[str, ...]:
+def _split_run(run: str) -> tuple[str, ...]:
     if any(is_unsegmented(char) for char in run):
-        return tuple(_mixed(run))
+        return tuple(_split_mixed_run(run))
     plain = _POSSESSIVE.sub("", run.replace("’", "'"))
     whole = plain.casefold()
     parts = split_identifier(plain)
@@ -92,7 +92,7 @@ def _words_of_run(run: str) -> tuple[str, ...]:
     return (whole, *(part.casefold() for part in parts if len(part) > 1 or part.isdigit()))
 
 
-def _mixed(run: str) -> list[str]:
+def _split_mixed_run(run: str) -> list[str]:
     """Cut a run that holds unsegmented characters: bigrams there, ordinary words between them."""
     found: list[str] = []
     start = 0

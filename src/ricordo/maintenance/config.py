@@ -7,7 +7,7 @@ from ricordo.errors import InvalidSetting
 
 __all__ = ["MaintenanceConfig"]
 
-_LONGEST = timedelta(days=3_660)
+_MAX_INTERVAL = timedelta(days=3_660)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class MaintenanceConfig:
 
     def __post_init__(self) -> None:
         """Raise InvalidSetting for an interval or a retention that is not above 0."""
-        if not isinstance(self.interval, timedelta) or not timedelta(0) < self.interval <= _LONGEST:
+        if not isinstance(self.interval, timedelta) or not timedelta(0) < self.interval <= _MAX_INTERVAL:
             raise InvalidSetting(f"interval is a timedelta above 0 and of at most ten years, not {self.interval!r}.")
         for name in ("daily_file_retention_days", "session_retention_days", "trash_days"):
             value = getattr(self, name)

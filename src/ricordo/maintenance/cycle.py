@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ricordo.events import Emitter, Stage
 from ricordo.scopes import Scope
 
-__all__ = ["Cycle", "CycleStep", "StepDone"]
+__all__ = ["MaintenanceCycle", "CycleStep", "StepResult"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class CycleStep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepDone:
+class StepResult:
     """How a step ended: what it counted, and the type of the error of one that failed."""
 
     name: str
@@ -34,7 +34,7 @@ class StepDone:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cycle:
+class MaintenanceCycle:
     """The steps of one workspace, in order."""
 
     steps: Sequence[CycleStep]
@@ -48,22 +48,22 @@ class Cycle:
         counts = {f"{each.name}.{name}": count for each in done for name, count in each.counts.items()}
         return {"steps": len(done) - failed, "failed": failed, **counts}
 
-    async def run(self) -> list[StepDone]:
+    async def run(self) -> list[StepResult]:
         """Run every step and return how each ended."""
         with self.emitter.stage("maintain", self.scope) as progress:
-            done = [await self._done(step) for step in self.steps]
+            done = [await self._run_step(step) for step in self.steps]
             failed = [each.name for each in done if each.error]
             progress.counts.update(steps=len(done), failed=len(failed))
             progress.failed = f"failed: {', '.join(failed)}" if failed else None
         return done
 
-    async def _done(self, step: CycleStep) -> StepDone:
+    async def _run_step(self, step: CycleStep) -> StepResult:
         try:
             if step.stage is None:
-                return StepDone(name=step.name, counts=await step.act())
+                return StepResult(name=step.name, counts=await step.act())
             with self.emitter.stage(step.stage, self.scope) as progress:
                 counts = await step.act()
                 progress.counts.update(counts)
         except Exception as error:  # noqa: BLE001  (what is wrong in one step keeps no other from running)
-            return StepDone(name=step.name, error=type(error).__name__)
-        return StepDone(name=step.name, counts=counts)
+            return StepResult(name=step.name, error=type(error).__name__)
+        return StepResult(name=step.name, counts=counts)

@@ -9,53 +9,55 @@ from datetime import date, timedelta
 
 from anyio.to_thread import run_sync
 
-from ricordo.consolidation.cursor import load_cursor, unread
+from ricordo.consolidation.cursor import load_cursor, find_unread_entries
 from ricordo.errors import FileMissing, VersionConflict
-from ricordo.files import ABSENT, FileStore, Stored
+from ricordo.files import ABSENT, FileStore, StoredFile
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.layout import LEDGERS, archive_path, is_ledger, ledger_date
 
-__all__ = ["EXPIRED", "expire", "expired"]
+__all__ = ["EXPIRE_ACT", "archive_expired_ledgers", "find_expired_ledgers"]
 
-EXPIRED = "expire"
+EXPIRE_ACT = "expire"
 """What the change sets are called."""
 
 
-async def expired(files: FileStore, *, today: date, days: int | None) -> Sequence[str]:
+async def find_expired_ledgers(files: FileStore, *, today: date, days: int | None) -> Sequence[str]:
     """Return the ledgers that are more than `days` old on `today` and consolidated to their end, by path."""
     if days is None:
         return ()
     before = today - timedelta(days=days)
-    old = [info.path for info in await files.list(LEDGERS) if is_ledger(info.path) and _day(info.path) < before]
+    old = [info.path for info in await files.list(LEDGERS) if is_ledger(info.path) and _ledger_day(info.path) < before]
     if not old:
         return ()
     cursor = await load_cursor(files)
-    seen = cursor.seen
+    seen = cursor.bullet_digests
     found = []
     for path in old:
         with suppress(FileMissing):
             data = (await files.read(path)).data
-            if not await run_sync(unread, path, data, cursor, seen):
+            if not await run_sync(find_unread_entries, path, data, cursor, seen):
                 found.append(path)
     return found
 
 
-async def expire(files: FileStore, changes: ChangeSets, *, today: date, days: int | None) -> list[Change]:
+async def archive_expired_ledgers(
+    files: FileStore, changes: ChangeSets, *, today: date, days: int | None
+) -> list[Change]:
     """Move them to the archive, each by a change set of its own; one that is written to meanwhile stays.
 
     Where the archive has a file of that day already, the ledger is added to its end. Raises: StorageError.
     """
     done = []
-    for path in await expired(files, today=today, days=days):
+    for path in await find_expired_ledgers(files, today=today, days=days):
         with suppress(FileMissing, VersionConflict):
-            edits = await _moved(files, path)
-            done.append(await changes.apply(edits, act=EXPIRED, who="maintenance", why=f"older than {days} days"))
+            edits = await _archive_edits(files, path)
+            done.append(await changes.apply(edits, act=EXPIRE_ACT, who="maintenance", why=f"older than {days} days"))
     return done
 
 
-async def _moved(files: FileStore, path: str) -> list[Edit]:
+async def _archive_edits(files: FileStore, path: str) -> list[Edit]:
     ledger, target = await files.read(path), archive_path(path)
-    there = await _found(files, target)
+    there = await _read_if_present(files, target)
     data = ledger.data
     if there is not None and there.data.strip() and there.data != data:
         data = there.data.rstrip(b"\n") + b"\n\n" + data
@@ -65,12 +67,12 @@ async def _moved(files: FileStore, path: str) -> list[Edit]:
     ]
 
 
-async def _found(files: FileStore, path: str) -> Stored | None:
+async def _read_if_present(files: FileStore, path: str) -> StoredFile | None:
     try:
         return await files.read(path)
     except FileMissing:
         return None
 
 
-def _day(path: str) -> date:
+def _ledger_day(path: str) -> date:
     return ledger_date(path) or date.max

@@ -11,29 +11,29 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ricordo.compaction.contract import Taken
+from ricordo.compaction.contract import ExtractionLease
 from ricordo.errors import InvalidInput, LeaseLost, RicordoError
-from ricordo.events.telemetry import current_trace
+from ricordo.events.telemetry import current_trace_id
 from ricordo.flush.types import Finding
 from ricordo.maintenance.plan import backoff
-from ricordo.maintenance.session_flush import SessionFlush
-from ricordo.maintenance.worker import Worker
+from ricordo.maintenance.session_flush import SessionExtraction
+from ricordo.maintenance.worker import JobWorker
 from ricordo.messages import Message
-from ricordo.queue import Job, Lease, Outcome, Queue
-from ricordo.uncut import finish
+from ricordo.queue import Job, Lease, JobOutcome, JobQueue
+from ricordo.uncut import run_even_if_cancelled
 
-__all__ = ["CompactionHandover"]
+__all__ = ["CompactionExtraction"]
 
 
-class CompactionHandover:
-    """Takes messages of one session out of the workers' hands; see `ricordo.compaction.contract.Handover`."""
+class CompactionExtraction:
+    """Takes messages of one session out of the workers' hands; see `ricordo.compaction.contract.ExtractionHandover`."""
 
     def __init__(
         self,
-        queue: Queue,
+        queue: JobQueue,
         *,
-        flush: SessionFlush,
-        worker: Worker,
+        flush: SessionExtraction,
+        worker: JobWorker,
         agent: str,
         session: str,
         user: str = "",
@@ -54,17 +54,17 @@ class CompactionHandover:
         self._seconds = seconds
         self._may_learn = may_learn
 
-    async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+    async def __call__(self, messages: Sequence[Message]) -> ExtractionLease | None:
         """Take those of `messages` that were not learned from yet.
 
         None when there are none, when somebody else works on the session, for whom the job waits in the inbox, and
         when the inbox or the transcript can't be used, which is reported as a failed `extract`.
         """
-        taken: list[_Taken] = []
+        taken: list[_LeasedMessages] = []
         try:
-            await finish(partial(self._take, [message.id for message in messages], taken))
+            await run_even_if_cancelled(partial(self._take, [message.id for message in messages], taken))
         except RicordoError as error:
-            self._flush.emitter.failed("extract", self._flush.scope, error, "the inbox did not take the job")
+            self._flush.emitter.report_failure("extract", self._flush.scope, error, "the inbox did not take the job")
         except BaseException:
             # nobody will know of the lease
             for each in taken:
@@ -72,25 +72,25 @@ class CompactionHandover:
             raise
         return taken[0] if taken else None
 
-    async def _take(self, ids: Sequence[str], taken: "list[_Taken]") -> None:
+    async def _take(self, ids: Sequence[str], taken: "list[_LeasedMessages]") -> None:
         job = self._job
-        pending = await self._flush.flusher.pending(job.agent, job.session, ids)
+        pending = await self._flush.flusher.filter_pending(job.agent, job.session, ids)
         if not pending:
             return
-        job = replace(job, first=pending[0], last=pending[-1], trace=current_trace())
+        job = replace(job, first=pending[0], last=pending[-1], trace=current_trace_id())
         if self._may_learn and not await self._may_learn(job):
             await self._queue.put(job)
             return
         lease = await self._queue.begin(job, seconds=self._seconds)
         if lease is not None:
-            taken.append(_Taken(self._queue, lease, pending, flush=self._flush, worker=self._worker))
+            taken.append(_LeasedMessages(self._queue, lease, pending, flush=self._flush, worker=self._worker))
 
 
-class _Taken:
+class _LeasedMessages:
     """Messages under a lease, until they are accepted or released; whatever comes after that does nothing."""
 
     def __init__(
-        self, queue: Queue, lease: Lease, pending: tuple[str, ...], *, flush: SessionFlush, worker: Worker
+        self, queue: JobQueue, lease: Lease, pending: tuple[str, ...], *, flush: SessionExtraction, worker: JobWorker
     ) -> None:
         self._queue = queue
         self._lease: Lease | None = lease
@@ -99,7 +99,7 @@ class _Taken:
         self._worker = worker
 
     @property
-    def pending(self) -> Collection[str]:
+    def pending_ids(self) -> Collection[str]:
         """The ids of the messages to learn from, in the order of the transcript."""
         return self._pending
 
@@ -108,40 +108,40 @@ class _Taken:
         lease, self._lease = self._lease, None
         if lease is None:
             return
-        await finish(partial(self._accept, lease, lessons))
+        await run_even_if_cancelled(partial(self._accept, lease, lessons))
 
     async def release(self) -> None:
         """Let the workers do it, at once; an inbox that can't be written to is reported."""
         lease, self._lease = self._lease, None
         if lease is None:
             return
-        await finish(partial(self._give_back, lease))
+        await run_even_if_cancelled(partial(self._release_lease, lease))
 
     async def _accept(self, lease: Lease, lessons: Sequence[Finding]) -> None:
         job = lease.job
         try:
-            flushed = await self._flush.learned(job, lessons, self._pending)
+            flushed = await self._flush.record_findings(job, lessons, self._pending)
             if job.last != self._pending[-1]:
                 # a job that waited for more was taken along
                 await self._queue.put(Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user))
         except RicordoError as error:
             # lessons that are no entries are as good as none; other trouble needs a pause
-            await self._give_back(lease, None if isinstance(error, InvalidInput) else error)
+            await self._release_lease(lease, None if isinstance(error, InvalidInput) else error)
             return
         except BaseException as error:
-            await self._give_back(lease, error)
+            await self._release_lease(lease, error)
             raise
         try:
-            await self._queue.settle(lease, Outcome(state="done", counts=flushed.counts))
+            await self._queue.complete(lease, JobOutcome(state="done", counts=flushed.counts))
         except LeaseLost:
             # whoever has it finds that the cursor moved
             pass
         except RicordoError as error:
-            self._failed(error)
-        await self._worker.learned(flushed)
+            self._report_failure(error)
+        await self._worker.consolidate_if_due(flushed)
         self._worker.wake()
 
-    async def _give_back(self, lease: Lease, error: BaseException | None = None) -> None:
+    async def _release_lease(self, lease: Lease, error: BaseException | None = None) -> None:
         after = self._flush.place.clock.now() + backoff(lease.job.attempts) if error else None
         try:
             await self._queue.release(lease, error=type(error).__name__ if error else None, after=after)
@@ -149,8 +149,8 @@ class _Taken:
             # somebody took it over
             pass
         except RicordoError as trouble:
-            self._failed(trouble)
+            self._report_failure(trouble)
         self._worker.wake()
 
-    def _failed(self, error: RicordoError) -> None:
-        self._flush.emitter.failed("extract", self._flush.scope, error, "the inbox did not take the job back")
+    def _report_failure(self, error: RicordoError) -> None:
+        self._flush.emitter.report_failure("extract", self._flush.scope, error, "the inbox did not take the job back")

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-__all__ = ["ConsolidationDue", "Signal", "backoff", "not_within"]
+__all__ = ["ConsolidationDue", "FlushSignal", "backoff", "at_most_every"]
 
 _FIRST, _LONGEST = timedelta(seconds=30), timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signal:
+class FlushSignal:
     """A flush wrote so many `entries` `now`; `last` is when a consolidation ended last, None when none is known."""
 
     now: datetime
@@ -19,11 +19,11 @@ class Signal:
     entries: int
 
 
-ConsolidationDue: TypeAlias = Callable[[Signal], bool]
+ConsolidationDue: TypeAlias = Callable[[FlushSignal], bool]
 """Decides whether a flush that wrote something asks for a consolidation."""
 
 
-def not_within(pause: timedelta) -> ConsolidationDue:
+def at_most_every(pause: timedelta) -> ConsolidationDue:
     """Return the decision that drops signals sooner than `pause` after the last consolidation."""
     return lambda signal: signal.entries > 0 and (signal.last is None or signal.now - signal.last >= pause)
 

@@ -14,26 +14,26 @@ from datetime import date, datetime, timedelta
 
 from anyio.to_thread import run_sync
 
-from ricordo.clock import rfc3339
+from ricordo.clock import format_rfc3339
 from ricordo.errors import FileMissing, VersionConflict
 from ricordo.files import ABSENT, FileStore
 from ricordo.maintenance.config import MaintenanceConfig
-from ricordo.messages.jsontext import decoded
-from ricordo.sessions.catalogue import Catalogue
-from ricordo.stores.session_shelf import SessionShelf
+from ricordo.messages.jsontext import decode_json
+from ricordo.sessions.catalogue import TranscriptCatalog
+from ricordo.stores.session_shelf import SessionCatalog
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.layout import SESSIONS, TRASH, WORKSPACE
 from ricordo.workspace.session_file import SessionFile, parse_session
 
-__all__ = ["ANNOUNCED", "Fate", "Pruning", "fates", "prune"]
+__all__ = ["ANNOUNCEMENTS_PATH", "PlannedPruning", "PruningResult", "plan_pruning", "prune_session_files"]
 
-ANNOUNCED = f"{TRASH}/announced.json"
+ANNOUNCEMENTS_PATH = f"{TRASH}/announced.json"
 """Where it is kept which files were announced, and when."""
-_WHO = "maintenance"
+_PRUNE_AUTHOR = "maintenance"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fate:
+class PlannedPruning:
     """What is to become of a file: `announce`, `trash` or `delete`, and by which rule."""
 
     path: str
@@ -42,7 +42,7 @@ class Fate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pruning:
+class PruningResult:
     """How many files were announced, put into the trash, and deleted."""
 
     announced: int = 0
@@ -56,7 +56,7 @@ class Pruning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Known:
+class _PruningState:
     """What a look found: the end of each session by the path of its file, what was announced when, what is trash."""
 
     ended: Mapping[str, datetime]
@@ -65,31 +65,33 @@ class _Known:
     version: str = ABSENT
 
 
-async def fates(files: FileStore, *, now: datetime, config: MaintenanceConfig) -> list[Fate]:
+async def plan_pruning(files: FileStore, *, now: datetime, config: MaintenanceConfig) -> list[PlannedPruning]:
     """Return what pruning would do now, by path."""
-    return _plan(await _look(files), now, config)
+    return _plan_pruning(await _read_pruning_state(files), now, config)
 
 
-async def prune(files: FileStore, changes: ChangeSets, *, now: datetime, config: MaintenanceConfig) -> Pruning:
+async def prune_session_files(
+    files: FileStore, changes: ChangeSets, *, now: datetime, config: MaintenanceConfig
+) -> PruningResult:
     """Do it. A file that somebody writes to meanwhile stays for the next time. Raises: StorageError."""
-    known = await _look(files)
-    planned = _plan(known, now, config)
+    known = await _read_pruning_state(files)
+    planned = _plan_pruning(known, now, config)
     by_act = {act: [fate.path for fate in planned if fate.act == act] for act in ("announce", "trash", "delete")}
     trashed = 0
     for path in by_act["trash"]:
-        trashed += await _trashed(files, changes, path, now, config)
+        trashed += await _trash_session_file(files, changes, path, now, config)
     if trashed:
-        shelf = SessionShelf(files, f"{WORKSPACE}/")
+        shelf = SessionCatalog(files, f"{WORKSPACE}/")
         async with shelf.lock():
             await shelf.write_index()
     deleted = 0
     for path in by_act["delete"]:
-        deleted += await _deleted(files, changes, path, config)
-    await _announce(changes, known, by_act["announce"], now, config)
-    return Pruning(announced=len(by_act["announce"]), trashed=trashed, deleted=deleted)
+        deleted += await _delete_file(files, changes, path, config)
+    await _write_announcements(changes, known, by_act["announce"], now, config)
+    return PruningResult(announced=len(by_act["announce"]), trashed=trashed, deleted=deleted)
 
 
-def _plan(known: _Known, now: datetime, config: MaintenanceConfig) -> list[Fate]:
+def _plan_pruning(known: _PruningState, now: datetime, config: MaintenanceConfig) -> list[PlannedPruning]:
     found = []
     notice, keep = timedelta(days=config.announce_days), config.session_retention_days
     for path, ended in sorted(known.ended.items()):
@@ -98,22 +100,22 @@ def _plan(known: _Known, now: datetime, config: MaintenanceConfig) -> list[Fate]
         rule = f"session_retention_days = {keep}"
         announced = known.announced.get(path)
         if announced is None and config.announce_days:
-            found.append(Fate(path=path, act="announce", rule=rule))
+            found.append(PlannedPruning(path=path, act="announce", rule=rule))
         elif now - ended > timedelta(days=keep) and (announced is None or now - announced >= notice):
-            found.append(Fate(path=path, act="trash", rule=rule))
+            found.append(PlannedPruning(path=path, act="trash", rule=rule))
     if config.trash_days is not None:
         rule = f"trash_days = {config.trash_days}"
         last = now.date() - timedelta(days=config.trash_days)
         found += [
-            Fate(path=path, act="delete", rule=rule)
+            PlannedPruning(path=path, act="delete", rule=rule)
             for path in sorted(known.trashed)
-            if (_day(path) or now.date()) < last
+            if (_trash_day(path) or now.date()) < last
         ]
     return found
 
 
-async def _look(files: FileStore) -> _Known:
-    last = {glance.session: glance.last for glance in await Catalogue(files).glances()}
+async def _read_pruning_state(files: FileStore) -> _PruningState:
+    last = {glance.session: glance.last for glance in await TranscriptCatalog(files).list_overviews()}
     ended = {}
     for info in await files.list(SESSIONS):
         if not info.path.endswith(".md"):
@@ -122,33 +124,33 @@ async def _look(files: FileStore) -> _Known:
             data = (await files.read(info.path)).data
             session = await run_sync(parse_session, data, info.path.removeprefix(f"{WORKSPACE}/"))
             if session and not any(entry.pinned for entry in session.entries):
-                ended[info.path] = _end(session, last.get(session.session))
-    announced, version = await _announced(files)
-    trashed = [info.path for info in await files.list(TRASH) if _day(info.path)]
-    return _Known(ended=ended, announced=announced, trashed=trashed, version=version)
+                ended[info.path] = _session_end(session, last.get(session.session))
+    announced, version = await _read_announcements(files)
+    trashed = [info.path for info in await files.list(TRASH) if _trash_day(info.path)]
+    return _PruningState(ended=ended, announced=announced, trashed=trashed, version=version)
 
 
-def _end(session: SessionFile, last: datetime | None) -> datetime:
+def _session_end(session: SessionFile, last: datetime | None) -> datetime:
     """Return when a session ended: at its last message, as far as one is later than what its file tells."""
     told = session.started + timedelta(minutes=session.worked.minutes or 0)
     return max(told, last) if last else told
 
 
-async def _announced(files: FileStore) -> tuple[Mapping[str, datetime], str]:
+async def _read_announcements(files: FileStore) -> tuple[Mapping[str, datetime], str]:
     try:
-        stored = await files.read(ANNOUNCED)
+        stored = await files.read(ANNOUNCEMENTS_PATH)
     except FileMissing:
         return {}, ABSENT
     try:
-        found = decoded(stored.data)
+        found = decode_json(stored.data)
         return {str(path): datetime.fromisoformat(at) for path, at in found.items()}, stored.version
     except (ValueError, TypeError, AttributeError):
         # what was announced is announced anew, which only lets it stay longer
         return {}, stored.version
 
 
-async def _announce(
-    changes: ChangeSets, known: _Known, new: list[str], now: datetime, config: MaintenanceConfig
+async def _write_announcements(
+    changes: ChangeSets, known: _PruningState, new: list[str], now: datetime, config: MaintenanceConfig
 ) -> None:
     """Write down what was announced, and forget what is gone or was taken up again."""
     keep, notice = config.session_retention_days, timedelta(days=config.announce_days)
@@ -158,15 +160,20 @@ async def _announce(
     wanted = {path: at for path, at in known.announced.items() if path in near} | dict.fromkeys(new, now)
     if wanted == known.announced:
         return
-    data = json.dumps({path: rfc3339(at) for path, at in sorted(wanted.items())}, indent=1).encode() + b"\n"
+    data = json.dumps({path: format_rfc3339(at) for path, at in sorted(wanted.items())}, indent=1).encode() + b"\n"
     why = f"{len(new)} session files go to the trash in {config.announce_days} days" if new else "nothing is due"
     with suppress(VersionConflict):
         await changes.apply(
-            [Edit(path=ANNOUNCED, expected=known.version, data=data)], act="announce", who=_WHO, why=why
+            [Edit(path=ANNOUNCEMENTS_PATH, expected=known.version, data=data)],
+            act="announce",
+            who=_PRUNE_AUTHOR,
+            why=why,
         )
 
 
-async def _trashed(files: FileStore, changes: ChangeSets, path: str, now: datetime, config: MaintenanceConfig) -> bool:
+async def _trash_session_file(
+    files: FileStore, changes: ChangeSets, path: str, now: datetime, config: MaintenanceConfig
+) -> bool:
     try:
         stored = await files.read(path)
         target = f"{TRASH}/{now.date().isoformat()}/{path.removeprefix(f'{WORKSPACE}/')}"
@@ -174,23 +181,23 @@ async def _trashed(files: FileStore, changes: ChangeSets, path: str, now: dateti
             Edit(path=target, expected=ABSENT, data=stored.data), Edit(path=path, expected=stored.version, data=None),
         ]  # fmt: skip
         why = f"the session ended more than {config.session_retention_days} days ago"
-        await changes.apply(edits, act="prune", who=_WHO, why=why)
+        await changes.apply(edits, act="prune", who=_PRUNE_AUTHOR, why=why)
     except (FileMissing, VersionConflict):
         return False
     return True
 
 
-async def _deleted(files: FileStore, changes: ChangeSets, path: str, config: MaintenanceConfig) -> bool:
+async def _delete_file(files: FileStore, changes: ChangeSets, path: str, config: MaintenanceConfig) -> bool:
     try:
         edit = Edit(path=path, expected=(await files.read(path)).version, data=None)
         why = f"it lay in the trash for more than {config.trash_days} days"
-        await changes.apply([edit], act="delete", who=_WHO, why=why)
+        await changes.apply([edit], act="delete", who=_PRUNE_AUTHOR, why=why)
     except (FileMissing, VersionConflict):
         return False
     return True
 
 
-def _day(path: str) -> date | None:
+def _trash_day(path: str) -> date | None:
     """Return when a file was put into the trash; None for what does not lie there."""
     day, slash, _ = path.removeprefix(f"{TRASH}/").partition("/")
     if not slash:

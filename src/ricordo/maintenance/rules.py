@@ -16,16 +16,16 @@ from ricordo.errors import InvalidSetting
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Doomed", "RetentionConfig", "RetentionRule", "doomed", "parse_rule"]
+__all__ = ["ExpiredMemory", "RetentionConfig", "RetentionRule", "find_expired_memories", "parse_rule"]
 
-_RULE = re.compile(
+_RULE_PATTERN = re.compile(
     r"\s*(?P<what>[^:]*?)\s*:\s*delete\s+after\s+(?P<number>\d{1,5})\s+(?P<unit>day|week|month|year)s?"
     r"(?:\s+unless\s+(?P<unless>accessed|confirmed))?\s*\.?\s*",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"(kind|tag|tenant|user|team|project|agent)=(\S+)", re.IGNORECASE)
-_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_FORM = "write it like: kind=fact tag=errand: delete after 6 months unless accessed"
+_CONDITION_PATTERN = re.compile(r"(kind|tag|tenant|user|team|project|agent)=(\S+)", re.IGNORECASE)
+_UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_RULE_HINT = "write it like: kind=fact tag=errand: delete after 6 months unless accessed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class RetentionRule:
     unless: str = ""
     transcripts: bool = False
 
-    def is_about(self, entry: Entry, own: Scope | None = None) -> bool:
+    def matches(self, entry: Entry, own: Scope | None = None) -> bool:
         """Tell whether a memory meets every condition; a pinned one meets none.
 
         `own` is the scope of its place, which holds for every memory there.
@@ -71,13 +71,13 @@ class RetentionConfig:
             parse_rule(rule)
 
     @property
-    def read(self) -> tuple[RetentionRule, ...]:
+    def parsed_rules(self) -> tuple[RetentionRule, ...]:
         """The rules, in order."""
         return tuple(map(parse_rule, self.rules))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doomed:
+class ExpiredMemory:
     """A memory that goes by `rule`, since it was saved or last accessed at `since`."""
 
     entry: Entry
@@ -87,23 +87,23 @@ class Doomed:
 
 def parse_rule(text: str) -> RetentionRule:
     """Return the rule. Raises `InvalidSetting` with what is wrong and how a rule is written."""
-    match = _RULE.fullmatch(text)
+    match = _RULE_PATTERN.fullmatch(text)
     if match is None:
-        raise InvalidSetting(f"rules: {text!r} is no rule; {_FORM}.")
+        raise InvalidSetting(f"rules: {text!r} is no rule; {_RULE_HINT}.")
     words = match["what"].split()
     if transcripts := words == ["transcripts"]:
         words = []
     found: dict[str, list[str]] = {}
     for word in words:
-        condition = _CONDITION.fullmatch(word)
+        condition = _CONDITION_PATTERN.fullmatch(word)
         if condition is None:
-            raise InvalidSetting(f"rules: {word!r} is no condition; {_FORM}.")
+            raise InvalidSetting(f"rules: {word!r} is no condition; {_RULE_HINT}.")
         found.setdefault(condition[1].lower(), []).append(condition[2])
     if not transcripts and not found:
         raise InvalidSetting(f"rules: {text!r} would delete everything: name a kind, a tag or a scope.")
     if transcripts and match["unless"]:
         raise InvalidSetting(f"rules: {text!r}: a transcript is not accessed or confirmed.")
-    after = timedelta(days=int(match["number"]) * _DAYS[match["unit"].lower()])
+    after = timedelta(days=int(match["number"]) * _UNIT_DAYS[match["unit"].lower()])
     if not after:
         raise InvalidSetting(f"rules: {text!r} deletes at once: a memory is kept for at least a day.")
     return RetentionRule(
@@ -117,13 +117,13 @@ def parse_rule(text: str) -> RetentionRule:
     )
 
 
-def doomed(
+def find_expired_memories(
     entries: Iterable[tuple[Entry, datetime | None, datetime | None]],
     rules: Sequence[RetentionRule],
     *,
     now: datetime,
     own: Scope | None = None,
-) -> list[Doomed]:
+) -> list[ExpiredMemory]:
     """Return the memories that are past the time of the first rule they meet, in the order given.
 
     Each comes with when it was last accessed and last confirmed. One without a time of its own stays. `own` is the
@@ -131,11 +131,11 @@ def doomed(
     """
     found = []
     for entry, accessed, confirmed in entries:
-        rule = next((each for each in rules if each.is_about(entry, own)), None)
+        rule = next((each for each in rules if each.matches(entry, own)), None)
         if rule is None or entry.time is None:
             continue
         later = {"accessed": accessed, "confirmed": confirmed}.get(rule.unless)
         since = max(entry.time, later) if later else entry.time
         if now - since > rule.after:
-            found.append(Doomed(entry=entry, rule=rule, since=since))
+            found.append(ExpiredMemory(entry=entry, rule=rule, since=since))
     return found

@@ -12,79 +12,79 @@ from functools import partial
 from ricordo.errors import RicordoError
 from ricordo.events import Emitter
 from ricordo.flush.config import FlushConfig
-from ricordo.flush.flush import Flushed, Flusher
+from ricordo.flush.flush import FlushResult, Flusher
 from ricordo.flush.throttle import Throttle
 from ricordo.flush.types import Finding
 from ricordo.queue import Job
 from ricordo.scopes import Scope
-from ricordo.stores.place import Place
-from ricordo.uncut import finish
+from ricordo.stores.place import MemoryRoot
+from ricordo.uncut import run_even_if_cancelled
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import DEFAULT_AGENT
-from ricordo.workspace.ledger import Block
+from ricordo.workspace.ledger import LedgerBlock
 
-__all__ = ["SessionFlush"]
+__all__ = ["SessionExtraction"]
 
 _NOTHING_NEW = "no new messages"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SessionFlush:
+class SessionExtraction:
     """Carries out flush jobs of the sessions in `place`; a job does the same whoever carries it out.
 
-    `later` takes a job that has to wait, as its `after` says, because its scope was flushed a moment ago.
+    `postpone` takes a job that has to wait, as its `after` says, because its scope was flushed a moment ago.
     """
 
-    place: Place
+    place: MemoryRoot
     flusher: Flusher
     emitter: Emitter
     scope: Scope
     config: FlushConfig = field(default_factory=FlushConfig)
-    later: Callable[[Job], Awaitable[object]] | None = None
+    postpone: Callable[[Job], Awaitable[object]] | None = None
 
     @property
-    def asks_a_model(self) -> bool:
+    def uses_model(self) -> bool:
         """Whether a model is asked what a session teaches."""
-        return self.config.is_on and self.flusher.model is not None
+        return self.config.is_enabled and self.flusher.model is not None
 
-    async def __call__(self, job: Job) -> Flushed:
+    async def __call__(self, job: Job) -> FlushResult:
         """Extract what the job's session holds after its cursor, and index what was learned.
 
         Does nothing where nothing is to be extracted, and puts off what comes too soon. Raises as `Flusher.flush`,
         but no error of a model from its try number `attempts` on.
         """
-        if not self.config.is_on:
-            return self._skipped("the flush is off")
+        if not self.config.is_enabled:
+            return self._skip("the flush is off")
         if not self.config.min_gap:
-            return await self._all(job)
+            return await self._extract_all(job)
         if not await self.flusher.has_new(job.agent, job.session):
-            return self._skipped(_NOTHING_NEW)
-        until = await self._throttle.take(self._slot(job))
+            return self._skip(_NOTHING_NEW)
+        until = await self._throttle.acquire(self._throttle_scope(job))
         if until is not None:
-            if self.later:
-                await self.later(replace(job, after=until, deadline=None, id="", attempts=0))
-            return self._skipped("throttled")
+            if self.postpone:
+                await self.postpone(replace(job, after=until, deadline=None, id="", attempts=0))
+            return self._skip("throttled")
         try:
-            return await self._all(job)
+            return await self._extract_all(job)
         except BaseException:
             with suppress(RicordoError):
-                await finish(partial(self._throttle.give_back, self._slot(job)))
+                await run_even_if_cancelled(partial(self._throttle.release, self._throttle_scope(job)))
             raise
 
     async def may_learn(self, job: Job) -> bool:
         """Tell whether the session may be learned from now by somebody else, such as the request for a summary."""
-        if not self.config.is_on or self.config.has_own_request:
+        if not self.config.is_enabled or self.config.has_own_request:
             return False
-        return await self._throttle.until(self._slot(job)) is None
+        return await self._throttle.next_start(self._throttle_scope(job)) is None
 
-    async def again(self, job: Job, ids: Collection[str]) -> Flushed:
+    async def extract_again(self, job: Job, ids: Collection[str]) -> FlushResult:
         """Extract the messages `ids` of the job's session once more, and index what was learned."""
-        if not self.config.is_on:
-            return self._skipped("the flush is off")
-        again = partial(self.flusher.again, job.agent, job.session, ids)
-        return await self._done(partial(again, scope=self._authorship(job)))
+        if not self.config.is_enabled:
+            return self._skip("the flush is off")
+        again = partial(self.flusher.extract_again, job.agent, job.session, ids)
+        return await self._run_and_index(partial(again, scope=self._authorship(job)))
 
-    async def _all(self, job: Job) -> Flushed:
+    async def _extract_all(self, job: Job) -> FlushResult:
         """Extract part after part."""
         given_up = self.flusher.model is not None and job.attempts > self.config.attempts
         flush = partial(
@@ -93,36 +93,38 @@ class SessionFlush:
         )  # fmt: skip
         if given_up:
             tries = f"the rules extracted: the model did not answer in {self.config.attempts} tries"
-            return await self._done(flush, tries)
-        done = part = await self._done(flush)
-        while part.more:
-            part = await self._done(flush)
-            done = done.then(part)
+            return await self._run_and_index(flush, tries)
+        done = part = await self._run_and_index(flush)
+        while part.has_more:
+            part = await self._run_and_index(flush)
+            done = done.combine(part)
         return done
 
-    def _skipped(self, why: str) -> Flushed:
+    def _skip(self, why: str) -> FlushResult:
         with self.emitter.stage("extract", self.scope) as progress:
-            progress.counts.update(Flushed().counts)
+            progress.counts.update(FlushResult().counts)
             progress.skipped = why
-        return Flushed()
+        return FlushResult()
 
     @property
     def _throttle(self) -> Throttle:
         return Throttle(files=self.place.files, clock=self.place.clock, min_gap=self.config.min_gap)
 
-    def _slot(self, job: Job) -> Scope:
+    def _throttle_scope(self, job: Job) -> Scope:
         parts = self.scope.parts() | {"agent": job.agent} | ({"user": job.user} if job.user else {})
         return Scope(**{name: value for name, value in parts.items() if value})
 
-    async def learned(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> Flushed:
+    async def record_findings(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> FlushResult:
         """Write what was learned elsewhere from the messages `pending` of the job's session, and index it."""
-        learned = partial(self.flusher.learned, job.agent, job.session, findings, pending=pending)
-        flushed = await self._done(partial(learned, scope=self._authorship(job), signals=job.signals, trace=job.trace))
+        learned = partial(self.flusher.record_findings, job.agent, job.session, findings, pending=pending)
+        flushed = await self._run_and_index(
+            partial(learned, scope=self._authorship(job), signals=job.signals, trace=job.trace)
+        )
         if flushed.messages:
-            await self._throttle.take(self._slot(job))
+            await self._throttle.acquire(self._throttle_scope(job))
         return flushed
 
-    async def _done(self, act: Callable[[], Awaitable[Flushed]], *notes: str) -> Flushed:
+    async def _run_and_index(self, act: Callable[[], Awaitable[FlushResult]], *notes: str) -> FlushResult:
         with self.emitter.stage("extract", self.scope) as progress:
             flushed = await act()
             progress.counts.update(flushed.counts)
@@ -130,10 +132,10 @@ class SessionFlush:
             if not flushed.messages:
                 progress.skipped = _NOTHING_NEW
         if flushed.block:
-            await self._kept(flushed.block)
+            await self._index_block(flushed.block)
         return flushed
 
-    async def _kept(self, block: Block) -> None:
+    async def _index_block(self, block: LedgerBlock) -> None:
         """Tell that a block stands in its ledger, which extracting it has written, and index it."""
         with self.emitter.stage("save", self.scope) as progress:
             progress.counts["entries"] = len(block.entries)
@@ -148,5 +150,5 @@ class SessionFlush:
         """
         named = {"user": job.user, "agent": "" if job.agent == DEFAULT_AGENT else job.agent}
         parts = {name: value for name, value in named.items() if value}
-        inside = self.place.inward(Entry(content="-", scope=Scope(**parts))) if parts else None
+        inside = self.place.to_stored_entry(Entry(content="-", scope=Scope(**parts))) if parts else None
         return inside.scope if inside else None

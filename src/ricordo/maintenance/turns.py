@@ -13,23 +13,23 @@ from weakref import WeakValueDictionary
 import anyio
 from anyio.from_thread import check_cancelled
 
-__all__ = ["Patience", "TurnsAtWork", "turns_in"]
+__all__ = ["TurnYieldPolicy", "TurnActivity", "get_turn_activity"]
 
-_LOOK = 0.02
+_POLL_SECONDS = 0.02
 """Seconds between two looks whether a turn still runs."""
-_AFTER = 0.05
+_COOLDOWN_SECONDS = 0.05
 """Seconds after its end for which a turn is still being told."""
-_SLICE = 0.002
+_SLICE_SECONDS = 0.002
 """Seconds of work between two looks whether one runs."""
-_PATIENCE = 30.0
+_MAX_WAIT_SECONDS = 30.0
 """Seconds for which a run stands still in all."""
-_SHARE = 0.05
+_BUSY_SHARE = 0.05
 """The part of the time that it works after that while turns run."""
-_WITHIN: ContextVar[bool] = ContextVar("within_a_turn", default=False)
-_KNOWN: "WeakValueDictionary[str, TurnsAtWork]" = WeakValueDictionary()
+_WITHIN_TURN: ContextVar[bool] = ContextVar("within_a_turn", default=False)
+_ACTIVITIES: "WeakValueDictionary[str, TurnActivity]" = WeakValueDictionary()
 
 
-class TurnsAtWork:
+class TurnActivity:
     """The turns of one root in this process, whatever thread or event loop they run in."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class TurnsAtWork:
     @contextmanager
     def turn(self, session: str) -> Iterator[None]:
         """Count a turn of `session` while the block runs."""
-        within = _WITHIN.set(True)
+        within = _WITHIN_TURN.set(True)
         with self._lock:
             self._running += 1
             self._sessions.add(session)
@@ -52,7 +52,7 @@ class TurnsAtWork:
             with self._lock:
                 self._running -= 1
                 self._last = time.monotonic()
-            _WITHIN.reset(within)
+            _WITHIN_TURN.reset(within)
 
     @property
     def sessions(self) -> frozenset[str]:
@@ -69,38 +69,38 @@ class TurnsAtWork:
             return float("inf") if self._last is None else time.monotonic() - self._last
 
     @property
-    def at_work(self) -> bool:
+    def is_active(self) -> bool:
         """Whether a turn runs, or ended just now and is still being told; False within one, which waits for nobody."""
-        return self.quiet_seconds < _AFTER and not _WITHIN.get()
+        return self.quiet_seconds < _COOLDOWN_SECONDS and not _WITHIN_TURN.get()
 
-    def patience(self, *, seconds: float = _PATIENCE, share: float = _SHARE) -> "Patience":
+    def yield_policy(self, *, seconds: float = _MAX_WAIT_SECONDS, share: float = _BUSY_SHARE) -> "TurnYieldPolicy":
         """Return how one run gives way to these turns: for `seconds` in all, after that but for a `share` of the time.
 
         So a chat that never rests holds a run up, and does not keep it from its end.
         """
-        return Patience(self, seconds=seconds, share=share)
+        return TurnYieldPolicy(self, seconds=seconds, share=share)
 
 
-class Patience:
+class TurnYieldPolicy:
     """The courtesy of one run towards turns: it stands still while one runs, as long as it has patience."""
 
-    def __init__(self, turns: TurnsAtWork, *, seconds: float, share: float) -> None:
+    def __init__(self, turns: TurnActivity, *, seconds: float, share: float) -> None:
         """Have stood for nothing yet."""
         self._turns = turns
         self._left = seconds
         self._share = share
         self._since = time.monotonic()
 
-    async def rest(self) -> None:
+    async def pause(self) -> None:
         """Return when no turn runs, or the patience is over."""
         # turns of other threads could not set an event of this loop
-        while self._turns.at_work and self._left > 0:
+        while self._turns.is_active and self._left > 0:
             began = time.monotonic()
-            await anyio.sleep(_LOOK)
+            await anyio.sleep(_POLL_SECONDS)
             self._left -= time.monotonic() - began
         self._since = time.monotonic()
 
-    def give_way(self) -> None:
+    def yield_now(self) -> None:
         """Stand still while a turn runs; after the patience is over, work for a share of the time.
 
         It looks once in two milliseconds, and ends the work where nobody waits for it any more. What can't be ended,
@@ -108,7 +108,7 @@ class Patience:
         """
         now = time.monotonic()
         worked = now - self._since
-        if worked < _SLICE:
+        if worked < _SLICE_SECONDS:
             return
         try:
             check_cancelled()
@@ -116,17 +116,17 @@ class Patience:
             return
         began = now
         longest = self._left if self._left > 0 else worked * (1 / self._share - 1)
-        while self._turns.at_work and (still := longest - (now - began)) > 0:
-            time.sleep(min(_LOOK, still))
+        while self._turns.is_active and (still := longest - (now - began)) > 0:
+            time.sleep(min(_POLL_SECONDS, still))
             check_cancelled()
             now = time.monotonic()
         self._left -= now - began
         self._since = now
 
 
-def turns_in(folder: str) -> TurnsAtWork:
+def get_turn_activity(folder: str) -> TurnActivity:
     """Return the turns of the root in `folder`, the same for all who ask while somebody holds them."""
-    found = _KNOWN.get(folder)
+    found = _ACTIVITIES.get(folder)
     if found is None:
-        found = _KNOWN[folder] = TurnsAtWork()
+        found = _ACTIVITIES[folder] = TurnActivity()
     return found

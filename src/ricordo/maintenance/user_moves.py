@@ -8,22 +8,30 @@ shared.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ricordo.consolidation.sheet import Part, parse_sheet
-from ricordo.consolidation.topics import described_anew
-from ricordo.consolidation.worth import MERGED, cited
+from ricordo.consolidation.sheet import DocumentPart, parse_memory_document
+from ricordo.consolidation.topics import update_description
+from ricordo.consolidation.worth import MERGED_FIELD, field_ids
 from ricordo.errors import InvalidMessage
-from ricordo.messages.jsontext import dumps, loads, record
+from ricordo.messages.jsontext import dumps, loads, require_object
 from ricordo.scopes import owner_part
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, parse_entries
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import is_curated
 
-__all__ = ["Stamps", "UserMoves", "grown", "plan_in_state", "plan_moves", "sheet_of_user", "usage_of_users"]
+__all__ = [
+    "UserStamps",
+    "UserEntries",
+    "append_missing",
+    "read_plan_path",
+    "plan_moves",
+    "extract_user_document",
+    "split_usage",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stamps:
+class UserStamps:
     """The users of each entry of the ledgers, and of each session that entries were learned from.
 
     Users are given by the names of their folders; an entry without a user has the empty name.
@@ -33,15 +41,15 @@ class Stamps:
     sessions: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, ledgers: Mapping[str, bytes]) -> "Stamps":
+    def from_ledgers(cls, ledgers: Mapping[str, bytes]) -> "UserStamps":
         """Return the stamps in these ledgers, which are given by path."""
         entries: dict[str, set[str]] = {}
         sessions: dict[str, set[str]] = {}
         for path, data in ledgers.items():
             for found in parse_entries(data, path):
-                entries.setdefault(found.entry.id, set()).add(_folder(found.entry))
+                entries.setdefault(found.entry.id, set()).add(_user_folder(found.entry))
                 if found.entry.source.session:
-                    sessions.setdefault(found.entry.source.session, set()).add(_folder(found.entry))
+                    sessions.setdefault(found.entry.source.session, set()).add(_user_folder(found.entry))
         return cls(
             entries={name: frozenset(users) for name, users in entries.items()},
             sessions={name: frozenset(users) for name, users in sessions.items()},
@@ -54,7 +62,7 @@ class Stamps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UserMoves:
+class UserEntries:
     """The entries of one document that move, by the folder of their user, and the files of long ones.
 
     `mixed` are the ids of curated entries that stay because they were made from entries of several users.
@@ -65,13 +73,13 @@ class UserMoves:
     mixed: tuple[str, ...] = ()
 
 
-def plan_moves(path: str, data: bytes, stamps: Stamps, stays: Collection[str] = ()) -> UserMoves:
+def plan_moves(path: str, data: bytes, stamps: UserStamps, stays: Collection[str] = ()) -> UserEntries:
     """Return which entries of the document at `path` move; curated entries with an id in `stays` do not."""
     entries: dict[str, set[str]] = {}
     longs: dict[str, set[str]] = {}
     mixed: list[str] = []
     for found in parse_entries(data, path):
-        users = _users(found, stamps) if is_curated(path) else {_folder(found.entry)}
+        users = _find_users(found, stamps) if is_curated(path) else {_user_folder(found.entry)}
         if users == {""} or not users or (is_curated(path) and found.entry.id in stays):
             continue
         if len(users) > 1:
@@ -79,26 +87,26 @@ def plan_moves(path: str, data: bytes, stamps: Stamps, stays: Collection[str] = 
             continue
         user = next(iter(users))
         entries.setdefault(user, set()).add(found.entry.id)
-        if found.long:
-            longs.setdefault(user, set()).add(found.long)
-    return UserMoves(
+        if found.long_path:
+            longs.setdefault(user, set()).add(found.long_path)
+    return UserEntries(
         entries={user: frozenset(ids) for user, ids in entries.items()},
         longs={user: frozenset(paths) for user, paths in longs.items()},
         mixed=tuple(mixed),
     )
 
 
-def sheet_of_user(path: str, data: bytes, ids: frozenset[str]) -> bytes:
+def extract_user_document(path: str, data: bytes, ids: frozenset[str]) -> bytes:
     """Return the part of a document that a user gets: these entries, under their headings."""
-    parts = parse_sheet(data, path).parts
+    parts = parse_memory_document(data, path).parts
     wanted = {part.section for part in parts if part.entry and part.entry.id in ids}
-    kept = [part for number, part in enumerate(parts) if _goes_along(part, parts[:number], ids, wanted)]
+    kept = [part for number, part in enumerate(parts) if _is_kept_part(part, parts[:number], ids, wanted)]
     after = b"".join(part.data for part in kept)
-    return after if path == MEMORY or not is_curated(path) else described_anew(path, data, after)
+    return after if path == MEMORY_PATH or not is_curated(path) else update_description(path, data, after)
 
 
-def grown(path: str, there: bytes, coming: bytes) -> bytes:
-    """Return the document `there` with the entries of `coming` that it lacks appended."""
+def append_missing(path: str, there: bytes, coming: bytes) -> bytes:
+    """Return the document `present` with the entries of `coming` that it lacks appended."""
     known = {found.entry.id for found in parse_entries(there, path)}
     new = [
         coming[found.offset : found.offset + found.length]
@@ -109,7 +117,7 @@ def grown(path: str, there: bytes, coming: bytes) -> bytes:
     return there + joint + b"".join(new)
 
 
-def usage_of_users(data: bytes, stamps: Stamps) -> dict[str, bytes]:
+def split_usage(data: bytes, stamps: UserStamps) -> dict[str, bytes]:
     """Return the lines of usage by the folder of the user whose memories they are about.
 
     Lines about entries without a user, or with several, and lines that can't be read are under the empty name. A line
@@ -117,23 +125,23 @@ def usage_of_users(data: bytes, stamps: Stamps) -> dict[str, bytes]:
     """
     found: dict[str, list[bytes]] = {}
     for line in filter(bytes.strip, data.split(b"\n")):
-        for user, part in _usage_line(line, stamps).items():
+        for user, part in _split_usage_line(line, stamps).items():
             found.setdefault(user, []).append(part + b"\n")
     return {user: b"".join(lines) for user, lines in found.items()}
 
 
-def plan_in_state(data: bytes) -> str:
+def read_plan_path(data: bytes) -> str:
     """Return the path of the plan that the state of a session names, such as `plans/x.md`; empty for none."""
     try:
-        path = record(record(loads(data), "state").get("plan", {}), "plan").get("path", "")
+        path = require_object(require_object(loads(data), "state").get("plan", {}), "plan").get("path", "")
     except InvalidMessage:
         return ""
     return path if isinstance(path, str) and path.startswith("plans/") and ".." not in path else ""
 
 
-def _usage_line(line: bytes, stamps: Stamps) -> dict[str, bytes]:
+def _split_usage_line(line: bytes, stamps: UserStamps) -> dict[str, bytes]:
     try:
-        row = record(loads(line), "A line of usage")
+        row = require_object(loads(line), "A line of usage")
     except InvalidMessage:
         return {"": line}
     ids = row.get("ids")
@@ -147,7 +155,7 @@ def _usage_line(line: bytes, stamps: Stamps) -> dict[str, bytes]:
     return {user: dumps({**row, "ids": [*names]}).encode() for user, names in by_user.items()}
 
 
-def _goes_along(part: Part, before: Iterable[Part], ids: frozenset[str], sections: set[str]) -> bool:
+def _is_kept_part(part: DocumentPart, before: Iterable[DocumentPart], ids: frozenset[str], sections: set[str]) -> bool:
     if part.entry is not None:
         return part.entry.id in ids
     if part.heading or part.is_blank:
@@ -156,12 +164,12 @@ def _goes_along(part: Part, before: Iterable[Part], ids: frozenset[str], section
     return not part.section and (part.data.startswith(b"# ") or (part.fenced and all(each.fenced for each in before)))
 
 
-def _users(found: Located, stamps: Stamps) -> set[str]:
+def _find_users(found: LocatedEntry, stamps: UserStamps) -> set[str]:
     """Return the users of all entries that a curated entry was made of, and the user that it names itself."""
     entry = found.entry
-    users = set[str]().union(*(stamps.entries.get(name, ()) for name in (entry.id, *cited(entry, MERGED))))
-    return users | ({_folder(entry)} if _folder(entry) else set())
+    users = set[str]().union(*(stamps.entries.get(name, ()) for name in (entry.id, *field_ids(entry, MERGED_FIELD))))
+    return users | ({_user_folder(entry)} if _user_folder(entry) else set())
 
 
-def _folder(entry: Entry) -> str:
+def _user_folder(entry: Entry) -> str:
     return owner_part(entry.scope.user) if entry.scope and entry.scope.user else ""

@@ -1,6 +1,6 @@
 """Memory: the façade for agents that are not ours. Delegation only."""
 
 from ricordo.memory.facade import Memory
-from ricordo.memory.results import Ingested, Session
+from ricordo.memory.results import IngestReport, RecordedSession
 
-__all__ = ["Ingested", "Memory", "Session"]
+__all__ = ["IngestReport", "Memory", "RecordedSession"]

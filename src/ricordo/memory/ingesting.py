@@ -6,18 +6,18 @@ Invariant: no model is waited for, and no error of one is raised to who gives th
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ricordo.audit.learning_again import messages_unlearned
-from ricordo.flush.flush import Flushed
-from ricordo.memory.results import Ingested
+from ricordo.audit.learning_again import find_undone_messages
+from ricordo.flush.flush import FlushResult
+from ricordo.memory.results import IngestReport
 from ricordo.messages import Message
 from ricordo.queue import Job
 from ricordo.runtime import Workspace
-from ricordo.workspace.transcript import Recorded, Transcript
+from ricordo.workspace.transcript import AppendResult, Transcript
 
-__all__ = ["take_in"]
+__all__ = ["ingest_messages"]
 
 
-async def take_in(
+async def ingest_messages(
     workspace: Workspace,
     transcript: Transcript,
     messages: Sequence[Message],
@@ -26,7 +26,7 @@ async def take_in(
     known: Mapping[str, int] | None,
     part_of: str,
     who: str,
-) -> Ingested:
+) -> IngestReport:
     """Record the messages in the transcript and do the flush `job` of their session, or leave it to the inbox.
 
     `who` learns, and undoes all that was learned as one act, with that of `part_of`. Raises: StorageError.
@@ -34,27 +34,27 @@ async def take_in(
     with workspace.emitter.stage("record", workspace.scope) as progress:
         recorded = await transcript.append(messages, known=known, again=known is None)
         progress.counts["messages"] = len(recorded.added)
-    taken = Ingested(session=job.session, messages=recorded.messages, added=len(recorded.added))
-    waits = workspace.flush.asks_a_model
+    taken = IngestReport(session=job.session, messages=recorded.messages, added_count=len(recorded.added))
+    waits = workspace.flush.uses_model
     if waits:
         await workspace.inbox.put(job)
-        workspace.worker.follow(job)
-        flushed = Flushed()
+        workspace.worker.track(job)
+        flushed = FlushResult()
     else:
-        flushed = await (workspace.worker.at_once if recorded.added else workspace.flush)(job)
-    flushed = flushed.then(await _learned_again(workspace, recorded, job))
+        flushed = await (workspace.worker.run_now if recorded.added else workspace.flush)(job)
+    flushed = flushed.combine(await _relearn_undone(workspace, recorded, job))
     if not flushed.entries:
-        return replace(taken, waits=waits)
+        return replace(taken, is_queued=waits)
     added = [entry.id for entry in flushed.entries]
-    change = await workspace.place.changes.apply([], act="ingest", who=who, entries=added, part_of=part_of)
-    return replace(taken, waits=waits, entries=flushed.entries, change=change.id)
+    change = await workspace.memory_root.changes.apply([], act="ingest", who=who, entries=added, part_of=part_of)
+    return replace(taken, is_queued=waits, entries=flushed.entries, change_id=change.id)
 
 
-async def _learned_again(workspace: Workspace, recorded: Recorded, job: Job) -> Flushed:
+async def _relearn_undone(workspace: Workspace, recorded: AppendResult, job: Job) -> FlushResult:
     """Learn from what was given before and whose lessons were undone since."""
-    place = workspace.place
+    place = workspace.memory_root
     before = {message.id for message in recorded.messages}.difference(recorded.added)
     if not before:
-        return Flushed()
-    again = before & await messages_unlearned(place.files, place.changes, job.session)
-    return await workspace.flush.again(job, again) if again else Flushed()
+        return FlushResult()
+    again = before & await find_undone_messages(place.files, place.changes, job.session)
+    return await workspace.flush.extract_again(job, again) if again else FlushResult()

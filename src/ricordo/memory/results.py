@@ -8,7 +8,7 @@ from ricordo.sessions import SessionInfo
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.transcript import BrokenLine
 
-__all__ = ["ForgetResult", "Ingested", "Session"]
+__all__ = ["ForgetResult", "IngestReport", "RecordedSession"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,26 +24,26 @@ class ForgetResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ingested:
+class IngestReport:
     """What taking in messages of a session did: how many were given and new, and the entries that rules learned.
 
-    `messages` are the given ones as they are stored, with their ids. `change` is the id by which `undo` takes back what
-    rules learned, empty where that is nothing. With `waits` a model learns from the messages in the background.
+    `messages` are the given ones as they are stored, with their ids. `change_id` is the id by which `undo` takes back what
+    rules learned, empty where that is nothing. With `is_queued` a model learns from the messages in the background.
     """
 
     session: str
     messages: tuple[Message, ...] = ()
-    added: int = 0
+    added_count: int = 0
     entries: tuple[Entry, ...] = ()
-    change: str = ""
-    waits: bool = False
+    change_id: str = ""
+    is_queued: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
+class RecordedSession:
     """A session: its messages in order, the 1-based line of each in the transcript, and the broken lines."""
 
     info: SessionInfo
     messages: tuple[Message, ...]
     lines: tuple[int, ...]
-    broken: tuple[BrokenLine, ...]
+    broken_lines: tuple[BrokenLine, ...]

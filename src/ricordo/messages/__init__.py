@@ -1,9 +1,27 @@
 """Messages of a conversation and the tools that models are told of."""
 
-from ricordo.messages.codec import decode, encode
+from ricordo.messages.codec import decode_message, encode_message
 from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
-from ricordo.messages.marks import Mark, is_pinned, mark_of, marked, pinned, telling, told_by
-from ricordo.messages.pairs import Group, Pairing, Place, count_items, cut_points, groups, orphans, pair, safe_cut
+from ricordo.messages.marks import (
+    Mark,
+    is_pinned,
+    get_mark,
+    with_mark,
+    with_pin,
+    with_delivered_results,
+    delivered_results,
+)
+from ricordo.messages.pairs import (
+    MessageGroup,
+    Pairing,
+    PartPosition,
+    count_provider_items,
+    find_cut_points,
+    split_groups,
+    find_orphan_results,
+    pair_calls,
+    find_safe_cut,
+)
 from ricordo.messages.types import (
     JsonValue,
     Media,
@@ -20,14 +38,14 @@ from ricordo.messages.types import (
 )
 
 __all__ = [
-    "Group",
+    "MessageGroup",
     "JsonValue",
     "Mark",
     "Media",
     "Message",
     "Pairing",
     "Part",
-    "Place",
+    "PartPosition",
     "Role",
     "Text",
     "Thinking",
@@ -37,21 +55,21 @@ __all__ = [
     "Unknown",
     "Usage",
     "count_fingerprints",
-    "count_items",
-    "cut_points",
-    "decode",
-    "encode",
+    "count_provider_items",
+    "find_cut_points",
+    "decode_message",
+    "encode_message",
     "fingerprint",
-    "groups",
+    "split_groups",
     "is_pinned",
-    "mark_of",
-    "marked",
-    "orphans",
-    "pair",
-    "pinned",
-    "safe_cut",
-    "telling",
-    "told_by",
+    "get_mark",
+    "with_mark",
+    "find_orphan_results",
+    "pair_calls",
+    "with_pin",
+    "find_safe_cut",
+    "with_delivered_results",
+    "delivered_results",
     "with_ids",
     "with_parents",
 ]

@@ -1,7 +1,7 @@
 """The lines of a transcript: one message, one line of JSON.
 
 Invariant: `decode(encode(message)) == message` for every message, and a line written by a newer version survives
-`encode(decode(line))`: its unknown top-level fields travel in the metadata under `FIELDS`, its unknown kinds of
+`encode_message(decode(line))`: its unknown top-level fields travel in the metadata under `NEWER_FIELDS_KEY`, its unknown kinds of
 parts as `Unknown`. (Unknown fields inside a part of a known kind have no place in our types and are left out.)
 
 A line holds, in this order, `v`, `id`, `parent`, `role`, `name`, `time`, `parts`, `usage`, `metadata`, then the
@@ -15,23 +15,23 @@ from datetime import UTC, datetime
 from typing import get_args
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.jsontext import dumps, integer, loads, record, records, text
+from ricordo.messages.jsontext import dumps, require_integer, loads, require_object, require_objects, require_text
 from ricordo.messages.part_codec import decode_parts, encode_part
 from ricordo.messages.types import JsonValue, Message, Role, Usage
 
-__all__ = ["FIELDS", "VERSION", "decode", "encode"]
+__all__ = ["NEWER_FIELDS_KEY", "LINE_VERSION", "decode_message", "encode_message"]
 
-VERSION = 1
-"""The version of the lines that `encode` writes."""
+LINE_VERSION = 1
+"""The version of the lines that `encode_message` writes."""
 
-FIELDS = "ricordo.fields"
-"""The metadata key under which the fields of a newer writer are kept between `decode` and `encode`."""
+NEWER_FIELDS_KEY = "ricordo.fields"
+"""The metadata key under which the fields of a newer writer are kept between `decode_message` and `encode_message`."""
 
-_KNOWN = frozenset({"id", "parent", "role", "name", "time", "parts", "usage", "metadata"})
+_LINE_FIELDS = frozenset({"id", "parent", "role", "name", "time", "parts", "usage", "metadata"})
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 
 
-def encode(message: Message) -> bytes:
+def encode_message(message: Message) -> bytes:
     """Write `message` as one line of JSON: UTF-8, ended by a newline, with no other line break inside.
 
     Raises:
@@ -40,9 +40,9 @@ def encode(message: Message) -> bytes:
     metadata = dict(message.metadata)
     newer = _newer_fields(metadata)
     if newer:
-        del metadata[FIELDS]
+        del metadata[NEWER_FIELDS_KEY]
     fields: dict[str, JsonValue] = {
-        "v": newer.get("v", VERSION),
+        "v": newer.get("v", LINE_VERSION),
         "id": message.id or None,
         "parent": message.parent,
         "role": message.role,
@@ -56,23 +56,23 @@ def encode(message: Message) -> bytes:
     return (dumps(written | newer) + "\n").encode()
 
 
-def decode(line: bytes | str) -> Message:
-    """Read one line that `encode` wrote, here or in another version.
+def decode_message(line: bytes | str) -> Message:
+    """Read one line that `encode_message` wrote, here or in another version.
 
     Raises:
         InvalidMessage: the line is not a message; the text says what is wrong and where.
     """
-    fields = record(loads(line), "The line")
-    version = integer(fields.get("v"), "v")
+    fields = require_object(loads(line), "The line")
+    version = require_integer(fields.get("v"), "v")
     if version < 1:
         raise InvalidMessage(f"v: a line has a version from 1 up, not {version}.")
-    role = text(fields.get("role"), "role")
+    role = require_text(fields.get("role"), "role")
     if role not in _ROLES:
         raise InvalidMessage(f"role: one of {', '.join(_ROLES)} is needed, not {role!r}.")
     return Message(
         role=_ROLES[role],
-        parts=decode_parts(records(fields.get("parts", []), "parts"), "parts"),
-        id=text(fields.get("id", ""), "id"),
+        parts=decode_parts(require_objects(fields.get("parts", []), "parts"), "parts"),
+        id=require_text(fields.get("id", ""), "id"),
         time=_read_time(fields.get("time")),
         name=_optional_text(fields, "name"),
         parent=_optional_text(fields, "parent"),
@@ -82,21 +82,25 @@ def decode(line: bytes | str) -> Message:
 
 
 def _newer_fields(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what `decode` kept for a newer writer; empty when the value under `FIELDS` can't be that."""
-    kept = metadata.get(FIELDS)
-    if not isinstance(kept, dict) or not kept or not _KNOWN.isdisjoint(kept):
+    """Return what `decode_message` kept for a newer writer; empty when the value under `NEWER_FIELDS_KEY` can't be that."""
+    kept = metadata.get(NEWER_FIELDS_KEY)
+    if not isinstance(kept, dict) or not kept or not _LINE_FIELDS.isdisjoint(kept):
         return {}
-    version = kept.get("v", VERSION + 1)
-    is_newer = isinstance(version, int) and not isinstance(version, bool) and version > VERSION
+    version = kept.get("v", LINE_VERSION + 1)
+    is_newer = isinstance(version, int) and not isinstance(version, bool) and version > LINE_VERSION
     return kept if is_newer else {}
 
 
 def _read_metadata(fields: Mapping[str, JsonValue], version: int) -> dict[str, JsonValue]:
-    metadata = record(fields.get("metadata", {}), "metadata")
-    newer = {key: value for key, value in fields.items() if key not in _KNOWN and (key != "v" or version > VERSION)}
-    if newer and FIELDS in metadata:
-        raise InvalidMessage(f"metadata: the key {FIELDS!r} is reserved.")
-    return metadata | {FIELDS: newer} if newer else metadata
+    metadata = require_object(fields.get("metadata", {}), "metadata")
+    newer = {
+        key: value
+        for key, value in fields.items()
+        if key not in _LINE_FIELDS and (key != "v" or version > LINE_VERSION)
+    }
+    if newer and NEWER_FIELDS_KEY in metadata:
+        raise InvalidMessage(f"metadata: the key {NEWER_FIELDS_KEY!r} is reserved.")
+    return metadata | {NEWER_FIELDS_KEY: newer} if newer else metadata
 
 
 def _write_time(time: datetime) -> str:
@@ -111,7 +115,7 @@ def _read_time(value: JsonValue) -> datetime | None:
     if value is None:
         return None
     try:
-        return datetime.fromisoformat(text(value, "time"))
+        return datetime.fromisoformat(require_text(value, "time"))
     except ValueError as error:
         raise InvalidMessage(f"time: {error}.") from error
 
@@ -119,11 +123,11 @@ def _read_time(value: JsonValue) -> datetime | None:
 def _read_usage(value: JsonValue) -> Usage | None:
     if value is None:
         return None
-    counts = record(value, "usage")
+    counts = require_object(value, "usage")
     names = ("input", "output", "cache_read", "cache_write")
-    return Usage(**{name: integer(counts.get(name, 0), f"usage.{name}") for name in names})
+    return Usage(**{name: require_integer(counts.get(name, 0), f"usage.{name}") for name in names})
 
 
 def _optional_text(fields: Mapping[str, JsonValue], name: str) -> str | None:
     value = fields.get(name)
-    return None if value is None else text(value, name)
+    return None if value is None else require_text(value, name)

@@ -12,17 +12,17 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from ricordo.clock import encode_id
-from ricordo.messages.codec import encode
+from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message
 
-__all__ = ["count_fingerprints", "fingerprint", "given_again", "with_ids", "with_parents"]
+__all__ = ["count_fingerprints", "fingerprint", "find_overlap", "with_ids", "with_parents"]
 
 _ID_BYTES = 16
 
 
 def fingerprint(message: Message) -> str:
     """Return a digest (32 hexadecimal digits) of what `message` says: equal for equal role, name, parts and time."""
-    return blake2b(encode(_spoken(message)), digest_size=_ID_BYTES).hexdigest()
+    return blake2b(encode_message(_without_identity(message)), digest_size=_ID_BYTES).hexdigest()
 
 
 def count_fingerprints(messages: Iterable[Message]) -> dict[str, int]:
@@ -46,7 +46,7 @@ def with_ids(messages: Iterable[Message], *, session: str, known: Mapping[str, i
     return result
 
 
-def given_again(held: Sequence[str], given: Sequence[str | None]) -> range:
+def find_overlap(held: Sequence[str], given: Sequence[str | None]) -> range:
     """Return where in `held`, fingerprints in their order, the beginning of `given` stands already; empty for nowhere.
 
     That is where `held` ends, or where it holds all of `given`: a conversation may be given again from its beginning,
@@ -84,7 +84,7 @@ def with_parents(messages: Iterable[Message], *, after: str | None = None) -> li
     return result
 
 
-def _spoken(message: Message) -> Message:
+def _without_identity(message: Message) -> Message:
     return Message(role=message.role, parts=message.parts, time=message.time, name=message.name)
 
 

@@ -16,9 +16,18 @@ from typing import Any, NoReturn
 from ricordo.errors import InvalidMessage
 from ricordo.messages.types import JsonValue
 
-__all__ = ["decoded", "dumps", "escaped", "integer", "loads", "record", "records", "text"]
+__all__ = [
+    "decode_json",
+    "dumps",
+    "escape_json",
+    "require_integer",
+    "loads",
+    "require_object",
+    "require_objects",
+    "require_text",
+]
 
-_ESCAPED = re.compile("[\ud800-\udfff\x85\u2028\u2029]")
+_ESCAPE_PATTERN = re.compile("[\ud800-\udfff\x85\u2028\u2029]")
 
 
 def dumps(value: JsonValue) -> str:
@@ -33,12 +42,12 @@ def dumps(value: JsonValue) -> str:
         raise InvalidMessage(f"This value can't be written as JSON: {error}.") from error
     except RecursionError as error:
         raise InvalidMessage("This value is nested too deeply for JSON.") from error
-    return escaped(written)
+    return escape_json(written)
 
 
-def escaped(written: str) -> str:
+def escape_json(written: str) -> str:
     """Return JSON text with an escape in place of what UTF-8 can't say, and of what a line reader could split at."""
-    return written if written.isascii() else _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+    return written if written.isascii() else _ESCAPE_PATTERN.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
 
 
 def loads(line: str | bytes) -> JsonValue:
@@ -49,7 +58,7 @@ def loads(line: str | bytes) -> JsonValue:
     """
     try:
         decoded = line if isinstance(line, str) else line.decode("utf-8")
-        value: JsonValue = json.loads(decoded, parse_constant=_refuse)
+        value: JsonValue = json.loads(decoded, parse_constant=_raise_not_json)
     except ValueError as error:
         raise InvalidMessage(f"This is not JSON: {error}.") from error
     except RecursionError as error:
@@ -57,7 +66,7 @@ def loads(line: str | bytes) -> JsonValue:
     return value
 
 
-def decoded(data: str | bytes) -> Any:
+def decode_json(data: str | bytes) -> Any:
     """Return the JSON value that a file or a column holds, of whatever type: who reads it checks what it finds.
 
     Raises:
@@ -65,64 +74,64 @@ def decoded(data: str | bytes) -> Any:
             damage as no value needs to know one error for it.
     """
     try:
-        return json.loads(data, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(data, parse_constant=_raise_not_json, parse_float=_parse_finite)
     except RecursionError as error:
         raise ValueError("This JSON is nested too deeply.") from error
 
 
-def text(value: JsonValue, where: str) -> str:
+def require_text(value: JsonValue, where: str) -> str:
     """Return `value` if it is a string.
 
     Raises:
         InvalidMessage: it is something else; the text names `where`.
     """
     if not isinstance(value, str):
-        raise InvalidMessage(f"{where}: a string is needed, not {_kind_of(value)}.")
+        raise InvalidMessage(f"{where}: a string is needed, not {_describe_type(value)}.")
     return value
 
 
-def integer(value: JsonValue, where: str) -> int:
+def require_integer(value: JsonValue, where: str) -> int:
     """Return `value` if it is a whole number.
 
     Raises:
         InvalidMessage: it is something else; the text names `where`.
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidMessage(f"{where}: a whole number is needed, not {_kind_of(value)}.")
+        raise InvalidMessage(f"{where}: a whole number is needed, not {_describe_type(value)}.")
     return value
 
 
-def record(value: JsonValue, where: str) -> dict[str, JsonValue]:
+def require_object(value: JsonValue, where: str) -> dict[str, JsonValue]:
     """Return `value` if it is an object.
 
     Raises:
         InvalidMessage: it is something else; the text names `where`.
     """
     if not isinstance(value, dict):
-        raise InvalidMessage(f"{where}: an object is needed, not {_kind_of(value)}.")
+        raise InvalidMessage(f"{where}: an object is needed, not {_describe_type(value)}.")
     return value
 
 
-def records(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
+def require_objects(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
     """Return `value` if it is a list of objects.
 
     Raises:
         InvalidMessage: it is something else; the text names the position below `where`.
     """
     if not isinstance(value, list):
-        raise InvalidMessage(f"{where}: a list is needed, not {_kind_of(value)}.")
-    return [record(item, f"{where}[{position}]") for position, item in enumerate(value)]
+        raise InvalidMessage(f"{where}: a list is needed, not {_describe_type(value)}.")
+    return [require_object(item, f"{where}[{position}]") for position, item in enumerate(value)]
 
 
-def _kind_of(value: JsonValue) -> str:
+def _describe_type(value: JsonValue) -> str:
     names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a string"}
     return names.get(type(value), "a list" if isinstance(value, list) else "an object")
 
 
-def _finite(number: str) -> float:
+def _parse_finite(number: str) -> float:
     value = float(number)
-    return value if isfinite(value) else _refuse(number)
+    return value if isfinite(value) else _raise_not_json(number)
 
 
-def _refuse(constant: str) -> NoReturn:
+def _raise_not_json(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")

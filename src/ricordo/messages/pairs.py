@@ -1,6 +1,6 @@
 """Which call belongs to which result, and where a conversation may be cut without parting them.
 
-Invariant: at an index that `cut_points` names, no call before it has its result, here or still to come, at or after it.
+Invariant: at an index that `find_cut_points` names, no call before it has its result, here or still to come, at or after it.
 A result belongs to the nearest call before it with its id that has no result yet, else to the nearest with its id: ids
 may be used again in later turns. Calls and results are recognised by their parts, not by the role of the message, so
 results inside user messages pair as well.
@@ -16,11 +16,21 @@ from itertools import pairwise
 
 from ricordo.messages.types import Message, ToolCall, ToolResult
 
-__all__ = ["Group", "Pairing", "Place", "count_items", "cut_points", "groups", "orphans", "pair", "safe_cut"]
+__all__ = [
+    "MessageGroup",
+    "Pairing",
+    "PartPosition",
+    "count_provider_items",
+    "find_cut_points",
+    "split_groups",
+    "find_orphan_results",
+    "pair_calls",
+    "find_safe_cut",
+]
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Place:
+class PartPosition:
     """Where a part stands: the index of its message, and its own index in that."""
 
     message: int
@@ -35,26 +45,26 @@ class Pairing:
     them; `abandoned` and `pending` the calls without a result, see the module.
     """
 
-    answered: tuple[tuple[Place, Place], ...] = ()
-    orphans: tuple[Place, ...] = ()
-    abandoned: tuple[Place, ...] = ()
-    pending: tuple[Place, ...] = ()
+    answered: tuple[tuple[PartPosition, PartPosition], ...] = ()
+    orphans: tuple[PartPosition, ...] = ()
+    abandoned: tuple[PartPosition, ...] = ()
+    pending: tuple[PartPosition, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class MessageGroup:
     """Messages that stay together: the indexes from `start` up to, not including, `stop`."""
 
     start: int
     stop: int
 
 
-def pair(messages: Sequence[Message]) -> Pairing:
+def pair_calls(messages: Sequence[Message]) -> Pairing:
     """Match every result to its call."""
-    unanswered: dict[str, list[Place]] = {}
-    latest: dict[str, Place] = {}
-    answered: list[tuple[Place, Place]] = []
-    without_call: list[Place] = []
+    unanswered: dict[str, list[PartPosition]] = {}
+    latest: dict[str, PartPosition] = {}
+    answered: list[tuple[PartPosition, PartPosition]] = []
+    without_call: list[PartPosition] = []
     for place, part in _calls_and_results(messages):
         if isinstance(part, ToolCall):
             unanswered.setdefault(part.id, []).append(place)
@@ -65,7 +75,7 @@ def pair(messages: Sequence[Message]) -> Pairing:
             waiting = unanswered.get(part.call_id)
             answered.append((waiting.pop() if waiting else latest[part.call_id], place))
     left = sorted(place for places in unanswered.values() for place in places)
-    live = _last_assistant_run(messages)
+    live = _find_last_assistant_run(messages)
     return Pairing(
         answered=tuple(answered),
         orphans=tuple(without_call),
@@ -74,7 +84,7 @@ def pair(messages: Sequence[Message]) -> Pairing:
     )
 
 
-def count_items(message: Message) -> int:
+def count_provider_items(message: Message) -> int:
     """Return for how many messages a provider may count `message`: each call and each result may be one, and so may
     what is said or thought beside them. At least 1."""
     beside = [part for part in message.parts if not isinstance(part, ToolCall | ToolResult)]
@@ -82,14 +92,14 @@ def count_items(message: Message) -> int:
     return max(1, len(message.parts) - len(beside) + others)
 
 
-def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
+def find_cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
     """Return every index where a cut parts no call from its result, ascending.
 
     A cut at `i` puts `messages[:i]` on one side and `messages[i:]` on the other. 0 is always among them; the number of
     messages is, unless a call is pending.
     """
     reach = list(range(len(messages)))
-    pairing = pair(messages)
+    pairing = pair_calls(messages)
     for call, result in pairing.answered:
         reach[call.message] = max(reach[call.message], result.message)
     for place in pairing.pending:
@@ -103,38 +113,38 @@ def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
     return tuple(points)
 
 
-def safe_cut(messages: Sequence[Message], wanted: int) -> int:
+def find_safe_cut(messages: Sequence[Message], wanted: int) -> int:
     """Return the greatest cut point that is at most `wanted`.
 
     0 means that nothing can be cut off there: everything up to `wanted` is one group, or `wanted` is not positive. More
     than the number of messages counts as that number.
     """
-    return max((point for point in cut_points(messages) if point <= wanted), default=0)
+    return max((point for point in find_cut_points(messages) if point <= wanted), default=0)
 
 
-def groups(messages: Sequence[Message]) -> tuple[Group, ...]:
+def split_groups(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
     """Split the conversation at every cut point: the smallest groups that must stay together, in order.
 
     A group with a pending call reaches to the end.
     """
-    points = cut_points(messages)
+    points = find_cut_points(messages)
     ends = points if points[-1] == len(messages) else (*points, len(messages))
-    return tuple(Group(start=start, stop=stop) for start, stop in pairwise(ends))
+    return tuple(MessageGroup(start=start, stop=stop) for start, stop in pairwise(ends))
 
 
-def orphans(messages: Sequence[Message]) -> tuple[Place, ...]:
+def find_orphan_results(messages: Sequence[Message]) -> tuple[PartPosition, ...]:
     """Return where the results stand that no call before them asked for; a model provider refuses those."""
-    return pair(messages).orphans
+    return pair_calls(messages).orphans
 
 
-def _calls_and_results(messages: Sequence[Message]) -> Iterator[tuple[Place, ToolCall | ToolResult]]:
+def _calls_and_results(messages: Sequence[Message]) -> Iterator[tuple[PartPosition, ToolCall | ToolResult]]:
     for index, message in enumerate(messages):
         for position, part in enumerate(message.parts):
             if isinstance(part, ToolCall | ToolResult):
-                yield Place(message=index, part=position), part
+                yield PartPosition(message=index, part=position), part
 
 
-def _last_assistant_run(messages: Sequence[Message]) -> int:
+def _find_last_assistant_run(messages: Sequence[Message]) -> int:
     """Return where the last unbroken run of assistant messages starts; 0 when there is none."""
     index = len(messages)
     while index > 0 and messages[index - 1].role != "assistant":

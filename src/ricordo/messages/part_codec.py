@@ -7,12 +7,12 @@ not know becomes an `Unknown` whose `raw` is that object, and such an `Unknown` 
 from collections.abc import Mapping, Sequence
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.jsontext import dumps, loads, records, text
+from ricordo.messages.jsontext import dumps, loads, require_objects, require_text
 from ricordo.messages.types import JsonValue, Media, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 
 __all__ = ["decode_parts", "encode_part"]
 
-_KINDS = frozenset({"text", "thinking", "media", "tool_call", "tool_result", "unknown"})
+_PART_KINDS = frozenset({"text", "thinking", "media", "tool_call", "tool_result", "unknown"})
 
 
 def encode_part(part: Part) -> JsonValue:
@@ -21,9 +21,9 @@ def encode_part(part: Part) -> JsonValue:
         case Text():
             return {"kind": "text", "text": part.text}
         case Thinking():
-            return {"kind": "thinking", "text": part.text} | _given(signature=part.signature)
+            return {"kind": "thinking", "text": part.text} | _without_none(signature=part.signature)
         case Media():
-            optional = _given(name=part.name, description=part.description)
+            optional = _without_none(name=part.name, description=part.description)
             return {"kind": "media", "media_type": part.media_type, "uri": part.uri} | optional
         case ToolCall():
             return {"kind": "tool_call", "id": part.id, "name": part.name, "arguments": part.arguments}
@@ -33,7 +33,7 @@ def encode_part(part: Part) -> JsonValue:
                 "kind": "tool_result",
                 "call_id": part.call_id,
                 "parts": inner,
-                **_given(name=part.name, is_error=part.is_error or None),
+                **_without_none(name=part.name, is_error=part.is_error or None),
             }
         case Unknown():
             newer = _newer_object(part)
@@ -50,52 +50,56 @@ def decode_parts(values: Sequence[Mapping[str, JsonValue]], where: str) -> tuple
 
 
 def _decode_part(value: Mapping[str, JsonValue], where: str) -> Part:
-    kind = text(value.get("kind"), f"{where}.kind")
+    kind = require_text(value.get("kind"), f"{where}.kind")
     if kind == "tool_call":
         return ToolCall(
-            id=text(value.get("id"), f"{where}.id"),
-            name=text(value.get("name"), f"{where}.name"),
-            arguments=text(value.get("arguments", "{}"), f"{where}.arguments"),
+            id=require_text(value.get("id"), f"{where}.id"),
+            name=require_text(value.get("name"), f"{where}.name"),
+            arguments=require_text(value.get("arguments", "{}"), f"{where}.arguments"),
         )
     if kind == "tool_result":
         return ToolResult(
-            call_id=text(value.get("call_id"), f"{where}.call_id"),
+            call_id=require_text(value.get("call_id"), f"{where}.call_id"),
             parts=_result_parts(value, f"{where}.parts"),
-            name=_optional(value, "name", where),
+            name=_optional_field(value, "name", where),
             is_error=value.get("is_error") is True,
         )
     if kind == "thinking":
-        return Thinking(text=text(value.get("text"), f"{where}.text"), signature=_optional(value, "signature", where))
+        return Thinking(
+            text=require_text(value.get("text"), f"{where}.text"), signature=_optional_field(value, "signature", where)
+        )
     return _decode_content(kind, value, where)
 
 
 def _decode_content(kind: str, value: Mapping[str, JsonValue], where: str) -> Text | Media | Unknown:
     if kind == "text":
-        return Text(text=text(value.get("text"), f"{where}.text"))
+        return Text(text=require_text(value.get("text"), f"{where}.text"))
     if kind == "media":
         return Media(
-            media_type=text(value.get("media_type"), f"{where}.media_type"),
-            uri=text(value.get("uri"), f"{where}.uri"),
-            name=_optional(value, "name", where),
-            description=_optional(value, "description", where),
+            media_type=require_text(value.get("media_type"), f"{where}.media_type"),
+            uri=require_text(value.get("uri"), f"{where}.uri"),
+            name=_optional_field(value, "name", where),
+            description=_optional_field(value, "description", where),
         )
     if kind == "unknown":
-        return Unknown(kind=text(value.get("of"), f"{where}.of"), raw=text(value.get("raw"), f"{where}.raw"))
+        return Unknown(
+            kind=require_text(value.get("of"), f"{where}.of"), raw=require_text(value.get("raw"), f"{where}.raw")
+        )
     return Unknown(kind=kind, raw=dumps(dict(value)))
 
 
 def _result_parts(value: Mapping[str, JsonValue], where: str) -> tuple[Text | Media | Unknown, ...]:
     """Read the content of a tool result; a kind that can't stand there is kept as it is."""
-    inner = records(value.get("parts", []), where)
+    inner = require_objects(value.get("parts", []), where)
     return tuple(
-        _decode_content(text(item.get("kind"), f"{where}[{position}].kind"), item, f"{where}[{position}]")
+        _decode_content(require_text(item.get("kind"), f"{where}[{position}].kind"), item, f"{where}[{position}]")
         for position, item in enumerate(inner)
     )
 
 
 def _newer_object(part: Unknown) -> dict[str, JsonValue] | None:
     """Return the object that `part` was read from; None when it came from elsewhere."""
-    if part.kind in _KINDS:
+    if part.kind in _PART_KINDS:
         return None
     try:
         value = loads(part.raw)
@@ -105,10 +109,10 @@ def _newer_object(part: Unknown) -> dict[str, JsonValue] | None:
     return value if isinstance(value, dict) and is_ours else None
 
 
-def _given(**fields: str | bool | None) -> dict[str, JsonValue]:
+def _without_none(**fields: str | bool | None) -> dict[str, JsonValue]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _optional(value: Mapping[str, JsonValue], name: str, where: str) -> str | None:
+def _optional_field(value: Mapping[str, JsonValue], name: str, where: str) -> str | None:
     found = value.get(name)
-    return None if found is None else text(found, f"{where}.{name}")
+    return None if found is None else require_text(found, f"{where}.{name}")

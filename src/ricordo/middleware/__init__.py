@@ -1,11 +1,11 @@
 """Middleware: one thin file for each thing that surrounds a turn or a request."""
 
 from ricordo.middleware.contract import (
-    Ending,
-    Record,
-    Request,
-    Response,
-    Step,
+    TurnEnding,
+    Recorder,
+    ModelRequest,
+    ModelResponse,
+    StepHandler,
     StepMiddleware,
     ToolFinished,
     ToolStarted,
@@ -20,11 +20,11 @@ from ricordo.middleware.contract import (
 )
 
 __all__ = [
-    "Ending",
-    "Record",
-    "Request",
-    "Response",
-    "Step",
+    "TurnEnding",
+    "Recorder",
+    "ModelRequest",
+    "ModelResponse",
+    "StepHandler",
     "StepMiddleware",
     "ToolFinished",
     "ToolStarted",

@@ -13,14 +13,14 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from ricordo.messages import Message, ToolCall, ToolResult, ToolSpec, Usage
 from ricordo.models import Delta, Reply
 from ricordo.scopes import Scope
-from ricordo.tools.output import Output
+from ricordo.tools.output import OutputType
 
 __all__ = [
-    "Ending",
-    "Record",
-    "Request",
-    "Response",
-    "Step",
+    "TurnEnding",
+    "Recorder",
+    "ModelRequest",
+    "ModelResponse",
+    "StepHandler",
     "StepMiddleware",
     "ToolFinished",
     "ToolStarted",
@@ -38,7 +38,7 @@ _Output = TypeVar("_Output")
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
 
-Ending = Literal["end", "max_iters", "limit", "length", "refused", "window"]
+TurnEnding = Literal["end", "max_iters", "limit", "length", "refused", "window"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Turn:
     messages: tuple[Message, ...]
     window: tuple[Message, ...] = ()
     listener: TurnListener | None = None
-    output: Output | None = None
+    output: OutputType | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class TurnResult:
     messages: tuple[Message, ...] = ()
     window: tuple[Message, ...] = ()
     steps: int = 0
-    ending: Ending = "end"
+    ending: TurnEnding = "end"
     usage: Usage = field(default_factory=Usage)
     cost: Decimal | None = None
 
@@ -104,7 +104,7 @@ class TypedResult(TurnResult, Generic[_Output]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ModelRequest:
     """One request to the model: the system prompt, the window, and the tools it may call; `step` counts from 1.
 
     `reminder` is sent after the window and is part of none: nothing records it, and nothing shortens it.
@@ -119,7 +119,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Response:
+class ModelResponse:
     """The model's reply, and the window and the reminder that were sent for it."""
 
     reply: Reply
@@ -127,12 +127,12 @@ class Response:
     reminder: Message | None = None
 
 
-Record: TypeAlias = Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
+Recorder: TypeAlias = Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
 """Makes messages durable and returns them as they are stored, with their ids. May raise `StorageError`; then none of
 them is stored."""
 
-Step: TypeAlias = Callable[[Request], Awaitable[Response]]
-StepMiddleware: TypeAlias = Callable[[Request, Step], Awaitable[Response]]
+StepHandler: TypeAlias = Callable[[ModelRequest], Awaitable[ModelResponse]]
+StepMiddleware: TypeAlias = Callable[[ModelRequest, StepHandler], Awaitable[ModelResponse]]
 TurnHandler: TypeAlias = Callable[[Turn], Awaitable[TurnResult]]
 TurnMiddleware: TypeAlias = Callable[[Turn, TurnHandler], Awaitable[TurnResult]]
 
@@ -143,10 +143,10 @@ def compose(
 ) -> Callable[[_Given], Awaitable[_Made]]:
     """Return one handler of many: the first is outermost, and the last is handed `innermost`."""
 
-    def wrapped(
+    def wrap(
         inner: Callable[[_Given], Awaitable[_Made]],
         outer: Callable[[_Given, Callable[[_Given], Awaitable[_Made]]], Awaitable[_Made]],
     ) -> Callable[[_Given], Awaitable[_Made]]:
         return lambda given: outer(given, inner)
 
-    return reduce(wrapped, reversed(middleware), innermost)
+    return reduce(wrap, reversed(middleware), innermost)

@@ -9,20 +9,20 @@ from anyio.to_thread import run_sync
 from ricordo.clock import Clock, SystemClock
 from ricordo.errors import RicordoError
 from ricordo.events import Emitter
-from ricordo.events.telemetry import current_trace
-from ricordo.messages import Message, mark_of
+from ricordo.events.telemetry import current_trace_id
+from ricordo.messages import Message, get_mark
 from ricordo.middleware.contract import Turn, TurnHandler, TurnResult
-from ricordo.queue import InboxConfig, Job, Queue
+from ricordo.queue import InboxConfig, Job, JobQueue
 from ricordo.scopes import Scope
-from ricordo.uncut import finish
+from ricordo.uncut import run_even_if_cancelled
 
-__all__ = ["FLUSH", "FlushJobs"]
+__all__ = ["EXTRACTION_JOB", "ExtractionMiddleware"]
 
-FLUSH = "flush"
+EXTRACTION_JOB = "flush"
 """The kind of the jobs."""
 
 
-class FlushJobs:
+class ExtractionMiddleware:
     """Turn middleware that puts a durable job at the end of each turn, a failed or cancelled one too.
 
     The job waits for a pause in the session; what leaves the window is asked for at once. An inbox that can't be
@@ -32,7 +32,7 @@ class FlushJobs:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: JobQueue,
         *,
         config: InboxConfig | None = None,
         clock: Clock | None = None,
@@ -48,7 +48,7 @@ class FlushJobs:
         self._config = config or InboxConfig()
         self._clock = clock or SystemClock()
         self._signals = signals
-        self._asked = asked or (lambda _: None)
+        self._on_enqueue = asked or (lambda _: None)
         self._emitter = emitter or Emitter(SystemClock())
 
     async def __call__(self, turn: Turn, handler: TurnHandler) -> TurnResult:
@@ -56,39 +56,39 @@ class FlushJobs:
         try:
             return await handler(turn)
         finally:
-            after, deadline = self._config.times(self._clock.now())
-            job = self._job(turn.scope, turn.agent, turn.session)
-            await self._ask(turn.scope, replace(job, after=after, deadline=deadline), turn.messages)
+            after, deadline = self._config.due_times(self._clock.now())
+            job = self._build_job(turn.scope, turn.agent, turn.session)
+            await self._enqueue_job(turn.scope, replace(job, after=after, deadline=deadline), turn.messages)
 
     async def before_drop(self, scope: Scope, agent: str, session: str, dropped: Sequence[Message]) -> None:
         """Ask for the extraction of what leaves the window; messages that nobody said are not named.
 
         With all but `dropped` bound by `functools.partial`, this is the hook of a compaction in that session.
         """
-        ids = [message.id for message in dropped if message.id and mark_of(message) in {None, "cut"}]
+        ids = [message.id for message in dropped if message.id and get_mark(message) in {None, "cut"}]
         if ids:
-            await self.ask(scope, agent, session, first=ids[0], last=ids[-1])
+            await self.enqueue(scope, agent, session, first=ids[0], last=ids[-1])
 
-    async def ask(
+    async def enqueue(
         self, scope: Scope, agent: str, session: str, *, first: str | None = None, last: str | None = None
     ) -> None:
         """Put one job, durably, for the messages from `first` to `last`, due at once.
 
         A cancellation waits until it is there.
         """
-        await self._ask(scope, replace(self._job(scope, agent, session), first=first, last=last))
+        await self._enqueue_job(scope, replace(self._build_job(scope, agent, session), first=first, last=last))
 
     @staticmethod
-    def _job(scope: Scope, agent: str, session: str) -> Job:
-        return Job(kind=FLUSH, agent=agent, session=session, user=scope.user or "", trace=current_trace())
+    def _build_job(scope: Scope, agent: str, session: str) -> Job:
+        return Job(kind=EXTRACTION_JOB, agent=agent, session=session, user=scope.user or "", trace=current_trace_id())
 
-    async def _ask(self, scope: Scope, job: Job, said: Sequence[Message] = ()) -> None:
+    async def _enqueue_job(self, scope: Scope, job: Job, said: Sequence[Message] = ()) -> None:
         try:
-            await finish(partial(self._put, job, said))
+            await run_even_if_cancelled(partial(self._put_job, job, said))
         except RicordoError as error:
-            self._emitter.failed("extract", scope, error, "the inbox did not take the job")
+            self._emitter.report_failure("extract", scope, error, "the inbox did not take the job")
 
-    async def _put(self, job: Job, said: Sequence[Message]) -> None:
+    async def _put_job(self, job: Job, said: Sequence[Message]) -> None:
         if said and self._signals is not None:
             job = replace(job, signals=await run_sync(self._signals, said))
-        self._asked(await self._queue.put(job))
+        self._on_enqueue(await self._queue.put(job))

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from anyio.to_thread import run_sync
 
 from ricordo.compaction import Window
-from ricordo.middleware.contract import Request
+from ricordo.middleware.contract import ModelRequest
 from ricordo.models import ChatModel
-from ricordo.models.limits import declared_window, most_messages
-from ricordo.tokens import Calibration, Correction, RequestEstimate, estimate_request
+from ricordo.models.limits import declared_window, max_messages
+from ricordo.tokens import Calibration, TokenCorrection, RequestEstimate, estimate_request
 
-__all__ = ["Measure", "Measured", "measure_of"]
+__all__ = ["RequestMeter", "MeasuredRequest", "create_meter"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredRequest:
     """A request as a window to reduce, and its estimated tokens before any correction."""
 
     window: Window
@@ -26,7 +26,7 @@ class Measured:
         return round(self.estimate.messages * self.window.ratio)
 
 
-class Measure:
+class RequestMeter:
     """Measures the requests to one model. Share one between the middleware of a session."""
 
     def __init__(
@@ -36,11 +36,11 @@ class Measure:
         many messages one request may have."""
         self._model = model
         self._declared = limit
-        self._told: int | None = None
-        self._answered = 0
+        self._refused_limit: int | None = None
+        self._largest_answered = 0
         self._most_messages = most_messages
-        self._calibration = Calibration(corrections={model: Correction(factor=min(max(ratio, 0.25), 4.0))})
-        self._last: tuple[Request, RequestEstimate] | None = None
+        self._calibration = Calibration(corrections={model: TokenCorrection(factor=min(max(ratio, 0.25), 4.0))})
+        self._last: tuple[ModelRequest, RequestEstimate] | None = None
 
     @property
     def ratio(self) -> float:
@@ -50,18 +50,18 @@ class Measure:
     @property
     def limit(self) -> int | None:
         """The model's window in tokens: what it was said to be, or less where a refusal told so; None if not known."""
-        return min((each for each in (self._declared, self._told) if each is not None), default=None)
+        return min((each for each in (self._declared, self._refused_limit) if each is not None), default=None)
 
     def learn_limits(self, *, window: int | None, messages: int | None) -> None:
         """Take in what a refusal told: the model's window in tokens, and how many messages a request may have.
 
         A window that is smaller than a request that was answered is not believed.
         """
-        if window is not None and window >= self._answered:
-            self._told = window
+        if window is not None and window >= self._largest_answered:
+            self._refused_limit = window
         self._most_messages = messages or self._most_messages
 
-    async def measured(self, request: Request, *, forced: str = "", limit: int | None = None) -> Measured:
+    async def measure(self, request: ModelRequest, *, forced: str = "", limit: int | None = None) -> MeasuredRequest:
         """Return `request` as a window; `limit` in tokens takes the place of the model's.
 
         What the provider adds of its own counts as overhead, and so does the reminder: nothing can shorten them.
@@ -78,40 +78,40 @@ class Measure:
             ratio=self.ratio,
             forced=forced,
         )
-        return Measured(window=window, estimate=estimate)
+        return MeasuredRequest(window=window, estimate=estimate)
 
-    async def learn(self, request: Request, reported: int, *, answered: bool = True) -> None:
+    async def learn(self, request: ModelRequest, reported: int, *, answered: bool = True) -> None:
         """Take in what the provider counted for `request`: input tokens, those of its cache included; 0 tells nothing.
 
         See `Usage.input` of a reply, and `size` of an overflow, which was not `answered`. A window that a refusal told
         is forgotten where a larger request was answered.
         """
         if answered:
-            self._answered = max(self._answered, reported)
-            self._told = None if self._answered > (self._told or 0) else self._told
+            self._largest_answered = max(self._largest_answered, reported)
+            self._refused_limit = None if self._largest_answered > (self._refused_limit or 0) else self._refused_limit
         if reported > 0:
             estimated = (await self._estimate(request)).input
             self._calibration = self._calibration.observe(self._model, estimated=estimated, reported=reported)
 
-    async def _estimate(self, request: Request) -> RequestEstimate:
+    async def _estimate(self, request: ModelRequest) -> RequestEstimate:
         """Return the estimate, made in a worker thread: a large window takes long; asked twice, it is made once."""
-        if self._last and _alike(self._last[0], request):
+        if self._last and _is_same_request(self._last[0], request):
             return self._last[1]
-        found = await run_sync(_estimated, request)
+        found = await run_sync(_estimate_tokens, request)
         self._last = (request, found)
         return found
 
 
-def measure_of(model: ChatModel, *, ratio: float) -> Measure:
+def create_meter(model: ChatModel, *, ratio: float) -> RequestMeter:
     """Return the measure of a session with `model`, which begins with what is documented of its limits."""
-    limit, most = declared_window(model), most_messages(model)
-    return Measure(model=model.name, limit=limit, ratio=ratio, most_messages=most)
+    limit, most = declared_window(model), max_messages(model)
+    return RequestMeter(model=model.name, limit=limit, ratio=ratio, most_messages=most)
 
 
-def _alike(one: Request, other: Request) -> bool:
+def _is_same_request(one: ModelRequest, other: ModelRequest) -> bool:
     beside = (one.system, one.tools, one.reminder) == (other.system, other.tools, other.reminder)
     return one.window is other.window and beside
 
 
-def _estimated(request: Request) -> RequestEstimate:
+def _estimate_tokens(request: ModelRequest) -> RequestEstimate:
     return estimate_request(request.window, system=request.system, tools=request.tools, reminder=request.reminder)

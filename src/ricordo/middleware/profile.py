@@ -7,38 +7,38 @@ anew; then it is made anew as well.
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from ricordo.messages import Message, Text, count_fingerprints, marked, with_ids
-from ricordo.middleware.contract import Request, Response, Step
-from ricordo.middleware.update import Shown
+from ricordo.messages import Message, Text, count_fingerprints, with_mark, with_ids
+from ricordo.middleware.contract import ModelRequest, ModelResponse, StepHandler
+from ricordo.middleware.update import ShownMemory
 
-__all__ = ["ShowProfile"]
+__all__ = ["ProfileMiddleware"]
 
-_KEY = "ricordo.profile"
+_PROFILE_KEY = "ricordo.profile"
 
 
-class ShowProfile:
+class ProfileMiddleware:
     """Step middleware for one session, inside of all that shortens the window or writes the prompt anew."""
 
-    def __init__(self, shown: Shown, block: Callable[[Request], Awaitable[str]]) -> None:
+    def __init__(self, shown: ShownMemory, block: Callable[[ModelRequest], Awaitable[str]]) -> None:
         """Add what `block` returns, once for each time that `shown` was written; nothing where it is empty."""
         self._shown = shown
         self._block = block
         self._id = ""
-        self._written = 0
+        self._write_count = 0
 
-    async def __call__(self, request: Request, step: Step) -> Response:
+    async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Go on with the message."""
-        if self._shown.written != self._written:
-            self._written, self._id = self._shown.written, ""
-        window = tuple(each for each in request.window if _KEY not in each.metadata or each.id == self._id)
+        if self._shown.write_count != self._write_count:
+            self._write_count, self._id = self._shown.write_count, ""
+        window = tuple(each for each in request.window if _PROFILE_KEY not in each.metadata or each.id == self._id)
         if not any(each.id == self._id for each in window):
             text = await self._block(request)
             if text:
-                message = self._message(text, window, request.turn.session)
+                message = self._build_message(text, window, request.turn.session)
                 window, self._id = (*window, message), message.id
         return await step(replace(request, window=window))
 
-    def _message(self, text: str, window: tuple[Message, ...], session: str) -> Message:
-        bare = marked(Message(role="user", parts=(Text(text=text),)), "memory")
-        message = replace(bare, metadata={**bare.metadata, _KEY: True})
+    def _build_message(self, text: str, window: tuple[Message, ...], session: str) -> Message:
+        bare = with_mark(Message(role="user", parts=(Text(text=text),)), "memory")
+        message = replace(bare, metadata={**bare.metadata, _PROFILE_KEY: True})
         return with_ids([message], session=session, known=count_fingerprints(window))[0]

@@ -14,57 +14,57 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ricordo.errors import RicordoError
-from ricordo.messages import Message, telling
-from ricordo.middleware.contract import Request, Response, Step
+from ricordo.messages import Message, with_delivered_results
+from ricordo.middleware.contract import ModelRequest, ModelResponse, StepHandler
 
-__all__ = ["Composed", "Remind"]
+__all__ = ["ComposedReminder", "ReminderMiddleware"]
 
 _LOG = logging.getLogger("ricordo.middleware")
 
-Composed: TypeAlias = tuple[Message | None, tuple[str, ...]]
+ComposedReminder: TypeAlias = tuple[Message | None, tuple[str, ...]]
 """A reminder, None where there is nothing to say, and the keys of the results and the memories that it tells of."""
 
 
-class Remind:
-    """Step middleware for one session, outside of all that shortens the window; `again` stands inside of that."""
+class ReminderMiddleware:
+    """Step middleware for one session, outside of all that shortens the window; `refresh_reminder` stands inside of that."""
 
-    def __init__(self, compose: Callable[[Request], Awaitable[Composed]]) -> None:
+    def __init__(self, compose: Callable[[ModelRequest], Awaitable[ComposedReminder]]) -> None:
         """Let `compose` make the reminder of a request that has none yet. What of ours it raises is logged once."""
         self._compose = compose
         self._is_logged = False
         self._window: tuple[Message, ...] = ()
         self._system = ""
-        self._told: tuple[str, ...] = ()
+        self._delivered_keys: tuple[str, ...] = ()
 
-    async def __call__(self, request: Request, step: Step) -> Response:
+    async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Go on with a reminder; the reply to it names what it told of."""
-        self._window, self._system, self._told = request.window, request.system, ()
-        found = await self._made(request)
+        self._window, self._system, self._delivered_keys = request.window, request.system, ()
+        found = await self._compose_reminder(request)
         if found is not None:
-            reminder, self._told = found
+            reminder, self._delivered_keys = found
             request = replace(request, reminder=reminder)
         response = await step(request)
         reply = response.reply
-        said = telling(reply.message, self._told)
+        said = with_delivered_results(reply.message, self._delivered_keys)
         return response if said is reply.message else replace(response, reply=replace(reply, message=said))
 
-    async def again(self, request: Request, step: Step) -> Response:
+    async def refresh_reminder(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Go on with a reminder for the window and the prompt as they are now; the one that was made stays if this one
         can't be."""
         if request.window != self._window or request.system != self._system:
             self._window, self._system = request.window, request.system
-            found = await self._made(request)
+            found = await self._compose_reminder(request)
             if found is not None:
-                reminder, self._told = found
+                reminder, self._delivered_keys = found
                 request = replace(request, reminder=reminder)
         return await step(request)
 
-    async def reminded(self, request: Request) -> Request:
+    async def add_reminder(self, request: ModelRequest) -> ModelRequest:
         """Return `request` with the reminder that it would have; nothing counts as told."""
-        found = await self._made(request)
+        found = await self._compose_reminder(request)
         return replace(request, reminder=found[0]) if found else request
 
-    async def _made(self, request: Request) -> Composed | None:
+    async def _compose_reminder(self, request: ModelRequest) -> ComposedReminder | None:
         try:
             return await self._compose(replace(request, reminder=None))
         except RicordoError as error:

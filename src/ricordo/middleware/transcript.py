@@ -9,10 +9,10 @@ from ricordo.messages import Message
 from ricordo.scopes import Scope
 from ricordo.workspace.transcript import Transcript
 
-__all__ = ["TranscriptRecord"]
+__all__ = ["TranscriptRecorder"]
 
 
-class TranscriptRecord:
+class TranscriptRecorder:
     """A `Record` over one session's transcript."""
 
     def __init__(

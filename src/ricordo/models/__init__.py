@@ -9,26 +9,26 @@ from ricordo.models.contract import (
     ChatModel,
     Delta,
     Embedder,
-    Finished,
+    ReplyFinished,
     Reply,
     ReplyEvent,
-    Stop,
+    StopReason,
     TextDelta,
     ThinkingDelta,
 )
-from ricordo.models.overflow import overflow_in
+from ricordo.models.overflow import find_overflow
 
 __all__ = [
     "ChatModel",
     "Delta",
     "Embedder",
-    "Finished",
+    "ReplyFinished",
     "ModelSettings",
     "Reply",
     "ReplyEvent",
     "RetryConfig",
-    "Stop",
+    "StopReason",
     "TextDelta",
     "ThinkingDelta",
-    "overflow_in",
+    "find_overflow",
 ]

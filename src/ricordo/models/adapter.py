@@ -33,30 +33,30 @@ from pydantic_ai.tools import ToolDefinition
 from ricordo.errors import ModelError, ModelOverflow, ModelRefused, ReplyInvalid
 from ricordo.messages import JsonValue, Message, Part, ToolSpec, Unknown, Usage
 from ricordo.messages.dialects.pydantic_ai import to_pydantic_ai
-from ricordo.models.caching import Caching, cache_settings, with_breakpoint
-from ricordo.models.contract import Finished, Reply, ReplyEvent
-from ricordo.models.encodable import encodable_spec
-from ricordo.models.failures import fail
-from ricordo.models.overflow import was_shortened
-from ricordo.models.plan import LEAST_REPLY, REPLY_MARGIN, reply_tokens
-from ricordo.models.replies import cost_of, delta_of, has_ended, read_reply, stop_of
-from ricordo.models.rules import RequestRules, rules_of
-from ricordo.models.sendable import count_sent, sendable
-from ricordo.models.shown import RequestBody, held_back
-from ricordo.models.structured import ANSWER_TOOL, one_type_each, with_parsed
+from ricordo.models.caching import CachingMode, cache_settings, with_breakpoint
+from ricordo.models.contract import ReplyFinished, Reply, ReplyEvent
+from ricordo.models.encodable import make_tool_encodable
+from ricordo.models.failures import raise_translated
+from ricordo.models.overflow import is_prompt_truncated
+from ricordo.models.plan import MIN_REPLY_TOKENS, REPLY_MARGIN, limit_reply_tokens
+from ricordo.models.replies import compute_cost, read_delta, has_ended, read_reply, read_stop_reason
+from ricordo.models.rules import RequestRules, select_rules
+from ricordo.models.sendable import count_prepared, prepare_messages
+from ricordo.models.shown import RequestBody, capture_requests
+from ricordo.models.structured import ANSWER_TOOL, split_type_unions, with_parsed
 from ricordo.models.thinking import thinking_settings
 from ricordo.tokens import estimate_request
 
-__all__ = ["ProviderModel", "failures_of_packages"]
+__all__ = ["ProviderModel", "package_error_types"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _PreparedRequest:
     """A request that can be written: its messages and tools as they are sent, and the settings."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
-    written: list[ModelMessage]
+    package_messages: list[ModelMessage]
     parameters: ModelRequestParameters
     settings: ModelSettings
 
@@ -65,7 +65,7 @@ class _Asked:
 class ProviderModel:
     """A `ChatModel` at a provider.
 
-    `keys` are never shown in an error. `given_window` is what the user said the window is, in tokens; `told_window` is
+    `keys` are never shown in an error. `configured_window` is what the user said the window is, in tokens; `reported_window` is
     what the provider said when it was exceeded, which is believed before any table, until a larger request is answered.
     `shortens` says that the server
     drops what does not fit without a word. `caching` is how the provider is told to keep the beginning of requests.
@@ -78,44 +78,44 @@ class ProviderModel:
     model: Model
     keys: tuple[str, ...] = field(default=(), repr=False)
     seconds: float = 300.0
-    given_window: int | None = None
-    told_window: int | None = None
+    configured_window: int | None = None
+    reported_window: int | None = None
     shortens: bool = False
-    caching: Caching = "none"
+    caching: CachingMode = "none"
     reply_limit: int | None = None
     base_url: str | None = None
     shows: bool = False
     temperature: float | None = None
     thinking: bool | str | None = None
-    _unlimited: "ProviderModel | None" = field(default=None, repr=False)
+    _without_limit: "ProviderModel | None" = field(default=None, repr=False)
 
-    def limited(self, tokens: int) -> Self:
+    def with_reply_limit(self, tokens: int) -> Self:
         """Return this model with replies of at most so many tokens; what it is told of its window both know."""
         made = copy.copy(self)
         made.reply_limit = min(tokens, self.reply_limit or tokens)
-        made._unlimited = self._unlimited or self
+        made._without_limit = self._without_limit or self
         return made
 
     @property
     def window(self) -> int | None:
         """The window in tokens: the smaller of what was given and told, else what pydantic-ai's tables say."""
-        known = [size for size in (self.given_window, self.told_window) if size]
+        known = [size for size in (self.configured_window, self.reported_window) if size]
         return min(known) if known else self.model.context_window
 
     @property
     def declared_window(self) -> int | None:
         """The window in tokens as it was given, else by the tables, whatever a provider said of one request."""
-        return self.given_window or self.model.context_window
+        return self.configured_window or self.model.context_window
 
     @property
-    def most_messages(self) -> int | None:
+    def max_messages(self) -> int | None:
         """How many messages one request may have; None where no limit is known."""
-        return self.rules.most_messages
+        return self.rules.max_messages
 
     @property
     def rules(self) -> RequestRules:
         """What the provider takes in a request."""
-        return rules_of(self.model)
+        return select_rules(self.model)
 
     async def complete(
         self,
@@ -125,15 +125,15 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
         """Return the reply to `messages`; see `ChatModel` for the errors."""
-        asked = await self._asked(messages, tools, schema)
+        asked = await self._prepare_in_thread(messages, tools, schema)
         try:
-            response = await self._completed(asked)
+            response = await self._request_reply(asked)
         except ModelOverflow as overflow:
             shorter = self._with_shorter_reply(asked, overflow)
             if shorter is None:
                 raise
-            response = await self._completed(shorter)
-        return self._reply(response, asked, schema)
+            response = await self._request_reply(shorter)
+        return self._build_reply(response, asked, schema)
 
     async def stream(
         self,
@@ -143,11 +143,11 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the reply as it comes; see `ChatModel` for the errors."""
-        asked = await self._asked(messages, tools, schema)
+        asked = await self._prepare_in_thread(messages, tools, schema)
         begun = False
-        shorter: _Asked | None = None
+        shorter: _PreparedRequest | None = None
         try:
-            async for event in self._streamed(asked, schema):
+            async for event in self._stream_reply(asked, schema):
                 begun = True
                 yield event
         except ModelOverflow as overflow:
@@ -155,7 +155,7 @@ class ProviderModel:
             if shorter is None:
                 raise
         if shorter is not None:
-            async for event in self._streamed(shorter, schema):
+            async for event in self._stream_reply(shorter, schema):
                 yield event
 
     async def request_body(
@@ -168,66 +168,74 @@ class ProviderModel:
         """Return the request as it would be written, which is not sent; see `ShowsRequests`."""
         if not self.shows:
             return None
-        asked = await self._asked(messages, tools, schema)
-        with held_back() as held, suppress(ModelError):
-            await self._completed(asked)
+        asked = await self._prepare_in_thread(messages, tools, schema)
+        with capture_requests() as held, suppress(ModelError):
+            await self._request_reply(asked)
         return held[0] if held else None
 
-    async def _completed(self, asked: _Asked) -> ModelResponse:
+    async def _request_reply(self, asked: _PreparedRequest) -> ModelResponse:
         try:
             return await model_request(
-                self.model, asked.written, model_settings=asked.settings, model_request_parameters=asked.parameters
+                self.model,
+                asked.package_messages,
+                model_settings=asked.settings,
+                model_request_parameters=asked.parameters,
             )
-        except failures_of_packages() as error:
-            self._fail(error)
+        except package_error_types() as error:
+            self._raise_translated(error)
 
-    async def _streamed(self, asked: _Asked, schema: Mapping[str, JsonValue] | None) -> AsyncIterator[ReplyEvent]:
+    async def _stream_reply(
+        self, asked: _PreparedRequest, schema: Mapping[str, JsonValue] | None
+    ) -> AsyncIterator[ReplyEvent]:
         try:
             async with model_request_stream(
-                self.model, asked.written, model_settings=asked.settings, model_request_parameters=asked.parameters
+                self.model,
+                asked.package_messages,
+                model_settings=asked.settings,
+                model_request_parameters=asked.parameters,
             ) as events:
                 async for event in events:
-                    delta = delta_of(event)
+                    delta = read_delta(event)
                     if delta is not None:
                         yield delta
                 response = events.get()
-        except failures_of_packages() as error:
-            self._fail(error)
+        except package_error_types() as error:
+            self._raise_translated(error)
         if not has_ended(response):
             raise ReplyInvalid(f"{self.name}: the stream broke off before the reply was whole.")
-        yield Finished(reply=self._reply(response, asked, schema))
+        yield ReplyFinished(reply=self._build_reply(response, asked, schema))
 
-    async def _asked(
+    async def _prepare_in_thread(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
-    ) -> _Asked:
+    ) -> _PreparedRequest:
         """Return the request as it is written, made in a worker thread: a large conversation takes long.
 
         Raises: InvalidMessage for one in which nobody says anything, ModelOverflow for one of too many messages.
         """
-        return await run_sync(partial(self._prepared, messages, tools, schema))
+        return await run_sync(partial(self._prepare, messages, tools, schema))
 
-    def _prepared(
+    def _prepare(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
-    ) -> _Asked:
+    ) -> _PreparedRequest:
         rules = self.rules
-        sent = sendable(messages, rules, provider=self.model.system)
-        count = count_sent(sent, rules)
-        if rules.most_messages is not None and count > rules.most_messages:
+        sent = prepare_messages(messages, rules, provider=self.model.system)
+        count = count_prepared(sent, rules)
+        if rules.max_messages is not None and count > rules.max_messages:
             raise ModelOverflow(
-                f"{self.name} takes at most {rules.most_messages:,} messages in a request, and this one has {count:,}: "
+                f"{self.name} takes at most {rules.max_messages:,} messages in a request, and this one has {count:,}: "
                 "compact the session, or begin a new one.",
-                messages=rules.most_messages,
+                messages=rules.max_messages,
             )
-        specs = tuple(map(encodable_spec, tools))
-        return _Asked(
+        specs = tuple(map(make_tool_encodable, tools))
+        return _PreparedRequest(
             messages=sent,
             tools=specs,
-            written=_written(with_breakpoint(self.caching, sent, specs)),
-            parameters=self._parameters(specs, schema),
-            settings=self._settings(sent, specs),
+            package_messages=_to_package_messages(with_breakpoint(self.caching, sent, specs)),
+            parameters=self._request_parameters(specs, schema),
+            settings=self._request_settings(sent, specs),
         )
 
-    def _settings(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> ModelSettings:
+    def _request_settings(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> ModelSettings:
         """Let the package wait as long as we do and never try again; what a package can't be told is left out."""
         unknown: Collection[str] = getattr(self.model, "unsupported_settings", ())
         settings = cache_settings(self.caching, self.name, messages, tools)
@@ -250,21 +258,23 @@ class ProviderModel:
         window, wanted = self.window, self.reply_limit or self.rules.reply_tokens
         if window is None or wanted is None:
             return self.reply_limit
-        bounded = reply_tokens(wanted, window, prompt=estimate_request(messages, tools=tools).input)
+        bounded = limit_reply_tokens(wanted, window, prompt=estimate_request(messages, tools=tools).input)
         return self.reply_limit if bounded == wanted else bounded
 
-    def _with_shorter_reply(self, asked: _Asked, overflow: ModelOverflow) -> _Asked | None:
+    def _with_shorter_reply(self, asked: _PreparedRequest, overflow: ModelOverflow) -> _PreparedRequest | None:
         """Return the request with room for a shorter reply, where it is that which was too large; else None."""
         limit = asked.settings.get("max_tokens") or self.rules.reply_tokens
         if limit is None or overflow.window is None:
             return None
         prompt = overflow.size or estimate_request(asked.messages, tools=asked.tools).input
         left = overflow.window - prompt - REPLY_MARGIN
-        if not LEAST_REPLY <= left < limit:
+        if not MIN_REPLY_TOKENS <= left < limit:
             return None
         return replace(asked, settings={**asked.settings, "max_tokens": left})
 
-    def _parameters(self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None) -> ModelRequestParameters:
+    def _request_parameters(
+        self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
+    ) -> ModelRequestParameters:
         """Ask for an answer in a form natively where the model can, else by a tool."""
         functions = [
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
@@ -272,7 +282,7 @@ class ProviderModel:
         ]
         if schema is None:
             return ModelRequestParameters(function_tools=functions)
-        wanted = one_type_each(schema)
+        wanted = split_type_unions(schema)
         if self.model.profile.get("supports_json_schema_output"):
             form = OutputObjectDefinition(json_schema=wanted, name="answer")
             return ModelRequestParameters(function_tools=functions, output_mode="native", output_object=form)
@@ -283,10 +293,12 @@ class ProviderModel:
             function_tools=functions, output_mode="tool", output_tools=[answer], allow_text_output=False
         )
 
-    def _reply(self, response: ModelResponse, asked: _Asked, schema: Mapping[str, JsonValue] | None) -> Reply:
+    def _build_reply(
+        self, response: ModelResponse, asked: _PreparedRequest, schema: Mapping[str, JsonValue] | None
+    ) -> Reply:
         message = read_reply(response)
         usage = message.usage or Usage()
-        stop = stop_of(response, message)
+        stop = read_stop_reason(response, message)
         if response.finish_reason == "error":
             raise ReplyInvalid(f"{self.name} ended its reply with an error.")
         if stop == "refused":
@@ -297,41 +309,41 @@ class ProviderModel:
             raise ReplyInvalid(f"{self.name} gave an empty reply.")
         if self.shortens:
             self._check_whole_prompt(usage.input, asked)
-        if self.told_window is not None and usage.input > self.told_window:
-            self._told(None)
+        if self.reported_window is not None and usage.input > self.reported_window:
+            self._set_reported_window(None)
         reply = Reply(
             message=message,
             usage=usage,
             model=response.model_name or self.model.model_name,
             stop=stop,
-            cost=cost_of(response),
+            cost=compute_cost(response),
         )
         return reply if schema is None or message.tool_calls else with_parsed(reply, schema)
 
-    def _check_whole_prompt(self, reported: int, asked: _Asked) -> None:
+    def _check_whole_prompt(self, reported: int, asked: _PreparedRequest) -> None:
         estimated = estimate_request(asked.messages, tools=asked.tools).input
-        if was_shortened(reported=reported, estimated=estimated):
-            self._told(reported)
+        if is_prompt_truncated(reported=reported, estimated=estimated):
+            self._set_reported_window(reported)
             raise ModelOverflow(
                 f"{self.name} read only {reported:,} tokens of about {estimated:,}: the server cut the rest off.",
                 window=reported,
                 size=estimated,
             )
 
-    def _fail(self, error: BaseException) -> NoReturn:
+    def _raise_translated(self, error: BaseException) -> NoReturn:
         try:
-            fail(error, model=self.name, keys=self.keys)
+            raise_translated(error, model=self.name, keys=self.keys)
         except ModelOverflow as overflow:
-            self._told(overflow.window or self.told_window)
+            self._set_reported_window(overflow.window or self.reported_window)
             raise
 
-    def _told(self, window: int | None) -> None:
-        self.told_window = window
-        if self._unlimited is not None:
-            self._unlimited.told_window = window
+    def _set_reported_window(self, window: int | None) -> None:
+        self.reported_window = window
+        if self._without_limit is not None:
+            self._without_limit.reported_window = window
 
 
-def failures_of_packages() -> tuple[type[Exception], ...]:
+def package_error_types() -> tuple[type[Exception], ...]:
     """Return what pydantic-ai, the vendors' packages that are loaded and the transport raise.
 
     The last five are how these packages stumble over an answer that is JSON of another shape.
@@ -345,14 +357,14 @@ def failures_of_packages() -> tuple[type[Exception], ...]:
     return (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, *loaded, *stumbling)
 
 
-def _written(messages: Sequence[Message]) -> list[ModelMessage]:
+def _to_package_messages(messages: Sequence[Message]) -> list[ModelMessage]:
     """Return `messages` as the package has them, without what another program kept beside them where that is wrong."""
     try:
         return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(messages))
     except ValidationError:
-        bare = [replace(each, metadata={}, parts=_known(each.parts)) for each in messages]
+        bare = [replace(each, metadata={}, parts=_without_unknown(each.parts)) for each in messages]
         return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(bare))
 
 
-def _known(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _without_unknown(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(part for part in parts if not isinstance(part, Unknown))

@@ -10,15 +10,15 @@ from typing import Self
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.models.closing import closing_events
 from ricordo.models.contract import ChatModel, Reply, ReplyEvent
-from ricordo.models.limits import declared_window, limited, most_messages
-from ricordo.models.reached import base_url_of
+from ricordo.models.limits import declared_window, limit_replies, max_messages
+from ricordo.models.reached import get_base_url
 from ricordo.models.shown import RequestBody, request_body
 
-__all__ = ["Around"]
+__all__ = ["ModelWrapper"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Around:
+class ModelWrapper:
     """What every `ChatModel` around another one has in common."""
 
     model: ChatModel
@@ -36,7 +36,7 @@ class Around:
     @property
     def base_url(self) -> str | None:
         """The address of the model inside, as far as it is known."""
-        return base_url_of(self.model)
+        return get_base_url(self.model)
 
     @property
     def declared_window(self) -> int | None:
@@ -44,9 +44,9 @@ class Around:
         return declared_window(self.model)
 
     @property
-    def most_messages(self) -> int | None:
+    def max_messages(self) -> int | None:
         """How many messages one request to the model inside may have."""
-        return most_messages(self.model)
+        return max_messages(self.model)
 
     async def request_body(
         self,
@@ -85,6 +85,6 @@ class Around:
             async for event in events:
                 yield event
 
-    def limited(self, tokens: int) -> Self:
+    def with_reply_limit(self, tokens: int) -> Self:
         """Return this model around the one inside with replies of at most so many tokens."""
-        return replace(self, model=limited(self.model, tokens))
+        return replace(self, model=limit_replies(self.model, tokens))

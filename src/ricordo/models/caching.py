@@ -16,19 +16,19 @@ from urllib.parse import urlsplit
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-from ricordo.messages import Message, ToolSpec, Unknown, mark_of
+from ricordo.messages import Message, ToolSpec, Unknown, get_mark
 
-__all__ = ["Caching", "cache_key", "cache_settings", "caching_of", "with_breakpoint"]
+__all__ = ["CachingMode", "cache_key", "cache_settings", "choose_caching", "with_breakpoint"]
 
-Caching: TypeAlias = Literal["none", "breakpoints", "key"]
+CachingMode: TypeAlias = Literal["none", "breakpoints", "key"]
 """How a provider is told what to keep: not at all, by Anthropic's breakpoints, or by OpenAI's key."""
 
 _OPENAI_HOST = "api.openai.com"
 _KEY_BYTES = 16
-_BREAKPOINT = Message(role="user", parts=(Unknown(kind="pydantic-ai:cache-point", raw='{"kind":"cache-point"}'),))
+_CACHE_POINT = Message(role="user", parts=(Unknown(kind="pydantic-ai:cache-point", raw='{"kind":"cache-point"}'),))
 
 
-def caching_of(model: Model) -> Caching:
+def choose_caching(model: Model) -> CachingMode:
     """Return what this model's provider takes; a key goes to OpenAI's own servers, as others may refuse the field."""
     if model.system == "anthropic":
         return "breakpoints"
@@ -37,7 +37,7 @@ def caching_of(model: Model) -> Caching:
 
 
 def cache_settings(
-    caching: Caching, model: str, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    caching: CachingMode, model: str, messages: Sequence[Message], tools: Sequence[ToolSpec]
 ) -> ModelSettings:
     """Return pydantic-ai's settings for one request; none where nothing is to be kept.
 
@@ -49,7 +49,7 @@ def cache_settings(
             settings: dict[str, object] = {
                 "anthropic_cache_tool_definitions": True,
                 "anthropic_cache_instructions": True,
-                "anthropic_cache_messages": _goes_on(messages, tools) and not _is_reminded(messages),
+                "anthropic_cache_messages": _is_ongoing(messages, tools) and not _ends_with_reminder(messages),
             }
         case "key":
             key = cache_key(model, messages)
@@ -60,27 +60,27 @@ def cache_settings(
     return cast("ModelSettings", settings)
 
 
-def with_breakpoint(caching: Caching, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Sequence[Message]:
+def with_breakpoint(caching: CachingMode, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Sequence[Message]:
     """Return `messages` with what pydantic-ai takes for a breakpoint, where `cache_settings` asks for none of its own.
 
     It stands after the newest message of a user or a tool before the reminder: what an assistant said last, which
     happens only in a record, may end in thoughts, which can't bear one.
     """
-    if caching != "breakpoints" or not (_goes_on(messages, tools) and _is_reminded(messages)):
+    if caching != "breakpoints" or not (_is_ongoing(messages, tools) and _ends_with_reminder(messages)):
         return messages
     for at in reversed(range(len(messages) - 1)):
         message = messages[at]
         if message.tool_results or (message.role == "user" and message.text.strip()):
-            return (*messages[: at + 1], _BREAKPOINT, *messages[at + 1 :])
+            return (*messages[: at + 1], _CACHE_POINT, *messages[at + 1 :])
     return messages
 
 
-def _goes_on(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bool:
+def _is_ongoing(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bool:
     return bool(tools) or any(message.role == "assistant" for message in messages)
 
 
-def _is_reminded(messages: Sequence[Message]) -> bool:
-    return bool(messages) and mark_of(messages[-1]) == "reminder"
+def _ends_with_reminder(messages: Sequence[Message]) -> bool:
+    return bool(messages) and get_mark(messages[-1]) == "reminder"
 
 
 def cache_key(model: str, messages: Sequence[Message]) -> str:

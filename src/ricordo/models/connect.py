@@ -17,22 +17,22 @@ from pydantic_ai.models import infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
 from ricordo.errors import InvalidSetting, ModelError, ModelNotFound
-from ricordo.messages.jsontext import loads, record
+from ricordo.messages.jsontext import loads, require_object
 from ricordo.models.adapter import ProviderModel
-from ricordo.models.caching import caching_of
+from ricordo.models.caching import choose_caching
 from ricordo.models.config import ModelSettings
-from ricordo.models.failures import extra_missing, key_missing, missing_variable
-from ricordo.models.shown import RequestBody, held_requests
+from ricordo.models.failures import create_extra_error, create_key_error, find_missing_variable
+from ricordo.models.shown import RequestBody, captured_requests
 from ricordo.uncut import compute
 
-__all__ = ["connect_embedder", "connect_model", "keys_of"]
+__all__ = ["connect_embedder", "connect_model", "collect_keys"]
 
 _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "api-key-not-set"
 _CONNECT_SECONDS = 10.0
 _AT_ONCE = 100_000
 """So many bytes of a request are read in some milliseconds."""
-_SHORTEST_KEY = 12
+_MIN_KEY_LENGTH = 12
 """Shorter ones are placeholders for servers without keys, and words that messages may well say."""
 
 
@@ -42,24 +42,24 @@ def connect_model(
     """Return the adapter for the model of this name; see `load_model` for the errors."""
     providers: list[Provider[Any]] = []
     try:
-        model = infer_model(name, lambda kind: _provider(providers, kind, base_url, api_key, seconds))
+        model = infer_model(name, lambda kind: _create_provider(providers, kind, base_url, api_key, seconds))
     except ImportError as error:
-        raise extra_missing(name, error) from error
+        raise create_extra_error(name, error) from error
     except UserError as error:
-        raise _refusal(name, error) from error
+        raise _connection_error(name, error) from error
     return ProviderModel(
         name=name,
         model=model,
-        keys=keys_of(providers, api_key),
+        keys=collect_keys(providers, api_key),
         seconds=seconds,
-        given_window=settings.window,
+        configured_window=settings.window,
         reply_limit=settings.reply_tokens,
         temperature=settings.temperature,
         thinking=settings.thinking,
         base_url=base_url,
         shortens=name.startswith("ollama:"),
-        shows=all(_takes(type(provider), "http_client") for provider in providers),
-        caching=caching_of(model),
+        shows=all(_accepts_argument(type(provider), "http_client") for provider in providers),
+        caching=choose_caching(model),
     )
 
 
@@ -70,23 +70,23 @@ def connect_embedder(
     providers: list[Provider[Any]] = []
     try:
         model = infer_embedding_model(
-            name, provider_factory=lambda kind: _provider(providers, kind, base_url, api_key, seconds)
+            name, provider_factory=lambda kind: _create_provider(providers, kind, base_url, api_key, seconds)
         )
     except ImportError as error:
-        raise extra_missing(name, error) from error
+        raise create_extra_error(name, error) from error
     except UserError as error:
-        raise _refusal(name, error) from error
-    return model, keys_of(providers, api_key)
+        raise _connection_error(name, error) from error
+    return model, collect_keys(providers, api_key)
 
 
-def keys_of(providers: list[Provider[Any]], api_key: str | None) -> tuple[str, ...]:
+def collect_keys(providers: list[Provider[Any]], api_key: str | None) -> tuple[str, ...]:
     """Return the keys that no error may show: the one given, and those that the clients found in the environment."""
     found = (getattr(provider.client, name, None) for provider in providers for name in ("api_key", "auth_token"))
     keys = {key for key in (api_key, *found) if isinstance(key, str) and key != _NO_KEY}
-    return tuple(sorted(key for key in keys if len(key) >= _SHORTEST_KEY))
+    return tuple(sorted(key for key in keys if len(key) >= _MIN_KEY_LENGTH))
 
 
-def _provider(
+def _create_provider(
     made: list[Provider[Any]], kind: str, base_url: str | None, api_key: str | None, seconds: float
 ) -> Provider[Any]:
     """Make the provider with what its constructor takes, and note it in `made`."""
@@ -99,11 +99,13 @@ def _provider(
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
-        verify=_trusted(ssl.get_default_verify_paths()),
-        event_hooks={"request": [_hold_back]},
+        verify=_create_ssl_context(ssl.get_default_verify_paths()),
+        event_hooks={"request": [_capture_request]},
     )
     given = {"base_url": base_url, "api_key": api_key, "http_client": client}
-    provider = _build(build, {key: value for key, value in given.items() if key in takes and value is not None})
+    provider = _construct_provider(
+        build, {key: value for key, value in given.items() if key in takes and value is not None}
+    )
     if base_url is not None and "base_url" not in takes:
         if not hasattr(provider.client, "base_url"):
             raise InvalidSetting(f"The provider {kind} takes no base_url.")
@@ -118,42 +120,42 @@ def _provider(
     return provider
 
 
-def _takes(build: Callable[..., Any], name: str) -> bool:
+def _accepts_argument(build: Callable[..., Any], name: str) -> bool:
     return name in inspect.signature(build.__init__).parameters
 
 
-async def _hold_back(request: httpx2.Request) -> None:
+async def _capture_request(request: httpx2.Request) -> None:
     """Raise for a request that is only to be shown, before anything of it is sent."""
-    held = held_requests()
+    held = captured_requests()
     if held is None:
         return
     written = await request.aread()
     read = await compute(partial(loads, written), size=len(written), at_once=_AT_ONCE)
-    body = record(read, "request")
+    body = require_object(read, "request")
     held.append(RequestBody(url=str(request.url.copy_with(query=None)), body=body))
     raise httpx2.ConnectError("This request was only to be shown.", request=request)
 
 
 @cache
-def _trusted(places: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
+def _create_ssl_context(places: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
     """Return whom connections trust, read once for the places that it stands in: it takes 20 ms."""
     del places
     return httpx2.create_ssl_context()
 
 
-def _build(build: Callable[..., Provider[Any]], given: dict[str, Any]) -> Provider[Any]:
+def _construct_provider(build: Callable[..., Provider[Any]], given: dict[str, Any]) -> Provider[Any]:
     """Make the provider; one that asks where its local server is gets the address that Ollama has by default."""
     try:
         return build(**given)
     except UserError as error:
-        if missing_variable(str(error)) != "OLLAMA_BASE_URL":
+        if find_missing_variable(str(error)) != "OLLAMA_BASE_URL":
             raise
     return build(**given, base_url=_OLLAMA_URL)
 
 
-def _refusal(name: str, error: UserError) -> ModelError:
+def _connection_error(name: str, error: UserError) -> ModelError:
     text = str(error)
-    variable = missing_variable(text)
+    variable = find_missing_variable(text)
     if variable is not None:
-        return key_missing(name, variable)
+        return create_key_error(name, variable)
     return ModelNotFound(f"{name} can't be reached by this name: {text}")

@@ -14,9 +14,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ChatModel", "Delta", "Embedder", "Finished", "Reply", "ReplyEvent", "Stop", "TextDelta", "ThinkingDelta"]
+__all__ = [
+    "ChatModel",
+    "Delta",
+    "Embedder",
+    "ReplyFinished",
+    "Reply",
+    "ReplyEvent",
+    "StopReason",
+    "TextDelta",
+    "ThinkingDelta",
+]
 
-Stop = Literal["end", "tools", "length", "refused", "window"]
+StopReason = Literal["end", "tools", "length", "refused", "window"]
 """Why a reply ended: it was done, it calls tools, its output limit, a refusal, or the window was full."""
 
 
@@ -32,7 +42,7 @@ class Reply:
     parsed: JsonValue = None
     usage: Usage = field(default_factory=Usage)
     model: str = ""
-    stop: Stop = "end"
+    stop: StopReason = "end"
     cost: Decimal | None = None
 
 
@@ -51,14 +61,14 @@ class ThinkingDelta:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finished:
+class ReplyFinished:
     """The end of a stream: the reply in whole."""
 
     reply: Reply
 
 
 Delta: TypeAlias = TextDelta | ThinkingDelta
-ReplyEvent: TypeAlias = Delta | Finished
+ReplyEvent: TypeAlias = Delta | ReplyFinished
 
 
 class ChatModel(Protocol):
@@ -95,7 +105,7 @@ class ChatModel(Protocol):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the reply as it comes; the last event is `Finished`, and a stream without it raised."""
+        """Give the reply as it comes; the last event is `ReplyFinished`, and a stream without it raised."""
         ...
 
 

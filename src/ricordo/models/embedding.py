@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from ricordo.errors import InvalidSetting, ModelNotFound
 from ricordo.models.config import RetryConfig
 from ricordo.models.contract import Embedder
-from ricordo.models.failures import extra_missing
-from ricordo.models.retry import Pausing
+from ricordo.models.failures import create_extra_error
+from ricordo.models.retry import RetryPolicy
 
 __all__ = ["load_embedder"]
 
@@ -17,25 +17,29 @@ _SECONDS = 60.0
 _BATCH = 64
 
 
-def _static() -> Embedder:
+def _load_static() -> Embedder:
     from ricordo.models.static import StaticEmbedder
 
     return StaticEmbedder()
 
 
-def _hashing() -> Embedder:
+def _load_hashing() -> Embedder:
     from ricordo.models.hashing import HashingEmbedder
 
     return HashingEmbedder()
 
 
-def _minilm() -> Embedder:
+def _load_minilm() -> Embedder:
     from ricordo.models.minilm import MiniLMEmbedder
 
     return MiniLMEmbedder()
 
 
-_LOCAL: Mapping[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
+_LOCAL_EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {
+    "static": _load_static,
+    "minilm": _load_minilm,
+    "hashing": _load_hashing,
+}
 """Embedders that need nothing but this machine."""
 
 
@@ -60,13 +64,15 @@ def load_embedder(
     """
     if timeout <= 0 or batch < 1:
         raise InvalidSetting("The timeout and the batch of an embedder are above 0.")
-    if name in _LOCAL:
-        return _LOCAL[name]()
+    if name in _LOCAL_EMBEDDERS:
+        return _LOCAL_EMBEDDERS[name]()
     if ":" not in name:
         raise ModelNotFound(f"{name!r} names no provider: write provider:model, such as openai:text-embedding-3-small.")
     try:
-        from ricordo.models.vectors import connect_vectors
+        from ricordo.models.vectors import connect_provider_embedder
     except ImportError as error:
-        raise extra_missing(name, error) from error
-    pausing = Pausing(config=retry or RetryConfig())
-    return connect_vectors(name, base_url=base_url, api_key=api_key, seconds=timeout, batch=batch, pausing=pausing)
+        raise create_extra_error(name, error) from error
+    pausing = RetryPolicy(config=retry or RetryConfig())
+    return connect_provider_embedder(
+        name, base_url=base_url, api_key=api_key, seconds=timeout, batch=batch, pausing=pausing
+    )

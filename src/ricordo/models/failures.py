@@ -27,14 +27,21 @@ from ricordo.errors import (
     ModelUnavailable,
     ReplyInvalid,
 )
-from ricordo.models.facts import Facts, chain, read_facts
-from ricordo.models.overflow import overflow_in
+from ricordo.models.facts import ErrorDetails, iterate_causes, read_error_details
+from ricordo.models.overflow import find_overflow
 
-__all__ = ["extra_missing", "fail", "key_missing", "missing_variable", "retry_after", "translate"]
+__all__ = [
+    "create_extra_error",
+    "raise_translated",
+    "create_key_error",
+    "find_missing_variable",
+    "parse_retry_after",
+    "translate_error",
+]
 
-_LONGEST_SHOWN = 300
-_LIMITS = frozenset({"ModelRateLimitError", "ModelQuotaExceededError", "RateLimitError"})
-_REFUSED: tuple[type[ModelError], str] = (ModelRefused, "refused the request")
+_MAX_SHOWN = 300
+_RATE_LIMIT_CLASSES = frozenset({"ModelRateLimitError", "ModelQuotaExceededError", "RateLimitError"})
+_REFUSAL: tuple[type[ModelError], str] = (ModelRefused, "refused the request")
 _STATUSES: dict[int, tuple[type[ModelError], str]] = {
     402: (ModelRefused, "has no credit left"),
     403: (ModelRefused, "does not allow this key to do this"),
@@ -48,7 +55,7 @@ _CLASSES: tuple[tuple[frozenset[str], tuple[type[ModelError], str]], ...] = (
         frozenset({"APITimeoutError", "ModelRequestTimeout", "ModelTimeoutError", "TimeoutError", "TimeoutException"}),
         (ModelTimeout, "did not answer in time"),
     ),
-    (frozenset({"ContentFilterError", "ModelRequestRejectedError", "UserError"}), _REFUSED),
+    (frozenset({"ContentFilterError", "ModelRequestRejectedError", "UserError"}), _REFUSAL),
     (
         frozenset({"APIResponseValidationError", "JSONDecodeError", "UnexpectedModelBehavior", "ValidationError"}),
         (ReplyInvalid, "answered in a form that is not understood"),
@@ -69,58 +76,62 @@ _OWN_EXTRAS = frozenset({"openai", "anthropic"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Case:
+class _Failure:
     """One failure with what its message needs: the model's name and what the provider said, safe to show."""
 
     model: str
-    facts: Facts
-    said: str
+    facts: ErrorDetails
+    provider_message: str
     names: frozenset[str]
 
-    def tell(self, what: str) -> str:
+    def describe(self, what: str) -> str:
         """Return the sentence that says `what` of the model, followed by what the provider said."""
-        return f"{self.model} {what}" + (f": {self.said}" if self.said else ".")
+        return f"{self.model} {what}" + (f": {self.provider_message}" if self.provider_message else ".")
 
 
-def translate(error: BaseException, *, model: str, keys: Iterable[str] = ()) -> ModelError:
+def translate_error(error: BaseException, *, model: str, keys: Iterable[str] = ()) -> ModelError:
     """Return `error` as ours, said of `model`; one of ours is returned as it is. `keys` are never shown."""
     if isinstance(error, ModelError):
         return error
-    links = [read_facts(link) for link in chain(error)]
+    links = [read_error_details(link) for link in iterate_causes(error)]
     facts = next((link for link in links if link.status is not None), links[0])
-    said = _shown(facts.text or links[0].text, keys)
-    case = _Case(model=model, facts=facts, said=said, names=frozenset().union(*(link.names for link in links)))
-    overflow = overflow_in(error)
+    said = _format_for_display(facts.text or links[0].text, keys)
+    case = _Failure(
+        model=model, facts=facts, provider_message=said, names=frozenset().union(*(link.names for link in links))
+    )
+    overflow = find_overflow(error)
     if overflow is not None:
-        text = case.tell("can't take a request of this size")
+        text = case.describe("can't take a request of this size")
         return ModelOverflow(text, window=overflow.window, size=overflow.size, messages=overflow.messages)
-    return _by_status(case) or _by_class(case)
+    return _translate_by_status(case) or _translate_by_class(case)
 
 
-def fail(error: BaseException, *, model: str, keys: Sequence[str] = ()) -> NoReturn:
+def raise_translated(error: BaseException, *, model: str, keys: Sequence[str] = ()) -> NoReturn:
     """Raise `error` as ours, with `error` as its cause unless it would show a key.
 
     Raises:
         ModelError: always.
     """
-    ours = translate(error, model=model, keys=keys)
+    ours = translate_error(error, model=model, keys=keys)
     if ours is error:
         raise ours
-    if any(key in f"{link!s}{link!r}" for link in chain(error) for key in keys if key):
+    if any(key in f"{link!s}{link!r}" for link in iterate_causes(error) for key in keys if key):
         raise ours from None
     raise ours from error
 
 
-def retry_after(headers: Mapping[str, str], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
+def parse_retry_after(
+    headers: Mapping[str, str], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> float | None:
     """Return the seconds that the headers ask to wait, from 0 up; None when they say nothing that is understood.
 
     `headers` have lower-case names. Milliseconds go before seconds or a date (RFC 9110, 10.2.3).
     """
-    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    milliseconds = _parse_seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1_000
     asked = headers.get("retry-after", "").strip()
-    seconds = _seconds(asked)
+    seconds = _parse_seconds(asked)
     if seconds is not None or not asked:
         return seconds
     try:
@@ -131,18 +142,18 @@ def retry_after(headers: Mapping[str, str], *, now: Callable[[], datetime] = lam
     return max(0.0, (aware - now()).total_seconds())
 
 
-def missing_variable(text: str) -> str | None:
+def find_missing_variable(text: str) -> str | None:
     """Return the environment variable that a provider's package asks for; None when it names none."""
     found = _VARIABLE.search(text)
     return found[1] if found and "environment variable" in text else None
 
 
-def key_missing(model: str, variable: str) -> ModelKeyMissing:
+def create_key_error(model: str, variable: str) -> ModelKeyMissing:
     """Return the error that says which variable `model` needs, and how to set it."""
     return ModelKeyMissing(f"{model} needs {variable}, which is not set. Set it with: export {variable}=...")
 
 
-def extra_missing(model: str, error: ImportError) -> ExtraMissing:
+def create_extra_error(model: str, error: ImportError) -> ExtraMissing:
     """Return the error that names the one command that installs what `model` needs."""
     found = _EXTRA.search(str(error))
     own = found is None or found[1] in _OWN_EXTRAS
@@ -150,48 +161,52 @@ def extra_missing(model: str, error: ImportError) -> ExtraMissing:
     return ExtraMissing(f"{model} needs a package that is not installed. Install it with: pip install '{package}'")
 
 
-def _by_status(case: _Case) -> ModelError | None:
+def _translate_by_status(case: _Failure) -> ModelError | None:
     status, facts = case.facts.status, case.facts
-    limited = status == 429 or (status is None and bool(case.names & _LIMITS)) or facts.code == "rate_limit_exceeded"
+    limited = (
+        status == 429
+        or (status is None and bool(case.names & _RATE_LIMIT_CLASSES))
+        or facts.code == "rate_limit_exceeded"
+    )
     if limited:
-        asked = facts.retry_after if facts.retry_after is not None else retry_after(facts.headers)
-        return ModelRateLimited(case.tell("asks to wait"), retry_after=asked)
+        asked = facts.retry_after if facts.retry_after is not None else parse_retry_after(facts.headers)
+        return ModelRateLimited(case.describe("asks to wait"), retry_after=asked)
     if status is None:
         return None
     if status == 401:
-        return _key_refused(case)
-    kind, what = _STATUSES.get(status, (ModelUnavailable, "can't answer now") if status >= 500 else _REFUSED)
+        return _create_key_refusal(case)
+    kind, what = _STATUSES.get(status, (ModelUnavailable, "can't answer now") if status >= 500 else _REFUSAL)
     if facts.code == "model_not_found":
         kind, what = _STATUSES[404]
-    return kind(case.tell(f"{what} ({status})"))
+    return kind(case.describe(f"{what} ({status})"))
 
 
-def _by_class(case: _Case) -> ModelError:
+def _translate_by_class(case: _Failure) -> ModelError:
     facts = case.facts
     if facts.code == "invalid_api_key" or "ModelAuthenticationError" in case.names:
-        return _key_refused(case)
+        return _create_key_refusal(case)
     if facts.code == "model_not_found" or "ModelNotFoundError" in case.names or _NO_MODEL.search(facts.text):
-        return ModelNotFound(case.tell("is not known"))
+        return ModelNotFound(case.describe("is not known"))
     kind, what = next((told for names, told in _CLASSES if case.names & names), (ModelUnavailable, "failed"))
-    return kind(case.tell(what))
+    return kind(case.describe(what))
 
 
-def _key_refused(case: _Case) -> ModelRefused:
+def _create_key_refusal(case: _Failure) -> ModelRefused:
     """Leave out what the provider said: it likes to repeat the key."""
     return ModelRefused(
         f"{case.model}: the key is refused (401). Check that it is right, active, and of this provider."
     )
 
 
-def _shown(text: str, keys: Iterable[str]) -> str:
+def _format_for_display(text: str, keys: Iterable[str]) -> str:
     """Return `text` on one line, with every key replaced, at most 300 characters."""
     for key in sorted((key for key in keys if key), key=len, reverse=True):
         text = text.replace(key, "[key]")
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_SHOWN else f"{line[: _LONGEST_SHOWN - 1]}…"
+    return line if len(line) <= _MAX_SHOWN else f"{line[: _MAX_SHOWN - 1]}…"
 
 
-def _seconds(text: str) -> float | None:
+def _parse_seconds(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:

@@ -13,7 +13,7 @@ import numpy as np
 from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
-from ricordo.language.words import words
+from ricordo.language.words import split_words
 
 __all__ = ["HashingEmbedder"]
 
@@ -32,12 +32,12 @@ class HashingEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text; texts without words have the same row."""
-        return await run_sync(self._rows, texts)
+        return await run_sync(self._embed_texts, texts)
 
-    def _rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
-            for feature, weight in _weights(text):
+            for feature, weight in _feature_weights(text):
                 hashed = crc32(feature.encode("utf-8", "surrogatepass"))
                 row[hashed % self.dimension] += -weight if hashed & _SIGN else weight
             if not row.any():
@@ -47,9 +47,9 @@ class HashingEmbedder:
         return unit
 
 
-def _weights(text: str) -> Iterator[tuple[str, float]]:
+def _feature_weights(text: str) -> Iterator[tuple[str, float]]:
     """Yield the features of a text and how much they count: often said counts more, though less each time."""
-    found = Counter(words(text))
+    found = Counter(split_words(text))
     pieces: Counter[str] = Counter()
     for word, count in found.items():
         yield word, _WORD_WEIGHT * count**0.5

@@ -13,7 +13,7 @@ from openai.resources.chat import AsyncChat, AsyncCompletions
 from openai.resources.responses import AsyncResponses
 from openai.types.responses import Response
 
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import run_in_thread
 
 __all__ = ["make_lean"]
 
@@ -27,7 +27,7 @@ class _LeanCompletions(AsyncCompletions):
 class _LeanResponses(AsyncResponses):
     async def create(self, *, input: Any, extra_body: Any = None, **given: Any) -> Any:  # type: ignore[override]  # noqa: A002 - the wire's name
         """Ask for a response as the package does."""
-        await uncut_in_thread(_make_types)
+        await run_in_thread(_make_types)
         return await super().create(input=[], extra_body=_beside(extra_body, input=input), **given)
 
 

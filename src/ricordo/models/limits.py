@@ -8,29 +8,29 @@ from typing import Protocol, runtime_checkable
 
 from ricordo.models.contract import ChatModel
 
-__all__ = ["LimitsReplies", "LimitsRequests", "declared_window", "limited", "most_messages"]
+__all__ = ["SupportsReplyLimit", "HasRequestLimits", "declared_window", "limit_replies", "max_messages"]
 
 
 @runtime_checkable
-class LimitsReplies(Protocol):
+class SupportsReplyLimit(Protocol):
     """A `ChatModel` that can be told how long its replies may get."""
 
-    def limited(self, tokens: int) -> ChatModel:
+    def with_reply_limit(self, tokens: int) -> ChatModel:
         """Return this model with replies of at most so many tokens, thinking included; this one stays as it is."""
         ...
 
 
-def limited(model: ChatModel, tokens: int) -> ChatModel:
+def limit_replies(model: ChatModel, tokens: int) -> ChatModel:
     """Return `model` with replies of at most so many tokens; itself where it can't be told."""
-    return model.limited(tokens) if isinstance(model, LimitsReplies) else model
+    return model.with_reply_limit(tokens) if isinstance(model, SupportsReplyLimit) else model
 
 
 @runtime_checkable
-class LimitsRequests(Protocol):
+class HasRequestLimits(Protocol):
     """A `ChatModel` that tells the limits of its requests."""
 
     @property
-    def most_messages(self) -> int | None:
+    def max_messages(self) -> int | None:
         """How many messages one request may have; None where no limit is known."""
         ...
 
@@ -40,11 +40,11 @@ class LimitsRequests(Protocol):
         ...
 
 
-def most_messages(model: ChatModel) -> int | None:
+def max_messages(model: ChatModel) -> int | None:
     """Return how many messages one request to `model` may have; None where no limit is known."""
-    return model.most_messages if isinstance(model, LimitsRequests) else None
+    return model.max_messages if isinstance(model, HasRequestLimits) else None
 
 
 def declared_window(model: ChatModel) -> int | None:
     """Return the window with which a session with `model` begins, in tokens; None where it is not known."""
-    return model.declared_window if isinstance(model, LimitsRequests) else model.window
+    return model.declared_window if isinstance(model, HasRequestLimits) else model.window

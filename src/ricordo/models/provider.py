@@ -7,9 +7,9 @@ the only retries are those of `RetryConfig`.
 from ricordo.errors import InvalidSetting, ModelNotFound
 from ricordo.models.config import ModelSettings, RetryConfig
 from ricordo.models.contract import ChatModel
-from ricordo.models.failures import extra_missing
-from ricordo.models.retry import Retrying
-from ricordo.models.timed import Timed
+from ricordo.models.failures import create_extra_error
+from ricordo.models.retry import RetryingModel
+from ricordo.models.timed import TimedModel
 
 __all__ = ["DEFAULT_TIMEOUT", "load_model"]
 
@@ -53,7 +53,7 @@ def load_model(
     try:
         from ricordo.models.connect import connect_model
     except ImportError as error:
-        raise extra_missing(name, error) from error
+        raise create_extra_error(name, error) from error
     inside = connect_model(name, base_url=base_url, api_key=api_key, seconds=timeout, settings=settings)
-    timed = Timed(model=inside, seconds=timeout, stall_seconds=min(timeout, _STALL_SECONDS))
-    return Retrying(model=timed, config=retry or RetryConfig())
+    timed = TimedModel(model=inside, seconds=timeout, stall_seconds=min(timeout, _STALL_SECONDS))
+    return RetryingModel(model=timed, config=retry or RetryConfig())

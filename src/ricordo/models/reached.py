@@ -4,11 +4,11 @@ from typing import Protocol, runtime_checkable
 
 from ricordo.models.contract import ChatModel
 
-__all__ = ["HasAddress", "base_url_of"]
+__all__ = ["HasBaseUrl", "get_base_url"]
 
 
 @runtime_checkable
-class HasAddress(Protocol):
+class HasBaseUrl(Protocol):
     """A `ChatModel` that knows the address it was given; None where it is reached at its provider."""
 
     @property
@@ -17,6 +17,6 @@ class HasAddress(Protocol):
         ...
 
 
-def base_url_of(model: ChatModel | None) -> str | None:
+def get_base_url(model: ChatModel | None) -> str | None:
     """Return the address that was given for `model`; None where none was, or where it can't be told."""
-    return model.base_url if isinstance(model, HasAddress) else None
+    return model.base_url if isinstance(model, HasBaseUrl) else None

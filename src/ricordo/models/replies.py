@@ -16,14 +16,14 @@ from pydantic_ai.messages import (
 
 from ricordo.messages import Message, Text, ToolCall
 from ricordo.messages.dialects.pydantic_ai import from_pydantic_ai
-from ricordo.models.contract import Delta, Stop, TextDelta, ThinkingDelta
+from ricordo.models.contract import Delta, StopReason, TextDelta, ThinkingDelta
 from ricordo.models.overflow import WINDOW_STOP
 from ricordo.models.structured import ANSWER_TOOL
 
-__all__ = ["cost_of", "delta_of", "has_ended", "read_reply", "stop_of"]
+__all__ = ["compute_cost", "read_delta", "has_ended", "read_reply", "read_stop_reason"]
 
-_STOPS: dict[str, Stop] = {"stop": "end", "tool_call": "tools", "length": "length", "content_filter": "refused"}
-_COUNTS = frozenset({"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"})
+_STOPS: dict[str, StopReason] = {"stop": "end", "tool_call": "tools", "length": "length", "content_filter": "refused"}
+_COUNT_FIELDS = frozenset({"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"})
 
 
 def read_reply(response: ModelResponse) -> Message:
@@ -32,7 +32,7 @@ def read_reply(response: ModelResponse) -> Message:
     The call of the answer's tool, which nobody runs, becomes the text that it stands for.
     """
     (dumped,) = ModelMessagesTypeAdapter.dump_python([response], mode="json")
-    dumped["usage"] = {name: count for name, count in dumped["usage"].items() if name in _COUNTS}
+    dumped["usage"] = {name: count for name, count in dumped["usage"].items() if name in _COUNT_FIELDS}
     dumped["provider_url"] = None
     return _with_answer_as_text(from_pydantic_ai([dumped])[0])
 
@@ -49,7 +49,7 @@ def _with_answer_as_text(message: Message) -> Message:
     return Message(role=message.role, parts=parts, time=message.time, usage=message.usage)
 
 
-def delta_of(event: ModelResponseStreamEvent) -> Delta | None:
+def read_delta(event: ModelResponseStreamEvent) -> Delta | None:
     """Return what an event of a stream adds to the text or the thoughts; None for any other one."""
     match event:
         case PartStartEvent(part=TextPart(content=str(text))) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
@@ -62,19 +62,19 @@ def delta_of(event: ModelResponseStreamEvent) -> Delta | None:
             return None
 
 
-def _raw_stop(response: ModelResponse) -> str:
+def _read_raw_stop(response: ModelResponse) -> str:
     found = (response.provider_details or {}).get("finish_reason")
     return found if isinstance(found, str) else ""
 
 
 def has_ended(response: ModelResponse) -> bool:
     """Tell whether the provider said that the reply ended; pydantic-ai fills in a `stop` that nobody said."""
-    return bool(_raw_stop(response)) or response.finish_reason not in (None, "stop")
+    return bool(_read_raw_stop(response)) or response.finish_reason not in (None, "stop")
 
 
-def stop_of(response: ModelResponse, message: Message) -> Stop:
+def read_stop_reason(response: ModelResponse, message: Message) -> StopReason:
     """Return why a reply ended, `message` being what it says."""
-    if _raw_stop(response) == WINDOW_STOP:
+    if _read_raw_stop(response) == WINDOW_STOP:
         return "window"
     stop = _STOPS.get(response.finish_reason or "", "end")
     if stop in ("end", "tools"):
@@ -82,7 +82,7 @@ def stop_of(response: ModelResponse, message: Message) -> Stop:
     return stop
 
 
-def cost_of(response: ModelResponse) -> Decimal | None:
+def compute_cost(response: ModelResponse) -> Decimal | None:
     """Return the price by the tables inside the package genai-prices, which ask no network."""
     if response.usage.cost is not None:
         return response.usage.cost

@@ -16,13 +16,13 @@ import anyio
 
 from ricordo.errors import ModelError
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.models.around import Around
+from ricordo.models.around import ModelWrapper
 from ricordo.models.closing import closing_events
 from ricordo.models.config import RetryConfig
 from ricordo.models.contract import Reply, ReplyEvent
-from ricordo.models.plan import Tries, next_delay
+from ricordo.models.plan import RetryState, next_delay
 
-__all__ = ["Pausing", "Retrying", "Sleep"]
+__all__ = ["RetryPolicy", "RetryingModel", "Sleep"]
 
 _LOG = logging.getLogger("ricordo.models")
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
@@ -30,44 +30,44 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pausing:
+class RetryPolicy:
     """What is done between tries: `sleep` waits so many seconds, `chance` gives a number from 0 to 1."""
 
     config: RetryConfig = field(default_factory=RetryConfig)
     sleep: Sleep = anyio.sleep
     chance: Callable[[], float] = random.random
 
-    async def after(self, error: ModelError, tries: Tries) -> Tries:
+    async def wait_to_retry(self, error: ModelError, tries: RetryState) -> RetryState:
         """Return the tries with this failure, after the pause before the next one.
 
         Raises:
             ModelError: `error` itself, when there is no next try.
         """
-        failed = tries.after(error)
+        failed = tries.add_failure(error)
         delay = next_delay(self.config, error, failed, chance=self.chance())
         if delay is None:
             raise error
         _LOG.warning("Asking again %s: %s", f"in {delay:.1f} s" if delay > 0 else "at once", error)
         if delay > 0:
             await self.sleep(delay)
-        return failed.paused(delay)
+        return failed.add_pause(delay)
 
-    async def repeat(self, call: Callable[[], Awaitable[_T]]) -> _T:
+    async def run(self, call: Callable[[], Awaitable[_T]]) -> _T:
         """Return what `call` returns, called again after failures that may pass.
 
         Raises:
             ModelError: the last failure.
         """
-        tries = Tries()
+        tries = RetryState()
         while True:
             try:
                 return await call()
             except ModelError as error:
-                tries = await self.after(error, tries)
+                tries = await self.wait_to_retry(error, tries)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retrying(Around):
+class RetryingModel(ModelWrapper):
     """A `ChatModel` that asks the one inside again: see `RetryConfig`."""
 
     config: RetryConfig = field(default_factory=RetryConfig)
@@ -75,8 +75,8 @@ class Retrying(Around):
     chance: Callable[[], float] = random.random
 
     @property
-    def _pausing(self) -> Pausing:
-        return Pausing(config=self.config, sleep=self.sleep, chance=self.chance)
+    def _policy(self) -> RetryPolicy:
+        return RetryPolicy(config=self.config, sleep=self.sleep, chance=self.chance)
 
     async def complete(
         self,
@@ -86,7 +86,7 @@ class Retrying(Around):
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
         """Return the first reply that came whole; see `ChatModel` for the errors, of which the last is raised."""
-        return await self._pausing.repeat(lambda: self.model.complete(messages, tools=tools, schema=schema))
+        return await self._policy.run(lambda: self.model.complete(messages, tools=tools, schema=schema))
 
     async def stream(
         self,
@@ -96,7 +96,7 @@ class Retrying(Around):
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the events of the first stream that began; a failure after its first event is raised."""
-        tries = Tries()
+        tries = RetryState()
         while True:
             begun = False
             try:
@@ -107,6 +107,6 @@ class Retrying(Around):
             except ModelError as error:
                 if begun:
                     raise
-                tries = await self._pausing.after(error, tries)
+                tries = await self._policy.wait_to_retry(error, tries)
             else:
                 return

@@ -28,39 +28,39 @@ from ricordo.messages import (
     ToolCall,
     ToolResult,
     Unknown,
-    count_items,
-    pair,
+    count_provider_items,
+    pair_calls,
 )
-from ricordo.messages.dialects.kept import Kept, block_of, kept_of
-from ricordo.messages.dialects.media import base64_of, is_url
+from ricordo.messages.dialects.kept import ExtraFields, read_unknown, read_extra
+from ricordo.messages.dialects.media import parse_data_uri, is_url
 from ricordo.messages.jsontext import dumps, loads
-from ricordo.messages.pairs import Place
-from ricordo.models.encodable import encodable, encodable_json
+from ricordo.messages.pairs import PartPosition
+from ricordo.models.encodable import make_message_encodable, make_json_encodable
 from ricordo.models.rules import RequestRules
 
-__all__ = ["count_sent", "sendable"]
+__all__ = ["count_prepared", "prepare_messages"]
 
 _DIALECT = "pydantic-ai"
-_UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
+_UNSAFE_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 _DIGEST = 4
 _NO_OUTPUT = "(no output)"
 _NO_REASON = "(the tool failed and did not say why)"
 _NO_RESULT = "(no result of this call is on record)"
-_BEGINNING = "(The beginning of this conversation is not shown.)"
-_GO_ON = "Go on."
+_HIDDEN_BEGINNING = "(The beginning of this conversation is not shown.)"
+_CONTINUE_PROMPT = "Go on."
 _CHAT_FIELDS = frozenset({"content", "reasoning", "reasoning_content"})
 """What stands for the id of a thought that came by chat completions."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Piece:
+class _SendablePart:
     """A part of a message, and what pydantic-ai's dialect keeps beside it."""
 
     part: Part
-    kept: Mapping[str, JsonValue] = field(default_factory=dict)
+    extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def sendable(messages: Sequence[Message], rules: RequestRules, *, provider: str) -> tuple[Message, ...]:
+def prepare_messages(messages: Sequence[Message], rules: RequestRules, *, provider: str) -> tuple[Message, ...]:
     """Return `messages` as a provider with these `rules` takes them; `provider` is its name in thoughts of its own.
 
     Texts of system messages go to the head, in order. Times, ids and usage of messages are left out.
@@ -68,66 +68,66 @@ def sendable(messages: Sequence[Message], rules: RequestRules, *, provider: str)
     Raises:
         InvalidMessage: nobody says anything in `messages`.
     """
-    cleaned = [encodable(message) for message in messages]
+    cleaned = [make_message_encodable(message) for message in messages]
     system = "\n\n".join(message.text for message in cleaned if message.role == "system" and message.text.strip())
-    turns = list(_turns(cleaned, rules, provider))
+    turns = list(_prepare_turns(cleaned, rules, provider))
     if not turns:
         raise InvalidMessage("There is nothing to answer: no message of this request says anything.")
     if turns[0].role != "user":
-        turns.insert(0, _said("user", _BEGINNING))
+        turns.insert(0, _text_message("user", _HIDDEN_BEGINNING))
     if rules.user_last and turns[-1].role == "assistant":
-        turns.append(_said("user", _GO_ON))
-    return (*([_said("system", system)] if system else []), *turns)
+        turns.append(_text_message("user", _CONTINUE_PROMPT))
+    return (*([_text_message("system", system)] if system else []), *turns)
 
 
-def count_sent(messages: Sequence[Message], rules: RequestRules) -> int:
-    """Return how many messages a provider counts in what `sendable` made: each result is one."""
+def count_prepared(messages: Sequence[Message], rules: RequestRules) -> int:
+    """Return how many messages a provider counts in what `prepare_messages` made: each result is one."""
     if rules.protocol == "responses":
-        return sum(map(count_items, messages))
+        return sum(map(count_provider_items, messages))
     return sum(max(1, len(message.tool_results)) for message in messages)
 
 
-def _said(role: str, text: str) -> Message:
+def _text_message(role: str, text: str) -> Message:
     return Message(role="system" if role == "system" else "user", parts=(Text(text=text),))
 
 
-def _turns(messages: Sequence[Message], rules: RequestRules, provider: str) -> Iterator[Message]:
-    results = _results(messages)
-    ids = _Ids(rules.longest_id)
+def _prepare_turns(messages: Sequence[Message], rules: RequestRules, provider: str) -> Iterator[Message]:
+    results = _find_first_results(messages)
+    ids = _CallIds(rules.max_id_length)
     for at, message in enumerate(messages):
         if message.role == "system":
             continue
         if message.role != "assistant":
-            pieces = [piece for each in _pieces(message) if (piece := _request_piece(each, rules))]
+            pieces = [piece for each in _split_message(message) if (piece := _prepare_request_part(each, rules))]
             if pieces:
-                yield _built(message, "user", pieces)
+                yield _build_message(message, "user", pieces)
             continue
         answers: list[ToolResult] = []
         pieces = []
-        for number, piece in enumerate(_pieces(message)):
+        for number, piece in enumerate(_split_message(message)):
             if isinstance(piece.part, ToolCall):
-                call = ids.renamed(_call(piece.part, rules))
-                result = results.get(Place(message=at, part=number))
-                answers.append(_result(call, result, rules))
-                pieces.append(replace(piece, part=call) if call.id == piece.part.id else _Piece(part=call))
+                call = ids.assign(_prepare_call(piece.part, rules))
+                result = results.get(PartPosition(message=at, part=number))
+                answers.append(_prepare_result(call, result, rules))
+                pieces.append(replace(piece, part=call) if call.id == piece.part.id else _SendablePart(part=call))
             elif _is_sent(piece, rules, provider):
                 pieces.append(piece)
         if rules.protocol == "responses" and not any(isinstance(piece.part, Thinking) for piece in pieces):
-            pieces = [_unnamed(piece) for piece in pieces]
+            pieces = [_without_provider_id(piece) for piece in pieces]
         if any(not isinstance(piece.part, Thinking) for piece in pieces):
-            yield _built(message, "assistant", _without_last_thoughts(pieces))
+            yield _build_message(message, "assistant", _without_last_thoughts(pieces))
         if answers:
             yield Message(role="tool", parts=tuple(answers))
 
 
-def _results(messages: Sequence[Message]) -> dict[Place, ToolResult]:
+def _find_first_results(messages: Sequence[Message]) -> dict[PartPosition, ToolResult]:
     """Return the first result of each call, by the place of the call.
 
     Calls of one message that share an id are answered in their order.
     """
-    calls: dict[tuple[int, str], list[Place]] = {}
+    calls: dict[tuple[int, str], list[PartPosition]] = {}
     results: dict[tuple[int, str], list[ToolResult]] = {}
-    for call, place in pair(messages).answered:
+    for call, place in pair_calls(messages).answered:
         result = messages[place.message].parts[place.part]
         if isinstance(result, ToolResult):
             key = (call.message, result.call_id)
@@ -139,75 +139,75 @@ def _results(messages: Sequence[Message]) -> dict[Place, ToolResult]:
     }
 
 
-def _pieces(message: Message) -> list[_Piece]:
-    kept = kept_of(message, _DIALECT)
-    return [_Piece(part=part, kept=kept.parts.get(index, {})) for index, part in enumerate(message.parts)]
+def _split_message(message: Message) -> list[_SendablePart]:
+    kept = read_extra(message, _DIALECT)
+    return [_SendablePart(part=part, extra=kept.parts.get(index, {})) for index, part in enumerate(message.parts)]
 
 
-def _built(message: Message, role: str, pieces: Sequence[_Piece]) -> Message:
+def _build_message(message: Message, role: str, pieces: Sequence[_SendablePart]) -> Message:
     """Return a message of these pieces, with the marks of `message` and what the dialect keeps of it."""
-    kept = Kept(
-        message=kept_of(message, _DIALECT).message,
-        parts={index: piece.kept for index, piece in enumerate(pieces) if piece.kept},
+    kept = ExtraFields(
+        message=read_extra(message, _DIALECT).message,
+        parts={index: piece.extra for index, piece in enumerate(pieces) if piece.extra},
     )
     others = {key: value for key, value in message.metadata.items() if key != _DIALECT}
     return Message(
         role="assistant" if role == "assistant" else "user",
         parts=tuple(piece.part for piece in pieces),
-        metadata={**others, **kept.metadata(_DIALECT)},
+        metadata={**others, **kept.to_metadata(_DIALECT)},
     )
 
 
-def _request_piece(piece: _Piece, rules: RequestRules) -> _Piece | None:
+def _prepare_request_part(piece: _SendablePart, rules: RequestRules) -> _SendablePart | None:
     """Return what a user says by a part; None for nothing. Results stand elsewhere, and only an assistant calls."""
     part = piece.part
     if isinstance(part, Text):
         return piece if part.text.strip() else None
     if isinstance(part, Media):
-        return piece if _is_taken(part, rules) else _Piece(part=Text(text=_described(part)))
-    return piece if isinstance(part, Unknown) and block_of(part, _DIALECT) else None
+        return piece if _is_supported(part, rules) else _SendablePart(part=Text(text=_describe_media(part)))
+    return piece if isinstance(part, Unknown) and read_unknown(part, _DIALECT) else None
 
 
-def _is_sent(piece: _Piece, rules: RequestRules, provider: str) -> bool:
+def _is_sent(piece: _SendablePart, rules: RequestRules, provider: str) -> bool:
     """Tell whether a part of a reply is sent back: thoughts only to who thought them, with their seal."""
     part = piece.part
     if isinstance(part, Text):
         return bool(part.text.strip())
     if isinstance(part, Unknown):
-        return bool(block_of(part, _DIALECT))
+        return bool(read_unknown(part, _DIALECT))
     if not isinstance(part, Thinking):
         return False
-    fields = piece.kept.get("fields")
+    fields = piece.extra.get("fields")
     told = fields if isinstance(fields, dict) else {}
     by, own = told.get("provider_name"), told.get("id")
-    if by != provider or not rules.takes_thoughts or not (part.text or part.signature):
+    if by != provider or not rules.accepts_thinking or not (part.text or part.signature):
         return False
     if rules.protocol == "chat":
-        return own in rules.thought_fields
+        return own in rules.thinking_fields
     return bool(own) and own not in _CHAT_FIELDS if rules.protocol == "responses" else bool(part.signature)
 
 
-def _unnamed(piece: _Piece) -> _Piece:
+def _without_provider_id(piece: _SendablePart) -> _SendablePart:
     """Return a piece without the provider's id: an item with one is refused without the thought that it came with."""
-    fields = piece.kept.get("fields")
+    fields = piece.extra.get("fields")
     if not isinstance(fields, dict) or "id" not in fields:
         return piece
-    return replace(piece, kept={**piece.kept, "fields": {key: each for key, each in fields.items() if key != "id"}})
+    return replace(piece, extra={**piece.extra, "fields": {key: each for key, each in fields.items() if key != "id"}})
 
 
-def _without_last_thoughts(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
+def _without_last_thoughts(pieces: Sequence[_SendablePart]) -> Sequence[_SendablePart]:
     """Return a reply without the thoughts that nothing follows, which providers refuse."""
     last = max(at for at, piece in enumerate(pieces) if not isinstance(piece.part, Thinking))
     return pieces[: last + 1]
 
 
-def _call(call: ToolCall, rules: RequestRules) -> ToolCall:
+def _prepare_call(call: ToolCall, rules: RequestRules) -> ToolCall:
     """Return a call with a name that can be sent, and with arguments that are an object."""
-    name = _UNSAFE.sub("_", call.name)[: rules.longest_name] or "unknown"
-    return ToolCall(id=call.id, name=name, arguments=_object(call.arguments))
+    name = _UNSAFE_CHARACTERS.sub("_", call.name)[: rules.max_name_length] or "unknown"
+    return ToolCall(id=call.id, name=name, arguments=_to_json_object(call.arguments))
 
 
-def _object(arguments: str) -> str:
+def _to_json_object(arguments: str) -> str:
     """Return arguments as the text of an object; what is none stands in one under `arguments`."""
     if not arguments.strip():
         return "{}"
@@ -217,60 +217,60 @@ def _object(arguments: str) -> str:
         return dumps({"arguments": arguments})
     if not isinstance(value, dict):
         return dumps({"arguments": arguments})
-    cleaned = encodable_json(value)
+    cleaned = make_json_encodable(value)
     return arguments if cleaned == value else dumps(cleaned)
 
 
-class _Ids:
+class _CallIds:
     """Gives every call of a request an id of its own that can be sent: its own wherever that is possible."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._taken: set[str] = set()
 
-    def renamed(self, call: ToolCall) -> ToolCall:
+    def assign(self, call: ToolCall) -> ToolCall:
         own = call.id
         number = 0
-        while not own or len(own) > self._longest or _UNSAFE.search(own) or own in self._taken:
+        while not own or len(own) > self._longest or _UNSAFE_CHARACTERS.search(own) or own in self._taken:
             number += 1
             digest = blake2b(f"{call.id}\0{number}".encode(), digest_size=_DIGEST).hexdigest()
-            own = f"{_UNSAFE.sub('_', call.id)[: self._longest - 2 * _DIGEST - 1] or 'call'}-{digest}"
+            own = f"{_UNSAFE_CHARACTERS.sub('_', call.id)[: self._longest - 2 * _DIGEST - 1] or 'call'}-{digest}"
         self._taken.add(own)
         return call if own == call.id else replace(call, id=own)
 
 
-def _result(call: ToolCall, result: ToolResult | None, rules: RequestRules) -> ToolResult:
+def _prepare_result(call: ToolCall, result: ToolResult | None, rules: RequestRules) -> ToolResult:
     """Return the result of a call under the id that the call is sent with; one is made up where none is on record."""
     if result is None:
         return ToolResult(call_id=call.id, parts=(Text(text=_NO_RESULT),), name=call.name, is_error=True)
-    parts = tuple(_contents(result.parts, rules))
+    parts = tuple(_prepare_contents(result.parts, rules))
     if not parts:
         parts = (Text(text=_NO_REASON if result.is_error else _NO_OUTPUT),)
     return ToolResult(call_id=call.id, parts=parts, name=call.name, is_error=result.is_error)
 
 
-def _contents(parts: Iterable[Text | Media | Unknown], rules: RequestRules) -> Iterator[Text | Media]:
+def _prepare_contents(parts: Iterable[Text | Media | Unknown], rules: RequestRules) -> Iterator[Text | Media]:
     for part in parts:
         match part:
             case Text():
                 if part.text.strip():
                     yield part
             case Media():
-                yield part if _is_taken(part, rules) else Text(text=_described(part))
+                yield part if _is_supported(part, rules) else Text(text=_describe_media(part))
             case Unknown():
                 yield Text(text=f"[{part.kind}: this can't be shown here.]")
 
 
-def _is_taken(media: Media, rules: RequestRules) -> bool:
+def _is_supported(media: Media, rules: RequestRules) -> bool:
     """Tell whether a medium can be sent: one of a type that the provider reads, whole inside or at a URL."""
-    inside = base64_of(media.uri)
+    inside = parse_data_uri(media.uri)
     if inside:
-        return inside[0] in rules.inside and bool(_data_of(inside[1]))
+        return inside[0] in rules.inline_types and bool(_decode_base64(inside[1]))
     family = media.media_type.partition("/")[0]
-    return is_url(media.uri) and not {media.media_type, family}.isdisjoint(rules.fetched)
+    return is_url(media.uri) and not {media.media_type, family}.isdisjoint(rules.url_types)
 
 
-def _data_of(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     """Return what base64 holds; nothing where it is none."""
     try:
         return base64.b64decode(text, validate=True)
@@ -278,11 +278,11 @@ def _data_of(text: str) -> bytes:
         return b""
 
 
-def _described(media: Media) -> str:
+def _describe_media(media: Media) -> str:
     """Return what is said of a medium that can't be sent: its text where it is one, else what it is."""
     told = ", ".join(filter(None, (media.media_type, media.name, media.description)))
-    inside = base64_of(media.uri)
+    inside = parse_data_uri(media.uri)
     if inside and inside[0].startswith("text/"):
         with suppress(UnicodeDecodeError):
-            return f"[{told}]\n{_data_of(inside[1]).decode()}"
+            return f"[{told}]\n{_decode_base64(inside[1]).decode()}"
     return f"[{told or 'a medium'}: this can't be shown here.]"

@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.models.contract import ChatModel
 
-__all__ = ["RequestBody", "ShowsRequests", "held_back", "held_requests", "request_body"]
+__all__ = ["RequestBody", "ShowsRequests", "capture_requests", "captured_requests", "request_body"]
 
-_HELD: ContextVar["list[RequestBody] | None"] = ContextVar("ricordo.held_requests", default=None)
+_CAPTURED: ContextVar["list[RequestBody] | None"] = ContextVar("ricordo.held_requests", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,16 +54,16 @@ async def request_body(
 
 
 @contextmanager
-def held_back() -> Iterator[list[RequestBody]]:
+def capture_requests() -> Iterator[list[RequestBody]]:
     """Hold back the requests that are written inside of this block, in this task; they are in the list."""
     found: list[RequestBody] = []
-    token = _HELD.set(found)
+    token = _CAPTURED.set(found)
     try:
         yield found
     finally:
-        _HELD.reset(token)
+        _CAPTURED.reset(token)
 
 
-def held_requests() -> list[RequestBody] | None:
+def captured_requests() -> list[RequestBody] | None:
     """Return where a request that is about to be sent is to be put instead; None where it is to be sent."""
-    return _HELD.get()
+    return _CAPTURED.get()

@@ -4,16 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.models.contract import Finished, Reply, ReplyEvent, TextDelta
+from ricordo.models.contract import ReplyFinished, Reply, ReplyEvent, TextDelta
 
-__all__ = ["WholeReplies", "streamed"]
+__all__ = ["WholeReplies", "reply_events"]
 
 
-def streamed(reply: Reply) -> Iterator[ReplyEvent]:
+def reply_events(reply: Reply) -> Iterator[ReplyEvent]:
     """Give the events of a stream that ends with `reply`; one without text has no piece."""
     if reply.message.text:
         yield TextDelta(text=reply.message.text)
-    yield Finished(reply=reply)
+    yield ReplyFinished(reply=reply)
 
 
 class WholeReplies(ABC):
@@ -37,5 +37,5 @@ class WholeReplies(ABC):
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the same reply, its text as one piece."""
-        for event in streamed(await self.complete(messages, tools=tools, schema=schema)):
+        for event in reply_events(await self.complete(messages, tools=tools, schema=schema)):
             yield event

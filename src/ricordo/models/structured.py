@@ -14,39 +14,41 @@ from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import loads
 from ricordo.models.contract import Reply
 
-__all__ = ["ANSWER_TOOL", "one_type_each", "parse_answer", "with_parsed"]
+__all__ = ["ANSWER_TOOL", "split_type_unions", "parse_structured_answer", "with_parsed"]
 
 ANSWER_TOOL = "give_answer"
 """The tool whose arguments are the answer, where a provider has no other way to answer in a form."""
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
+_CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
 
 
-def one_type_each(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def split_type_unions(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return a JSON schema in which no part has several types: each becomes an option of its own.
 
     The package of one provider does not read a list of types.
     """
     types = schema.get("type")
     several = types if isinstance(types, list) else []
-    rest = {key: _inner(value) for key, value in schema.items() if key != "type" or not several}
+    rest = {key: _split_inner(value) for key, value in schema.items() if key != "type" or not several}
     return {**rest, "anyOf": [{"type": each} for each in several]} if several else rest
 
 
-def _inner(value: JsonValue) -> JsonValue:
+def _split_inner(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
-        return [_inner(each) for each in value]
-    return one_type_each(value) if isinstance(value, dict) else value
+        return [_split_inner(each) for each in value]
+    return split_type_unions(value) if isinstance(value, dict) else value
 
 
-def parse_answer(text: str, schema: Mapping[str, JsonValue], *, cut_off: bool = False) -> dict[str, JsonValue]:
+def parse_structured_answer(
+    text: str, schema: Mapping[str, JsonValue], *, cut_off: bool = False
+) -> dict[str, JsonValue]:
     """Return the object in `text`, which may stand in a code fence. `cut_off` says that the text has no end.
 
     Raises:
         ReplyInvalid: it is no JSON object, or lacks a key that `schema` requires; the error holds `text`.
     """
     invalid = partial(ReplyInvalid, said=text, cut_off=cut_off)
-    fenced = _FENCED.fullmatch(text)
+    fenced = _CODE_FENCE.fullmatch(text)
     try:
         value = loads(fenced[1] if fenced else text)
     except InvalidMessage as error:
@@ -61,9 +63,9 @@ def parse_answer(text: str, schema: Mapping[str, JsonValue], *, cut_off: bool = 
 
 
 def with_parsed(reply: Reply, schema: Mapping[str, JsonValue]) -> Reply:
-    """Return `reply` with the object that its text is. Raises: ReplyInvalid as `parse_answer` does, with the reply."""
+    """Return `reply` with the object that its text is. Raises: ReplyInvalid as `parse_structured_answer` does, with the reply."""
     try:
-        parsed = parse_answer(reply.message.text, schema, cut_off=reply.stop in ("length", "window"))
+        parsed = parse_structured_answer(reply.message.text, schema, cut_off=reply.stop in ("length", "window"))
     except ReplyInvalid as error:
         error.reply = reply
         raise

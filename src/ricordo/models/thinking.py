@@ -16,7 +16,7 @@ from ricordo.messages import Message, Thinking
 
 __all__ = ["thinking_settings"]
 
-_LEAST_BUDGET = 1_024
+_MIN_BUDGET = 1_024
 
 
 def thinking_settings(
@@ -31,11 +31,11 @@ def thinking_settings(
     found: dict[str, object] = {}
     level = cast("ThinkingLevel | None", thinking)
     if level and model.system == "anthropic":
-        budget = _budget(model, level)
+        budget = _thinking_budget(model, level)
         if budget is not None and limit is not None and limit <= budget:
             budget = limit // 2
             found["anthropic_thinking"] = {"type": "enabled", "budget_tokens": budget}
-        if budget is not None and (budget < _LEAST_BUDGET or not _thought_throughout(sent)):
+        if budget is not None and (budget < _MIN_BUDGET or not _has_thinking_throughout(sent)):
             level, found = None, {}
         else:
             temperature = None
@@ -47,13 +47,13 @@ def thinking_settings(
     return cast("ModelSettings", found)
 
 
-def _budget(model: Model, level: ThinkingLevel) -> int | None:
+def _thinking_budget(model: Model, level: ThinkingLevel) -> int | None:
     """Return the tokens that a Claude model is given for thinking; None for one that decides that itself."""
     is_adaptive = model.profile.get("anthropic_supports_adaptive_thinking", False)
     return None if is_adaptive else ANTHROPIC_THINKING_BUDGET_MAP[level]
 
 
-def _thought_throughout(sent: Sequence[Message]) -> bool:
+def _has_thinking_throughout(sent: Sequence[Message]) -> bool:
     """Tell whether each reply that called tools since the user last spoke begins with a thought."""
     for message in reversed(sent):
         if message.role == "user":

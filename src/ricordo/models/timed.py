@@ -10,15 +10,15 @@ import anyio
 
 from ricordo.errors import InvalidSetting, ModelTimeout
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.models.around import Around
+from ricordo.models.around import ModelWrapper
 from ricordo.models.closing import closing_events
 from ricordo.models.contract import Reply, ReplyEvent
 
-__all__ = ["Timed"]
+__all__ = ["TimedModel"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timed(Around):
+class TimedModel(ModelWrapper):
     """A `ChatModel` with limits in seconds: `seconds` for a whole reply, `stall_seconds` between parts of a stream."""
 
     seconds: float

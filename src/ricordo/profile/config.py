@@ -7,22 +7,22 @@ from types import MappingProxyType
 from typing import Literal
 
 from ricordo.errors import InvalidSetting
-from ricordo.workspace.profile import CORRECTION, HISTORY_LEVEL, USER_LEVEL
+from ricordo.workspace.profile import CORRECTION, HISTORY_SUMMARIES, USER_SUMMARIES
 
 __all__ = ["ProfileConfig"]
 
-_CHARACTERS: Mapping[str, int] = dict(
-    zip((*USER_LEVEL, *HISTORY_LEVEL), (600, 600, 900, 2_000, 1_500, 1_000), strict=True)
+_SUMMARY_CHARACTERS: Mapping[str, int] = dict(
+    zip((*USER_SUMMARIES, *HISTORY_SUMMARIES), (600, 600, 900, 2_000, 1_500, 1_000), strict=True)
 )
-_INTERVALS: Mapping[str, float] = dict(zip(HISTORY_LEVEL, (30.0, 90.0, 90.0), strict=True))
-_SHARES = ("fact_confidence_threshold", "correction_reserved_fraction", "duplicate_threshold")
-_AT_LEAST_ONE = (
+_SUMMARY_INTERVALS: Mapping[str, float] = dict(zip(HISTORY_SUMMARIES, (30.0, 90.0, 90.0), strict=True))
+_PROFILE_SHARES = ("fact_confidence_threshold", "correction_reserved_fraction", "duplicate_threshold")
+_PROFILE_AT_LEAST_ONE = (
     "max_facts", "max_fact_characters", "max_message_characters", "staleness_age_days",
     "staleness_min_candidates", "staleness_max_reviewed", "staleness_max_lifetime_multiplier",
     "staleness_max_extension_days", "consolidation_max_groups_per_cycle", "conflict_attempts",
 )  # fmt: skip
-_LEAST_PROMPT = 5_000
-_FROM_ZERO = ("correction_reserved_max", "eviction_audit_max_entries", "staleness_max_removals_per_cycle")
+_MIN_PROMPT_TOKENS = 5_000
+_PROFILE_NOT_NEGATIVE = ("correction_reserved_max", "eviction_audit_max_entries", "staleness_max_removals_per_cycle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +60,8 @@ class ProfileConfig:
     correction_reserved_fraction: float = 0.10
     correction_reserved_max: int = 10
     eviction_audit_max_entries: int = 200
-    summary_characters: Mapping[str, int] = field(default_factory=lambda: _CHARACTERS)
-    summary_interval_days: Mapping[str, float] = field(default_factory=lambda: _INTERVALS)
+    summary_characters: Mapping[str, int] = field(default_factory=lambda: _SUMMARY_CHARACTERS)
+    summary_interval_days: Mapping[str, float] = field(default_factory=lambda: _SUMMARY_INTERVALS)
     max_prompt_tokens: int = 12_000
     max_message_characters: int = 1_000
     truncation: Literal["head", "head_tail"] = "head_tail"
@@ -82,18 +82,18 @@ class ProfileConfig:
 
     def __post_init__(self) -> None:
         """Refuse shares outside 0..1, bounds below their least and words that are none of the choices."""
-        for name in _SHARES:
+        for name in _PROFILE_SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
-        for least, names in ((1, _AT_LEAST_ONE), (0, _FROM_ZERO)):
+        for least, names in ((1, _PROFILE_AT_LEAST_ONE), (0, _PROFILE_NOT_NEGATIVE)):
             for name in names:
                 if getattr(self, name) < least:
                     raise InvalidSetting(f"{name} is a number of at least {least}, not {getattr(self, name)!r}.")
         for name in ("consolidation_min_facts", "consolidation_max_sources"):
             if getattr(self, name) < 2:
                 raise InvalidSetting(f"{name} is a number of at least 2, not {getattr(self, name)!r}.")
-        if self.max_prompt_tokens < _LEAST_PROMPT:
-            raise InvalidSetting(f"max_prompt_tokens is at least {_LEAST_PROMPT}, not {self.max_prompt_tokens!r}.")
+        if self.max_prompt_tokens < _MIN_PROMPT_TOKENS:
+            raise InvalidSetting(f"max_prompt_tokens is at least {_MIN_PROMPT_TOKENS}, not {self.max_prompt_tokens!r}.")
         if self.fact_eviction_policy not in {"hybrid", "confidence"}:
             raise InvalidSetting(f"fact_eviction_policy is hybrid or confidence, not {self.fact_eviction_policy!r}.")
         if self.truncation not in {"head", "head_tail"}:
@@ -101,7 +101,7 @@ class ProfileConfig:
         self._check_summaries()
 
     def _check_summaries(self) -> None:
-        known = {*USER_LEVEL, *HISTORY_LEVEL}
+        known = {*USER_SUMMARIES, *HISTORY_SUMMARIES}
         for setting, least in (("summary_characters", 1), ("summary_interval_days", 0)):
             for name, value in getattr(self, setting).items():
                 if name not in known:

@@ -7,14 +7,14 @@ from typing import Protocol
 from ricordo.workspace.profile import Profile
 from ricordo.workspace.profile_codec import BrokenRecord
 
-__all__ = ["LEARNING", "ProfileStore", "Saved"]
+__all__ = ["LEARNING_AUTHOR", "ProfileStore", "SavedProfile"]
 
-LEARNING = "profile"
+LEARNING_AUTHOR = "profile"
 """Who saves what was learned in the background."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Saved:
+class SavedProfile:
     """A profile as it was saved; `change` names the change set that undoes it, None where the store has none."""
 
     profile: Profile
@@ -25,7 +25,7 @@ class ProfileStore(Protocol):
     """Keeps the profile of one user and agent. Every call may raise the errors of storage."""
 
     @property
-    def broken(self) -> tuple[BrokenRecord, ...]:
+    def broken_records(self) -> tuple[BrokenRecord, ...]:
         """What of the document could not be read when it was loaded last; the rest is used."""
         ...
 
@@ -40,7 +40,9 @@ class ProfileStore(Protocol):
         """Return the profile as the medium has it now."""
         ...
 
-    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False) -> Saved:
+    async def save(
+        self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False
+    ) -> SavedProfile:
         """Save `profile`, made from `base`, durably and whole, as the next revision, and return it.
 
         When somebody else saved since `base`, what both changed elsewhere is brought together; facts that both add in
@@ -51,10 +53,10 @@ class ProfileStore(Protocol):
         """
         ...
 
-    async def clear(self, *, by: str, why: str = "") -> Saved:
+    async def clear(self, *, by: str, why: str = "") -> SavedProfile:
         """Save an empty profile, also in the place of one that can't be read; its facts are not learned again."""
         ...
 
-    async def forgotten(self) -> Callable[[str], bool]:
+    async def load_forgotten_filter(self) -> Callable[[str], bool]:
         """Return what tells whether a content was forgotten, as that is now; it is not to be learned again."""
         ...

@@ -12,35 +12,37 @@ from functools import partial
 from ricordo.language import split_sentences
 from ricordo.profile.types import ProfileUpdate
 from ricordo.workspace.profile import Profile
-from ricordo.workspace.striking import says_literally, says_part
+from ricordo.workspace.striking import contains_literally, repeats_partly
 
-__all__ = ["without_forgotten", "without_saying", "without_saying_part"]
+__all__ = ["without_forgotten", "remove_statement", "remove_partial_statement"]
 
-_HALF = 0.5
+_MIN_SHARED_WORDS = 0.5
 
-_NAMES = re.compile(r"\(([^()]+)\)")
-_BETWEEN = re.compile(r"[\W_]+")
+_BRACKETED_NAMES = re.compile(r"\(([^()]+)\)")
+_NOT_WORDS = re.compile(r"[\W_]+")
 
 
-def without_saying(profile: Profile, content: str) -> Profile:
+def remove_statement(profile: Profile, content: str) -> Profile:
     """Return the profile with no sentence in its summaries that says `content` word for word; its facts stay.
 
     Case, white space and sentence marks don't count.
     """
-    said = _plain(content)
+    said = _normalize(content)
     if not said.strip():
         return profile
     summaries = {
-        name: replace(each, summary=_without(each.summary, said)) if said in _plain(each.summary) else each
+        name: replace(each, summary=_remove_sentences(each.summary, said)) if said in _normalize(each.summary) else each
         for name, each in profile.summaries.items()
     }
     return replace(profile, summaries=summaries)
 
 
-def without_saying_part(profile: Profile, content: str) -> Profile:
+def remove_partial_statement(profile: Profile, content: str) -> Profile:
     """Return the profile with no sentence in its summaries that has half of the words of `content`; its facts stay."""
     summaries = {
-        name: replace(each, summary=rest) if (rest := _without_part(each.summary, content)) != each.summary else each
+        name: replace(each, summary=rest)
+        if (rest := _remove_partial_sentences(each.summary, content)) != each.summary
+        else each
         for name, each in profile.summaries.items()
     }
     return replace(profile, summaries=summaries)
@@ -59,28 +61,28 @@ def without_forgotten(update: ProfileUpdate, forgotten: Callable[[str], bool]) -
     return replace(update, summaries=tuple(cleaned))
 
 
-def _without(text: str, said: str) -> str:
+def _remove_sentences(text: str, said: str) -> str:
     """Return the text without the sentences that hold `said`; all of it goes where it runs over several."""
     sentences = split_sentences(text)
-    kept = [sentence for sentence in sentences if said not in _plain(sentence.text)]
+    kept = [sentence for sentence in sentences if said not in _normalize(sentence.text)]
     if len(kept) == len(sentences):
         return ""
     return " ".join(sentence.text for sentence in kept)
 
 
-def _without_part(text: str, content: str) -> str:
-    named = _NAMES.sub(partial(_without_names, content=content), text)
+def _remove_partial_sentences(text: str, content: str) -> str:
+    named = _BRACKETED_NAMES.sub(partial(_remove_names, content=content), text)
     sentences = split_sentences(named)
-    kept = [each.text for each in sentences if not says_part(each.text, [content], least=_HALF)]
+    kept = [each.text for each in sentences if not repeats_partly(each.text, [content], least=_MIN_SHARED_WORDS)]
     return named.strip() if len(kept) == len(sentences) else " ".join(kept)
 
 
-def _without_names(match: re.Match[str], content: str) -> str:
+def _remove_names(match: re.Match[str], content: str) -> str:
     """Return a list of names in brackets without those that `content` names."""
-    left = [name for name in match[1].split(", ") if not says_literally(content, [name])]
+    left = [name for name in match[1].split(", ") if not contains_literally(content, [name])]
     return match[0] if len(left) == match[1].count(", ") + 1 else f"({', '.join(left)})" if left else ""
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     """Return the words of a text between single blanks."""
-    return f" {_BETWEEN.sub(' ', unicodedata.normalize('NFC', text).casefold()).strip()} "
+    return f" {_NOT_WORDS.sub(' ', unicodedata.normalize('NFC', text).casefold()).strip()} "

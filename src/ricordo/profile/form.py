@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from ricordo.messages.types import JsonValue
-from ricordo.workspace.profile import CATEGORIES, HISTORY_LEVEL, USER_LEVEL
+from ricordo.workspace.profile import CATEGORIES, HISTORY_SUMMARIES, USER_SUMMARIES
 
-__all__ = ["UPDATE_FORM"]
+__all__ = ["UPDATE_SCHEMA"]
 
 
 def _object(properties: dict[str, JsonValue]) -> JsonValue:
@@ -13,7 +13,7 @@ def _object(properties: dict[str, JsonValue]) -> JsonValue:
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
-def _list(row: JsonValue) -> JsonValue:
+def _array(row: JsonValue) -> JsonValue:
     return {"type": "array", "items": row}
 
 
@@ -36,23 +36,23 @@ _FACT = _object({
     "quote": {"type": "string", "description": "the words of one message that it rests on, copied exactly"},
     **_LABELS,
 })  # fmt: skip
-_NAMED: dict[str, JsonValue] = {"id": _TEXT, "reason": _TEXT}
+_REFERENCE: dict[str, JsonValue] = {"id": _TEXT, "reason": _TEXT}
 
-UPDATE_FORM: Mapping[str, JsonValue] = {
+UPDATE_SCHEMA: Mapping[str, JsonValue] = {
     "type": "object",
     "properties": {
-        "user": _object(dict.fromkeys(USER_LEVEL, _SUMMARY)),
-        "history": _object(dict.fromkeys(HISTORY_LEVEL, _SUMMARY)),
-        "newFacts": _list(_FACT),
-        "factsToReinforce": _list(_object({**_NAMED, **_SCOPE})),
-        "factsToRemove": _list(
-            _object({**_NAMED, **_SCOPE, "replacementFactIndex": {"type": ["integer", "null"]}})
+        "user": _object(dict.fromkeys(USER_SUMMARIES, _SUMMARY)),
+        "history": _object(dict.fromkeys(HISTORY_SUMMARIES, _SUMMARY)),
+        "newFacts": _array(_FACT),
+        "factsToReinforce": _array(_object({**_REFERENCE, **_SCOPE})),
+        "factsToRemove": _array(
+            _object({**_REFERENCE, **_SCOPE, "replacementFactIndex": {"type": ["integer", "null"]}})
         ),
-        "staleFactsToRemove": _list(_object(dict(_NAMED))),
-        "staleFactsToExtend": _list(_object({**_NAMED, "extend_by_days": {"type": ["integer", "null"]}})),
-        "factsToConsolidate": _list(
+        "staleFactsToRemove": _array(_object(dict(_REFERENCE))),
+        "staleFactsToExtend": _array(_object({**_REFERENCE, "extend_by_days": {"type": ["integer", "null"]}})),
+        "factsToConsolidate": _array(
             _object({
-                "sourceIds": _list(_TEXT),
+                "sourceIds": _array(_TEXT),
                 "consolidated": _object({"content": _TEXT, "confidence": {"type": "number"}, **_LABELS}),
             })
         ),

@@ -8,15 +8,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import isfinite
 
-from ricordo.profile.types import Labels, Rejection, Removal
+from ricordo.profile.types import UpdateLabels, RejectedItem, FactRemoval
 from ricordo.workspace.profile import Fact
 
-__all__ = ["counted", "flaw_of_fact", "flaw_of_removal", "flaw_of_summary", "names_upload", "sure"]
+__all__ = [
+    "count_rejections",
+    "find_fact_flaw",
+    "find_removal_flaw",
+    "find_summary_flaw",
+    "names_upload",
+    "parse_confidence",
+]
 
 _USER, _DURABLE, _DESCRIPTIVE = "user", "durable", "descriptive"
 
 
-def flaw_of_fact(labels: Labels) -> str:
+def find_fact_flaw(labels: UpdateLabels) -> str:
     """Return the label for which a fact is turned down; empty for one about the user that lasts and describes."""
     if labels.scope != _USER:
         return "scope"
@@ -25,14 +32,14 @@ def flaw_of_fact(labels: Labels) -> str:
     return "" if labels.authority == _DESCRIPTIVE else "authority"
 
 
-def flaw_of_summary(labels: Labels) -> str:
+def find_summary_flaw(labels: UpdateLabels) -> str:
     """Return the label for which a summary is turned down; empty for one about the user that describes."""
     if labels.scope != _USER:
         return "scope"
     return "" if labels.authority == _DESCRIPTIVE else "authority"
 
 
-def flaw_of_removal(removal: Removal, fact: Fact | None) -> str:
+def find_removal_flaw(removal: FactRemoval, fact: Fact | None) -> str:
     """Return why a removal of `fact` is turned down; empty for one about the user with a reason.
 
     What a person gave or pinned stays, and so does what isn't there.
@@ -43,10 +50,10 @@ def flaw_of_removal(removal: Removal, fact: Fact | None) -> str:
         return "reason"
     if fact is None:
         return "unknown"
-    return "kept" if fact.is_kept else ""
+    return "kept" if fact.is_protected else ""
 
 
-def sure(confidence: object) -> float | None:
+def parse_confidence(confidence: object) -> float | None:
     """Return a confidence as a number from 0 to 1, one beyond that cut; None for what is no finite number."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
         return None
@@ -60,15 +67,15 @@ def sure(confidence: object) -> float | None:
 def names_upload(text: str, uploads: Iterable[str]) -> bool:
     """Tell whether a text names a file that was handed over, as the metadata of the messages say, whole."""
     folded = text.casefold()
-    return any(_stands_alone(name.casefold(), folded) for name in uploads if name.strip())
+    return any(_contains_name(name.casefold(), folded) for name in uploads if name.strip())
 
 
-def counted(rejections: Iterable[Rejection]) -> Mapping[tuple[str, str], int]:
+def count_rejections(rejections: Iterable[RejectedItem]) -> Mapping[tuple[str, str], int]:
     """Return how many items were turned down, by what they are and why."""
     return Counter((each.item, each.reason) for each in rejections)
 
 
-def _stands_alone(name: str, text: str) -> bool:
+def _contains_name(name: str, text: str) -> bool:
     at = text.find(name)
     while at >= 0:
         end = at + len(name)

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from ricordo.workspace.profile import Profile
 
-__all__ = ["independent"]
+__all__ = ["copy_profile"]
 
 
-def independent(profile: Profile) -> Profile:
+def copy_profile(profile: Profile) -> Profile:
     """Return a profile equal to this one in which nothing can be changed that this one holds."""
     return replace(
         profile,

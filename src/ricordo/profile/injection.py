@@ -8,8 +8,8 @@ from ricordo.workspace.profile import CORRECTION
 
 __all__ = ["InjectionConfig"]
 
-_TOKENS = (100, 8_000)
-_GUARANTEED = (50, 2_000)
+_INJECTION_TOKEN_RANGE = (100, 8_000)
+_GUARANTEED_TOKEN_RANGE = (50, 2_000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,10 @@ class InjectionConfig:
 
     def __post_init__(self) -> None:
         """Refuse numbers out of their range, one text for several categories, and any other place."""
-        for name, (least, most) in (("max_injection_tokens", _TOKENS), ("guaranteed_token_budget", _GUARANTEED)):
+        for name, (least, most) in (
+            ("max_injection_tokens", _INJECTION_TOKEN_RANGE),
+            ("guaranteed_token_budget", _GUARANTEED_TOKEN_RANGE),
+        ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise InvalidSetting(f"{name} is a whole number from {least} to {most:,}, not {value!r}.")

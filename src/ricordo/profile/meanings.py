@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import ModelError
 from ricordo.models.contract import Embedder
-from ricordo.profile.merging import Meaning
+from ricordo.profile.merging import SimilarityFunction
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Meanings"]
+__all__ = ["FactSimilarity"]
 
 _LOG = logging.getLogger(__name__)
-_MOST = 1_000
+_MAX_VECTORS = 1_000
 
 
-class Meanings:
+class FactSimilarity:
     """The vectors of the texts that were asked about last, at most 1,000."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -30,9 +30,9 @@ class Meanings:
         self._embedder = embedder
         self._vectors: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
 
-    async def of(self, texts: Sequence[str]) -> Meaning | None:
+    async def make_similarity(self, texts: Sequence[str]) -> SimilarityFunction | None:
         """Return what tells of two of `texts`, whatever their white space, how alike they are; None when nobody can."""
-        wanted = list(dict.fromkeys(_plain(text) for text in texts if text.strip()))
+        wanted = list(dict.fromkeys(_collapse_spaces(text) for text in texts if text.strip()))
         missing = [text for text in wanted if text not in self._vectors]
         if missing:
             try:
@@ -44,15 +44,15 @@ class Meanings:
         known = {text: self._vectors[text] for text in wanted}
         for text in wanted:
             self._vectors.move_to_end(text)
-        while len(self._vectors) > _MOST:
+        while len(self._vectors) > _MAX_VECTORS:
             self._vectors.popitem(last=False)
 
-        def meaning(one: str, other: str) -> float:
-            left, right = known.get(_plain(one)), known.get(_plain(other))
+        def similarity(one: str, other: str) -> float:
+            left, right = known.get(_collapse_spaces(one)), known.get(_collapse_spaces(other))
             return 0.0 if left is None or right is None else float(left @ right)
 
-        return meaning
+        return similarity
 
 
-def _plain(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())

@@ -10,104 +10,115 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias
 
-from ricordo.language.duplicates import duplicate_of
+from ricordo.language.duplicates import find_duplicate
 from ricordo.messages.types import JsonValue
 from ricordo.profile.config import ProfileConfig
-from ricordo.profile.gate import flaw_of_fact, sure
-from ricordo.profile.staleness import lifetime
-from ricordo.profile.trimming import confirmed_last
-from ricordo.profile.types import Merging, Rejection
-from ricordo.workspace.profile import Fact, FactSource, written
+from ricordo.profile.gate import find_fact_flaw, parse_confidence
+from ricordo.profile.staleness import lifetime_days
+from ricordo.profile.trimming import last_confirmed
+from ricordo.profile.types import FactMerge, RejectedItem
+from ricordo.workspace.profile import Fact, FactSource, format_profile_time
 
-__all__ = ["SOURCES", "Meaning", "Merged", "alike", "groups_to_merge", "merged", "said_again", "sources_of"]
+__all__ = [
+    "SOURCES_FIELD",
+    "SimilarityFunction",
+    "MergeResult",
+    "find_same_fact",
+    "find_merge_groups",
+    "merge_facts",
+    "confirm_fact",
+    "fact_sources",
+]
 
-SOURCES = "sources"
+SOURCES_FIELD = "sources"
 """The further field of a fact that holds where it was said again, oldest first."""
 
-Meaning: TypeAlias = Callable[[str, str], float]
+SimilarityFunction: TypeAlias = Callable[[str, str], float]
 """Gives how alike the meanings of two contents are, as the cosine of their embeddings; 0 where that is not known."""
 
-_MOST_SOURCES = 20
+_MAX_SOURCES = 20
 _EARLIEST = "0001-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merged:
+class MergeResult:
     """The facts after the mergings, the new ones among them, those that were taken in, and what was turned down."""
 
     facts: tuple[Fact, ...]
     added: tuple[str, ...] = ()
     taken: tuple[Fact, ...] = ()
-    rejections: tuple[Rejection, ...] = ()
+    rejections: tuple[RejectedItem, ...] = ()
 
 
-def alike(content: str, facts: Sequence[Fact], config: ProfileConfig, *, meaning: Meaning | None = None) -> Fact | None:
+def find_same_fact(
+    content: str, facts: Sequence[Fact], config: ProfileConfig, *, meaning: SimilarityFunction | None = None
+) -> Fact | None:
     """Return the fact that says the same as `content`; None when none does."""
     contents = [fact.content for fact in facts]
     meanings = [meaning(content, other) for other in contents] if meaning else None
-    at = duplicate_of(content, contents, threshold=config.duplicate_threshold, meanings=meanings)
+    at = find_duplicate(content, contents, threshold=config.duplicate_threshold, meanings=meanings)
     return None if at is None else facts[at]
 
 
-def sources_of(fact: Fact) -> tuple[FactSource, ...]:
+def fact_sources(fact: Fact) -> tuple[FactSource, ...]:
     """Return every place where a fact was said, the first one first."""
-    found = fact.extra.get(SOURCES)
+    found = fact.extra.get(SOURCES_FIELD)
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-    return (fact.source, *map(_source, rows))
+    return (fact.source, *map(_read_source, rows))
 
 
-def said_again(fact: Fact, source: FactSource, *, confidence: float, error: str | None, now: datetime) -> Fact:
+def confirm_fact(fact: Fact, source: FactSource, *, confidence: float, error: str | None, now: datetime) -> Fact:
     """Return a fact that was said once more; the same messages that it rests on already confirm nothing."""
-    sources = sources_of(fact)
+    sources = fact_sources(fact)
     known = {(each.thread, message) for each in sources for message in each.messages}
     if source.messages and all((source.thread, message) in known for message in source.messages):
         return fact
-    further = [*sources[1:], source][-_MOST_SOURCES:]
+    further = [*sources[1:], source][-_MAX_SOURCES:]
     return replace(
         fact,
-        confidence=max(sure(fact.confidence) or 0.0, confidence),
+        confidence=max(parse_confidence(fact.confidence) or 0.0, confidence),
         source_error=fact.source_error or error,
         confirmations=fact.confirmations + 1,
-        confirmed_at=written(now),
-        updated_at=written(now),
+        confirmed_at=format_profile_time(now),
+        updated_at=format_profile_time(now),
         revision=fact.revision + 1,
-        extra={**fact.extra, SOURCES: [_row(each) for each in further]},
+        extra={**fact.extra, SOURCES_FIELD: [_source_row(each) for each in further]},
     )
 
 
-def groups_to_merge(facts: Sequence[Fact], config: ProfileConfig) -> tuple[tuple[Fact, ...], ...]:
+def find_merge_groups(facts: Sequence[Fact], config: ProfileConfig) -> tuple[tuple[Fact, ...], ...]:
     """Return the groups of facts of one category that may be made fewer, the largest first; none when it is off."""
     if not config.consolidation_enabled:
         return ()
     groups: dict[str, list[Fact]] = {}
     for fact in facts:
-        if _is_open(fact, config):
+        if _is_mergeable(fact, config):
             groups.setdefault(fact.category, []).append(fact)
     large = [group for group in groups.values() if len(group) >= config.consolidation_min_facts]
     large.sort(key=lambda group: (-len(group), group[0].category))
     return tuple(map(tuple, large[: config.consolidation_max_groups_per_cycle]))
 
 
-def merged(
-    facts: Sequence[Fact], mergings: Sequence[Merging], *, now: datetime, config: ProfileConfig, ids: Sequence[str]
-) -> Merged:
+def merge_facts(
+    facts: Sequence[Fact], mergings: Sequence[FactMerge], *, now: datetime, config: ProfileConfig, ids: Sequence[str]
+) -> MergeResult:
     """Return the facts after `mergings`, of which each item is carried out or turned down by itself.
 
     `ids` are the ids that new facts get, one for each merging.
     """
-    done = Merged(facts=tuple(facts))
+    done = MergeResult(facts=tuple(facts))
     used: set[str] = set()
     for merging, new_id in zip(mergings, ids, strict=True):
         held = {fact.id: fact for fact in done.facts}
         flaw = "too many" if len(done.added) >= config.consolidation_max_groups_per_cycle else ""
-        flaw = flaw or _flaw(merging, held, used, config)
+        flaw = flaw or _find_merge_flaw(merging, held, used, config)
         if flaw:
-            rejection = Rejection(item="merging", reason=flaw)
+            rejection = RejectedItem(item="merging", reason=flaw)
             done = replace(done, rejections=(*done.rejections, rejection))
             continue
         sources = [held[each] for each in merging.sources]
         used.update(merging.sources)
-        one = _joined(merging, sources, new_id, now, config)
+        one = _merge_sources(merging, sources, new_id, now, config)
         done = replace(
             done,
             facts=(*(fact for fact in done.facts if fact.id not in merging.sources), one),
@@ -117,49 +128,53 @@ def merged(
     return done
 
 
-def _flaw(merging: Merging, held: Mapping[str, Fact], used: Collection[str], config: ProfileConfig) -> str:
+def _find_merge_flaw(merging: FactMerge, held: Mapping[str, Fact], used: Collection[str], config: ProfileConfig) -> str:
     sources = merging.sources
     checks = (
         ("off", not config.consolidation_enabled),
-        (flaw_of_fact(merging.fact.labels), bool(flaw_of_fact(merging.fact.labels))),
+        (find_fact_flaw(merging.fact.labels), bool(find_fact_flaw(merging.fact.labels))),
         ("content", not 0 < len(merging.fact.content.strip()) <= config.max_fact_characters),
         ("number", not 2 <= len(sources) <= config.consolidation_max_sources),
         ("used", len(set(sources)) < len(sources) or not set(sources).isdisjoint(used)),
         ("unknown", not set(sources) <= held.keys()),
     )
     flaw = next((reason for reason, fails in checks if fails), "")
-    return flaw or _flaw_of_sources([held[each] for each in sources], merging, held, config)
+    return flaw or _find_source_flaw([held[each] for each in sources], merging, held, config)
 
 
-def _flaw_of_sources(sources: Sequence[Fact], merging: Merging, held: Mapping[str, Fact], config: ProfileConfig) -> str:
+def _find_source_flaw(
+    sources: Sequence[Fact], merging: FactMerge, held: Mapping[str, Fact], config: ProfileConfig
+) -> str:
     category = sources[0].category
     if any(fact.category != category for fact in sources):
         return "category"
-    if not all(_is_open(fact, config) for fact in sources):
+    if not all(_is_mergeable(fact, config) for fact in sources):
         return "protected"
     if (
-        sum(fact.category == category and _is_open(fact, config) for fact in held.values())
+        sum(fact.category == category and _is_mergeable(fact, config) for fact in held.values())
         < config.consolidation_min_facts
     ):
         return "few"
-    surety = sure(merging.fact.confidence)
-    if surety is None or min(surety, _surest(sources)) < config.fact_confidence_threshold:
+    surety = parse_confidence(merging.fact.confidence)
+    if surety is None or min(surety, _max_confidence(sources)) < config.fact_confidence_threshold:
         return "threshold"
     return ""
 
 
-def _is_open(fact: Fact, config: ProfileConfig) -> bool:
-    return not fact.is_kept and fact.category not in config.staleness_protected_categories
+def _is_mergeable(fact: Fact, config: ProfileConfig) -> bool:
+    return not fact.is_protected and fact.category not in config.staleness_protected_categories
 
 
-def _surest(sources: Sequence[Fact]) -> float:
-    return max(sure(fact.confidence) or 0.0 for fact in sources)
+def _max_confidence(sources: Sequence[Fact]) -> float:
+    return max(parse_confidence(fact.confidence) or 0.0 for fact in sources)
 
 
-def _joined(merging: Merging, sources: Sequence[Fact], new_id: str, now: datetime, config: ProfileConfig) -> Fact:
+def _merge_sources(
+    merging: FactMerge, sources: Sequence[Fact], new_id: str, now: datetime, config: ProfileConfig
+) -> Fact:
     """Return the fact that stands for `sources`: as old as the newest of them, and due when the first of them is."""
-    places = tuple(dict.fromkeys(place for fact in sources for place in sources_of(fact) if place.messages))
-    ends = [(last, lifetime(fact, config)) for fact in sources if (last := confirmed_last(fact))]
+    places = tuple(dict.fromkeys(place for fact in sources for place in fact_sources(fact) if place.messages))
+    ends = [(last, lifetime_days(fact, config)) for fact in sources if (last := last_confirmed(fact))]
     left = min((days - (now - last).days for last, days in ends), default=config.staleness_age_days)
     errors = dict.fromkeys(fact.source_error for fact in sources if fact.source_error)
     messages = tuple(dict.fromkeys(message for place in places for message in place.messages))
@@ -167,24 +182,24 @@ def _joined(merging: Merging, sources: Sequence[Fact], new_id: str, now: datetim
         id=new_id,
         content=" ".join(merging.fact.content.split()),
         category=sources[0].category,
-        confidence=min(sure(merging.fact.confidence) or 0.0, _surest(sources)),
+        confidence=min(parse_confidence(merging.fact.confidence) or 0.0, _max_confidence(sources)),
         created_at=max((fact.created_at for fact in sources), default=_EARLIEST),
-        updated_at=written(now),
-        confirmed_at=written(now),
-        source=FactSource(thread="consolidation", messages=messages[:_MOST_SOURCES]),
+        updated_at=format_profile_time(now),
+        confirmed_at=format_profile_time(now),
+        source=FactSource(thread="consolidation", messages=messages[:_MAX_SOURCES]),
         source_error="; ".join(filter(None, errors)) or None,
         valid_days=min(max(left, 1), config.staleness_max_extension_days),
         confirmations=sum(max(fact.confirmations, 1) for fact in sources),
         merged_from=tuple(fact.id for fact in sources),
-        extra={SOURCES: [_row(place) for place in places[:_MOST_SOURCES]]} if places else {},
+        extra={SOURCES_FIELD: [_source_row(place) for place in places[:_MAX_SOURCES]]} if places else {},
     )
 
 
-def _row(source: FactSource) -> JsonValue:
+def _source_row(source: FactSource) -> JsonValue:
     return {"thread": source.thread, "messages": list(source.messages), "quote": source.quote}
 
 
-def _source(row: Mapping[str, JsonValue]) -> FactSource:
+def _read_source(row: Mapping[str, JsonValue]) -> FactSource:
     thread, messages, quote = row.get("thread"), row.get("messages"), row.get("quote")
     return FactSource(
         thread=thread if isinstance(thread, str) else "unknown",

@@ -13,43 +13,43 @@ from anyio.to_thread import run_sync
 from ricordo.errors import FileMissing, InvalidInput
 from ricordo.files import FileStore
 from ricordo.messages.types import JsonValue
-from ricordo.profile.importing import Imported
+from ricordo.profile.importing import ProfileImport
 from ricordo.workspace.profile import Profile
-from ricordo.workspace.profile_codec import BrokenRecord, ReadProfile, facts_in, parse_profile, written_json
+from ricordo.workspace.profile_codec import BrokenRecord, ParsedProfile, parse_facts, parse_profile, dump_profile_json
 
-__all__ = ["VERSION", "KeepsBackups", "Migrated", "Source", "read_source"]
+__all__ = ["PROFILE_VERSION", "BackupStore", "ProfileMigration", "ForeignProfile", "read_foreign_profile"]
 
-VERSION = Profile().version
+PROFILE_VERSION = Profile().version
 """The version of our documents."""
 
-_FACT = re.compile(r"(?:agents/)?(?P<agent>[^/]+)/facts/(?:[^/]+/)?[^/]+\.md")
-_MATTER = re.compile(r"---\r?\n(?P<matter>.*?)\r?\n---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.DOTALL)
+_FACT_PATH = re.compile(r"(?:agents/)?(?P<agent>[^/]+)/facts/(?:[^/]+/)?[^/]+\.md")
+_FRONT_MATTER = re.compile(r"---\r?\n(?P<matter>.*?)\r?\n---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.DOTALL)
 _HEADING = re.compile(r"\s*#[^\n]*(?:\n|\Z)")
-_USUAL = "__default__"
-_LARGEST = 1_000_000
+_DEFAULT_AGENT = "__default__"
+_MAX_FACT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ForeignProfile:
     """A profile of another system as it was read, and `data`, the bytes that it was read from, for a backup."""
 
-    read: ReadProfile
+    read: ParsedProfile
     data: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Migrated:
+class ProfileMigration:
     """What a migration changes, or has changed; `backup` is where the source is kept, empty where nothing is."""
 
-    imported: Imported
+    imported: ProfileImport
     backup: str = ""
 
 
 @runtime_checkable
-class KeepsBackups(Protocol):
+class BackupStore(Protocol):
     """A keeper of profiles that can keep the bytes of another one beside them."""
 
-    async def document(self) -> bytes | None:
+    async def read_document(self) -> bytes | None:
         """Return the document as it stands; None when there is none."""
         ...
 
@@ -58,77 +58,77 @@ class KeepsBackups(Protocol):
         ...
 
 
-async def read_source(files: FileStore, name: str = "", *, agent: str = "") -> Source:
+async def read_foreign_profile(files: FileStore, name: str = "", *, agent: str = "") -> ForeignProfile:
     """Read the document `name` in `files`; without a name the folder itself, with the facts of this `agent`.
 
     Raises: FileMissing, DocumentInvalid; InvalidInput for a folder that has no such agent, or several and none named.
     """
     if name:
         data = (await files.read(name)).data
-        return Source(read=await run_sync(parse_profile, data, name), data=data)
+        return ForeignProfile(read=await run_sync(parse_profile, data, name), data=data)
     paths = [info.path for info in await files.list()]
     manifest = next((path for path in paths if path in {"memory.json", "user.json", "profile.json"}), None)
     if manifest is None:
         raise FileMissing("There is no memory.json in this folder: name the folder of one user.")
-    held = {path: (await files.read(path)).data for path in [manifest, *_facts_of(paths, agent)]}
-    kept = written_json({path: data.decode("utf-8", "replace") for path, data in held.items()})
-    return Source(read=await run_sync(_folder, manifest, held), data=kept)
+    held = {path: (await files.read(path)).data for path in [manifest, *_find_fact_files(paths, agent)]}
+    kept = dump_profile_json({path: data.decode("utf-8", "replace") for path, data in held.items()})
+    return ForeignProfile(read=await run_sync(_parse_folder, manifest, held), data=kept)
 
 
-def _facts_of(paths: list[str], agent: str) -> list[str]:
+def _find_fact_files(paths: list[str], agent: str) -> list[str]:
     """Return the files of the facts of one agent."""
     found: dict[str, list[str]] = {}
     for path in paths:
-        match = _FACT.fullmatch(path)
+        match = _FACT_PATH.fullmatch(path)
         if match:
             found.setdefault(match["agent"], []).append(path)
     if not found:
         return []
-    chosen = agent or (_USUAL if _USUAL in found else next(iter(found)) if len(found) == 1 else "")
+    chosen = agent or (_DEFAULT_AGENT if _DEFAULT_AGENT in found else next(iter(found)) if len(found) == 1 else "")
     if chosen not in found:
         raise InvalidInput(f"The folder has the facts of {', '.join(sorted(found))}: name one of these agents.")
     return sorted(found[chosen])
 
 
-def _folder(manifest: str, held: dict[str, bytes]) -> ReadProfile:
+def _parse_folder(manifest: str, held: dict[str, bytes]) -> ParsedProfile:
     """Return the profile of a folder."""
     read = parse_profile(held[manifest], manifest)
     broken: list[BrokenRecord] = []
     records: list[JsonValue] = []
     for path, data in held.items():
-        record = None if path == manifest else _record(data)
+        record = None if path == manifest else _parse_fact_file(data)
         if record is not None:
             records.append(record)
         elif path != manifest:
             told = data.decode("utf-8", "replace")
             broken.append(BrokenRecord(where=path, why="front matter and content are needed", record=told))
-    facts = facts_in(records, broken)
-    profile = replace(read.profile, version=VERSION, facts=(*read.profile.facts, *facts))
-    return ReadProfile(profile=profile, broken=(*read.broken, *broken))
+    facts = parse_facts(records, broken)
+    profile = replace(read.profile, version=PROFILE_VERSION, facts=(*read.profile.facts, *facts))
+    return ParsedProfile(profile=profile, broken=(*read.broken, *broken))
 
 
-def _record(data: bytes) -> dict[str, JsonValue] | None:
+def _parse_fact_file(data: bytes) -> dict[str, JsonValue] | None:
     """Return the record of a fact from its Markdown file; None for a file that is none."""
     import yaml
 
     try:
-        found = _MATTER.fullmatch(data.decode("utf-8-sig")) if len(data) <= _LARGEST else None
+        found = _FRONT_MATTER.fullmatch(data.decode("utf-8-sig")) if len(data) <= _MAX_FACT_BYTES else None
         matter = yaml.safe_load(found["matter"]) if found else None
     except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError):
         return None
     if found is None or not isinstance(matter, dict):
         return None
     content = _HEADING.sub("", found["body"], count=1).strip()
-    record = {str(name): _plain(value) for name, value in matter.items()}
+    record = {str(name): _to_json_value(value) for name, value in matter.items()}
     return record | ({} if record.get("content") else {"content": content})
 
 
-def _plain(value: object) -> JsonValue:
+def _to_json_value(value: object) -> JsonValue:
     """Return what front matter says as JSON; times become the text that they are."""
     if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _to_json_value(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_to_json_value(each) for each in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     isoformat = getattr(value, "isoformat", None)

@@ -12,12 +12,12 @@ from functools import lru_cache
 from ricordo.language import content_words, detect_language
 from ricordo.workspace.profile import Fact
 
-__all__ = ["found_facts", "relevance"]
+__all__ = ["find_facts", "relevance"]
 
 _K1, _B = 1.2, 0.75
 
 
-def found_facts(facts: Sequence[Fact], query: str = "", category: str | None = None) -> tuple[Fact, ...]:
+def find_facts(facts: Sequence[Fact], query: str = "", category: str | None = None) -> tuple[Fact, ...]:
     """Return the facts of a category that have to do with `query`, best first; without a query all, as they stand.
 
     Where no word of it is found, those that hold it as it is written. Category names are compared without case.
@@ -39,7 +39,7 @@ def relevance(facts: Sequence[Fact], query: str) -> list[float]:
 
     BM25 by Robertson and Zaragoza (2009), k1 1.2 and b 0.75, over the content words of the facts.
     """
-    read = [_words(_text(fact)) for fact in facts]
+    read = [_fact_words(_fact_text(fact)) for fact in facts]
     held = [Counter(words) for _, words in read]
     counts = Counter(word for each in held for word in each)
     usual = sum(len(words) for _, words in read) / len(read) if read else 0.0
@@ -48,8 +48,8 @@ def relevance(facts: Sequence[Fact], query: str) -> list[float]:
         length = 1 - _B + _B * len(words) / usual if usual else 1.0
         scores.append(
             sum(
-                _weight(counts[word], len(read)) * each[word] * (_K1 + 1) / (each[word] + _K1 * length)
-                for word in set(_asked(query, language))
+                _word_weight(counts[word], len(read)) * each[word] * (_K1 + 1) / (each[word] + _K1 * length)
+                for word in set(_query_words(query, language))
                 if word in each
             )
         )
@@ -57,21 +57,21 @@ def relevance(facts: Sequence[Fact], query: str) -> list[float]:
     return [score / best if best else 0.0 for score in scores]
 
 
-def _weight(holding: int, every: int) -> float:
+def _word_weight(holding: int, every: int) -> float:
     return math.log(1 + (every - holding + 0.5) / (holding + 0.5))
 
 
-def _text(fact: Fact) -> str:
+def _fact_text(fact: Fact) -> str:
     parts = (fact.content, fact.category, fact.source_error)
     return " ".join(part for part in parts if isinstance(part, str))
 
 
 @lru_cache(maxsize=4_096)
-def _words(text: str) -> tuple[str, tuple[str, ...]]:
+def _fact_words(text: str) -> tuple[str, tuple[str, ...]]:
     language = detect_language(text)
     return language, content_words(text, language)
 
 
 @lru_cache(maxsize=256)
-def _asked(query: str, language: str) -> tuple[str, ...]:
+def _query_words(query: str, language: str) -> tuple[str, ...]:
     return content_words(query, language)  # type: ignore[arg-type]

@@ -15,40 +15,46 @@ from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
 
-from ricordo.clock import Clock, rfc3339
+from ricordo.clock import Clock, format_rfc3339
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch, VersionConflict
-from ricordo.files import ABSENT, FileInfo, FileStore, version_of
+from ricordo.files import ABSENT, FileInfo, FileStore, compute_version
 from ricordo.guard.redact import Redactor
 from ricordo.language import split_sentences
-from ricordo.profile.contract import LEARNING, Saved
-from ricordo.profile.independent import independent
+from ricordo.profile.contract import LEARNING_AUTHOR, SavedProfile
+from ricordo.profile.independent import copy_profile
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import CURATION_LOCK, ChangeSets, Edit
-from ricordo.workspace.layout import TOMBSTONES, profile_of
-from ricordo.workspace.profile import Fact, Profile, new_profile
-from ricordo.workspace.profile_codec import BrokenRecord, document_of, parse_profile, profile_in, written_json
-from ricordo.workspace.profile_merge import merged_profile, says_the_same, stamped
+from ricordo.workspace.layout import TOMBSTONES, profile_path_for
+from ricordo.workspace.profile import Fact, Profile, create_profile
+from ricordo.workspace.profile_codec import (
+    BrokenRecord,
+    profile_to_document,
+    parse_profile,
+    profile_from_document,
+    dump_profile_json,
+)
+from ricordo.workspace.profile_merge import merge_profiles, has_same_content, stamp_changes
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
 
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
 
-__all__ = ["FileProfileStore", "Profiles"]
+__all__ = ["FileProfileStore", "ProfileStores"]
 
 _LOG = logging.getLogger(__name__)
-_LOCK = "profiles"
-_ACT = "profile"
-_TRIES = 8
-_MOST_OPEN = 64
+_STORE_LOCK = "profiles"
+_SAVE_ACT = "profile"
+_MAX_TRIES = 8
+_MAX_OPEN = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Held:
+class _LoadedProfile:
     """A profile as it was read: the version of its file, and what told then that it is this one."""
 
     profile: Profile
     version: str
-    mark: tuple[int, int, str] | None
+    fingerprint: tuple[int, int, str] | None
     broken: tuple[BrokenRecord, ...] = ()
 
 
@@ -71,61 +77,63 @@ class FileProfileStore:
         self._redactor = redactor
         self._key = key
         self._clock = clock
-        self._held: _Held | None = None
+        self._loaded: _LoadedProfile | None = None
 
     @property
-    def broken(self) -> tuple[BrokenRecord, ...]:
+    def broken_records(self) -> tuple[BrokenRecord, ...]:
         """What of the document could not be read when it was loaded last."""
-        return self._held.broken if self._held else ()
+        return self._loaded.broken if self._loaded else ()
 
     async def load(self) -> Profile:
         """Return the profile; a new empty one when none was saved. No file is read while it is unchanged.
 
         Raises: DocumentInvalid for a document that can't be read; it says what to do.
         """
-        return independent((await self._current()).profile)
+        return copy_profile((await self._load_current()).profile)
 
     async def reload(self) -> Profile:
         """Return the profile as the file has it now. Raises as `load` does."""
-        self._held = None
+        self._loaded = None
         return await self.load()
 
-    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False) -> Saved:
+    async def save(
+        self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False
+    ) -> SavedProfile:
         """Save `profile`, made from `base`, as one change set by `by`; nothing is written where nothing changes.
 
         With `forget` the facts that leave the profile by this are not learned again. Raises: VersionConflict where
         somebody else changed the same fact or summary since `base`; DocumentInvalid; StorageFull and its siblings.
         """
-        async with self._files.lock(_LOCK):
-            for _ in range(_TRIES):
-                current = await self._current()
-                merged = merged_profile(base, profile, current.profile)
-                if current.version != ABSENT and not current.broken and says_the_same(merged, current.profile):
-                    return Saved(profile=independent(current.profile))
+        async with self._files.lock(_STORE_LOCK):
+            for _ in range(_MAX_TRIES):
+                current = await self._load_current()
+                merged = merge_profiles(base, profile, current.profile)
+                if current.version != ABSENT and not current.broken and has_same_content(merged, current.profile):
+                    return SavedProfile(profile=copy_profile(current.profile))
                 try:
-                    return await self._written(merged, current, by=by, why=why, forget=forget)
+                    return await self._write(merged, current, by=by, why=why, forget=forget)
                 except _ForgottenMeanwhile:
                     raise
                 except VersionConflict:
                     # a person or another program wrote the file without our lock
-                    self._held = None
+                    self._loaded = None
         raise VersionConflict(f"{self.path} is being changed again and again: repeat the edit.")
 
-    async def clear(self, *, by: str, why: str = "") -> Saved:
+    async def clear(self, *, by: str, why: str = "") -> SavedProfile:
         """Save an empty profile; its facts are not learned again. A document that can't be read is kept beside it."""
-        async with self._files.lock(_LOCK):
+        async with self._files.lock(_STORE_LOCK):
             try:
-                current = await self._current()
+                current = await self._load_current()
             except DocumentInvalid:
-                current = await self._aside(by)
-            return await self._written(new_profile(self._clock.now()), current, by=by, why=why, forget=True)
+                current = await self._move_aside(by)
+            return await self._write(create_profile(self._clock.now()), current, by=by, why=why, forget=True)
 
-    async def forgotten(self) -> Callable[[str], bool]:
+    async def load_forgotten_filter(self) -> Callable[[str], bool]:
         """Return what tells whether a content was forgotten, and is not to be learned again."""
         digests = (await read_tombstones(self._files)).digests
         return lambda content: content_digest(content, self._key) in digests
 
-    async def document(self) -> bytes | None:
+    async def read_document(self) -> bytes | None:
         """Return the document as it stands; None when there is none."""
         try:
             return (await self._files.read(self.path)).data
@@ -139,7 +147,7 @@ class FileProfileStore:
         """
         text = data.decode("utf-8", "surrogateescape")
         data = (await run_sync(self._redactor.clean, text)).encode("utf-8", "surrogateescape")
-        path = f"{self.path.removesuffix('.json')}.backup-{version_of(data)[:12]}.json"
+        path = f"{self.path.removesuffix('.json')}.backup-{compute_version(data)[:12]}.json"
         try:
             await self._files.create(path, data)
         except AlreadyExists:
@@ -147,18 +155,18 @@ class FileProfileStore:
                 raise
         return path
 
-    async def _current(self) -> _Held:
+    async def _load_current(self) -> _LoadedProfile:
         """Return the profile as the file has it, from memory where the file was not written since."""
         info = await self._files.info(self.path)
-        if self._held is None or self._held.mark != _mark(info):
-            self._held = await self._read(info)
-        return self._held
+        if self._loaded is None or self._loaded.fingerprint != _file_fingerprint(info):
+            self._loaded = await self._read(info)
+        return self._loaded
 
-    async def _read(self, info: FileInfo | None) -> _Held:
+    async def _read(self, info: FileInfo | None) -> _LoadedProfile:
         try:
             stored = await self._files.read(self.path)
         except FileMissing:
-            return _Held(profile=new_profile(self._clock.now()), version=ABSENT, mark=None)
+            return _LoadedProfile(profile=create_profile(self._clock.now()), version=ABSENT, fingerprint=None)
         try:
             read = await run_sync(parse_profile, stored.data, self.path)
         except DocumentInvalid as error:
@@ -170,30 +178,36 @@ class FileProfileStore:
             places = ", ".join(each.where for each in read.broken)
             _LOG.warning("%s: what can't be read is left out, and kept when it is saved: %s", self.path, places)
         # a person may have written a secret into the file: it stays there, and is shown to nobody
-        profile = await run_sync(self._outward, read.profile)
-        return _Held(profile=profile, version=stored.version, mark=_mark(info), broken=read.broken)
+        profile = await run_sync(self._redact, read.profile)
+        return _LoadedProfile(
+            profile=profile, version=stored.version, fingerprint=_file_fingerprint(info), broken=read.broken
+        )
 
-    async def _written(self, profile: Profile, current: _Held, *, by: str, why: str, forget: bool) -> Saved:
-        saved = await run_sync(self._outward, stamped(profile, current.profile, self._clock.now()))
-        data = await run_sync(lambda: written_json(document_of(saved)))
+    async def _write(
+        self, profile: Profile, current: _LoadedProfile, *, by: str, why: str, forget: bool
+    ) -> SavedProfile:
+        saved = await run_sync(self._redact, stamp_changes(profile, current.profile, self._clock.now()))
+        data = await run_sync(lambda: dump_profile_json(profile_to_document(saved)))
         edits = [Edit(path=self.path, expected=current.version, data=data)]
         if current.broken:
-            edits.append(await self._kept(current.broken))
-        gone = [fact for fact in current.profile.facts if saved.fact(fact.id) is None] if forget else []
+            edits.append(await self._broken_records_edit(current.broken))
+        gone = [fact for fact in current.profile.facts if saved.find_fact(fact.id) is None] if forget else []
         if gone:
-            edits.append(await self._forgotten(gone, saved))
+            edits.append(await self._tombstones_edit(gone, saved))
         # nothing is forgotten between the look at what was and the write
         async with self._files.lock(CURATION_LOCK):
-            if by == LEARNING and await self._says_forgotten(saved, current.profile):
+            if by == LEARNING_AUTHOR and await self._says_forgotten(saved, current.profile):
                 raise _ForgottenMeanwhile(f"{self.path} would say again what was forgotten meanwhile.")
-            change = await self._changes.apply(edits, act=_ACT, who=by, why=self._redactor.clean(why), user=self._user)
+            change = await self._changes.apply(
+                edits, act=_SAVE_ACT, who=by, why=self._redactor.clean(why), user=self._user
+            )
         # what the file has now is read, so that nothing is served that somebody else has replaced already
-        self._held = None
-        return Saved(profile=independent(saved), change=change.id)
+        self._loaded = None
+        return SavedProfile(profile=copy_profile(saved), change=change.id)
 
     async def _says_forgotten(self, saved: Profile, current: Profile) -> bool:
         """Tell whether `saved` adds to `current` what was forgotten."""
-        forgotten = await self.forgotten()
+        forgotten = await self.load_forgotten_filter()
         known = {fact.content for fact in current.facts}
         added = [fact.content for fact in saved.facts if fact.content not in known]
         for name, each in saved.summaries.items():
@@ -201,19 +215,23 @@ class FileProfileStore:
                 added += [sentence.text for sentence in split_sentences(each.summary)]
         return any(map(forgotten, added))
 
-    def _outward(self, profile: Profile) -> Profile:
+    def _redact(self, profile: Profile) -> Profile:
         """Return a profile with marks in the place of secrets, in every text that it carries."""
-        document = document_of(profile)
+        document = profile_to_document(profile)
         cleaned = self._redactor.clean_json(cast("JsonValue", document))
-        return profile_in(cleaned).profile if cleaned != document and isinstance(cleaned, dict) else profile
+        return profile_from_document(cleaned).profile if cleaned != document and isinstance(cleaned, dict) else profile
 
-    async def _kept(self, broken: Sequence[BrokenRecord]) -> Edit:
+    async def _broken_records_edit(self, broken: Sequence[BrokenRecord]) -> Edit:
         """Return the edit that keeps what can't be read in a file of its own."""
         records: list[JsonValue] = [{"where": each.where, "why": each.why, "record": each.record} for each in broken]
-        kept = {"from": self.path, "at": rfc3339(self._clock.now()), "records": self._redactor.clean_json(records)}
-        return Edit(path=await self._free(), expected=ABSENT, data=written_json(kept))
+        kept = {
+            "from": self.path,
+            "at": format_rfc3339(self._clock.now()),
+            "records": self._redactor.clean_json(records),
+        }
+        return Edit(path=await self._free_path(), expected=ABSENT, data=dump_profile_json(kept))
 
-    async def _forgotten(self, gone: Sequence[Fact], saved: Profile) -> Edit:
+    async def _tombstones_edit(self, gone: Sequence[Fact], saved: Profile) -> Edit:
         """Return the edit that remembers what is not to be learned again."""
         stones = await read_tombstones(self._files)
         still = {content_digest(fact.content, self._key) for fact in saved.facts}
@@ -223,19 +241,19 @@ class FileProfileStore:
             for fact in gone
             if (digest := content_digest(fact.content, self._key)) not in still
         ]  # fmt: skip
-        return Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(new))
+        return Edit(path=TOMBSTONES, expected=stones.version, data=stones.render_with(new))
 
-    async def _aside(self, by: str) -> _Held:
+    async def _move_aside(self, by: str) -> _LoadedProfile:
         """Move a document that can't be read out of the way, by a change set of its own."""
         stored = await self._files.read(self.path)
         edits = [
-            Edit(path=await self._free(), expected=ABSENT, data=stored.data),
+            Edit(path=await self._free_path(), expected=ABSENT, data=stored.data),
             Edit(path=self.path, expected=stored.version, data=None),
         ]
-        await self._changes.apply(edits, act=_ACT, who=by, why="the document could not be read", user=self._user)
-        return _Held(profile=new_profile(self._clock.now()), version=ABSENT, mark=None)
+        await self._changes.apply(edits, act=_SAVE_ACT, who=by, why="the document could not be read", user=self._user)
+        return _LoadedProfile(profile=create_profile(self._clock.now()), version=ABSENT, fingerprint=None)
 
-    async def _free(self) -> str:
+    async def _free_path(self) -> str:
         """Return a name that no file has, for what can't be read."""
         stem, number = self.path.removesuffix(".json"), 1
         while await self._files.info(f"{stem}.broken-{number}.json") is not None:
@@ -243,7 +261,7 @@ class FileProfileStore:
         return f"{stem}.broken-{number}.json"
 
 
-class Profiles:
+class ProfileStores:
     """The profiles of one root, one for each user and agent; who asks twice gets the same store."""
 
     def __init__(
@@ -252,19 +270,19 @@ class Profiles:
         """Keep them in the root of `owner`, whose own profile needs no name."""
         self._owner = owner
         self._make = partial(FileProfileStore, files, changes, redactor=redactor, key=key, clock=clock)
-        self._open: dict[str, FileProfileStore] = {}
+        self._open_stores: dict[str, FileProfileStore] = {}
 
-    def of(self, scope: Scope) -> FileProfileStore:
+    def open_store(self, scope: Scope) -> FileProfileStore:
         """Return the store of the user and agent of `scope`. Raises: ScopeMismatch for one of another root."""
-        path = profile_of(self._owner, scope)
+        path = profile_path_for(self._owner, scope)
         if not path:
             raise ScopeMismatch(f"This root belongs to {self._owner}; it holds no profile for {scope}.")
-        store = self._open.pop(path, None) or self._make(path=path, user=scope.user or "")
-        while len(self._open) >= _MOST_OPEN:
-            del self._open[next(iter(self._open))]
-        self._open[path] = store
+        store = self._open_stores.pop(path, None) or self._make(path=path, user=scope.user or "")
+        while len(self._open_stores) >= _MAX_OPEN:
+            del self._open_stores[next(iter(self._open_stores))]
+        self._open_stores[path] = store
         return store
 
 
-def _mark(info: FileInfo | None) -> tuple[int, int, str] | None:
+def _file_fingerprint(info: FileInfo | None) -> tuple[int, int, str] | None:
     return (info.size, info.modified_ns, info.stamp) if info else None

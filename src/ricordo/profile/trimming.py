@@ -16,36 +16,38 @@ from datetime import UTC, datetime
 from math import log2
 
 from ricordo.profile.config import ProfileConfig
-from ricordo.profile.gate import sure
-from ricordo.profile.types import Evicted
-from ricordo.workspace.profile import CORRECTION, Fact, moment_of
+from ricordo.profile.gate import parse_confidence
+from ricordo.profile.types import EvictedFact
+from ricordo.workspace.profile import CORRECTION, Fact, parse_profile_time
 
-__all__ = ["Trimmed", "confirmed_last", "rank", "trimmed"]
+__all__ = ["TrimResult", "last_confirmed", "fact_rank", "trim_facts"]
 
 _CONFIDENCE, _RECENCY, _REPETITION = 0.65, 0.25, 0.10
 _HALF_LIFE_DAYS = 90.0
-_OFTEN = 8
-_DAY = 86_400.0
+_FULL_CONFIRMATIONS = 8
+_DAY_SECONDS = 86_400.0
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trimmed:
+class TrimResult:
     """The facts that stay, in their order, and those that leave, lowest rank first, with their ranks."""
 
     facts: tuple[Fact, ...]
     left: tuple[Fact, ...] = ()
-    evicted: tuple[Evicted, ...] = ()
+    evicted: tuple[EvictedFact, ...] = ()
 
 
-def trimmed(facts: Sequence[Fact], *, now: datetime, config: ProfileConfig, kept: Collection[str] = ()) -> Trimmed:
+def trim_facts(
+    facts: Sequence[Fact], *, now: datetime, config: ProfileConfig, kept: Collection[str] = ()
+) -> TrimResult:
     """Return at most `max_facts` facts; more only when a person gave more than that. `kept` are ids that stay."""
     if len(facts) <= config.max_facts:
-        return Trimmed(facts=tuple(facts))
-    staying = {fact.id for fact in facts if fact.is_kept or fact.id in kept}
+        return TrimResult(facts=tuple(facts))
+    staying = {fact.id for fact in facts if fact.is_protected or fact.id in kept}
     ordered = sorted(
         (fact for fact in facts if fact.id not in staying),
-        key=lambda fact: (rank(fact, now=now, config=config), confirmed_last(fact) or _NEVER),
+        key=lambda fact: (fact_rank(fact, now=now, config=config), last_confirmed(fact) or _NEVER),
         reverse=True,
     )
     reserved = min(config.correction_reserved_max, int(config.max_facts * config.correction_reserved_fraction))
@@ -55,28 +57,28 @@ def trimmed(facts: Sequence[Fact], *, now: datetime, config: ProfileConfig, kept
     others = [fact.id for fact in ordered if fact.id not in set(first)]
     staying.update(first, others[: room - len(first)])
     left = tuple(fact for fact in reversed(ordered) if fact.id not in staying)
-    return Trimmed(
+    return TrimResult(
         facts=tuple(fact for fact in facts if fact.id in staying),
         left=left,
         evicted=tuple(
-            Evicted(id=fact.id, category=fact.category, score=round(rank(fact, now=now, config=config), 4))
+            EvictedFact(id=fact.id, category=fact.category, score=round(fact_rank(fact, now=now, config=config), 4))
             for fact in left
         ),
     )
 
 
-def rank(fact: Fact, *, now: datetime, config: ProfileConfig) -> float:
+def fact_rank(fact: Fact, *, now: datetime, config: ProfileConfig) -> float:
     """Return the rank of a fact in 0..1, higher stays longer."""
-    surety = sure(fact.confidence) or 0.0
+    surety = parse_confidence(fact.confidence) or 0.0
     if config.fact_eviction_policy == "confidence":
         return surety
-    last = confirmed_last(fact)
-    age = max((now - last).total_seconds() / _DAY, 0.0) if last else None
+    last = last_confirmed(fact)
+    age = max((now - last).total_seconds() / _DAY_SECONDS, 0.0) if last else None
     recency = 0.0 if age is None else 0.5 ** (age / _HALF_LIFE_DAYS)
-    repetition = min(log2(max(fact.confirmations, 1)) / log2(_OFTEN), 1.0)
+    repetition = min(log2(max(fact.confirmations, 1)) / log2(_FULL_CONFIRMATIONS), 1.0)
     return _CONFIDENCE * surety + _RECENCY * recency + _REPETITION * repetition
 
 
-def confirmed_last(fact: Fact) -> datetime | None:
+def last_confirmed(fact: Fact) -> datetime | None:
     """Return when a fact was last confirmed, or else learned; None when no such time can be read."""
-    return moment_of(fact.confirmed_at) or moment_of(fact.created_at)
+    return parse_profile_time(fact.confirmed_at) or parse_profile_time(fact.created_at)

@@ -9,22 +9,22 @@ from typing import Literal
 from ricordo.workspace.profile import Fact, FactSource, Profile
 
 __all__ = [
-    "Applied",
-    "Confirmation",
-    "Evicted",
-    "Extension",
-    "Labels",
-    "Merging",
+    "UpdateResult",
+    "FactConfirmation",
+    "EvictedFact",
+    "FactExtension",
+    "UpdateLabels",
+    "FactMerge",
     "NewFact",
     "ProfileUpdate",
-    "Rejection",
-    "Removal",
+    "RejectedItem",
+    "FactRemoval",
     "SummaryEdit",
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labels:
+class UpdateLabels:
     """How an item was labelled; a label that was not given is empty and fails the gate.
 
     `scope` is whom it is about (user), `durability` how long it holds (durable), `authority` what it is (descriptive).
@@ -41,7 +41,7 @@ class SummaryEdit:
 
     name: str
     summary: str
-    labels: Labels = Labels()
+    labels: UpdateLabels = UpdateLabels()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +54,11 @@ class NewFact:
     valid_days: int | None = None
     source_error: str | None = None
     source: FactSource = field(default_factory=FactSource)
-    labels: Labels = Labels()
+    labels: UpdateLabels = UpdateLabels()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Removal:
+class FactRemoval:
     """A fact to be taken out. `replacement` is the number of the new fact, from 0, that takes its place.
 
     `stale` marks one that a review of old facts asked for.
@@ -66,22 +66,22 @@ class Removal:
 
     id: str
     reason: str = ""
-    labels: Labels = Labels()
+    labels: UpdateLabels = UpdateLabels()
     replacement: int | None = None
     stale: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confirmation:
+class FactConfirmation:
     """A fact that was said again, or praised."""
 
     id: str
     reason: str = ""
-    labels: Labels = Labels()
+    labels: UpdateLabels = UpdateLabels()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extension:
+class FactExtension:
     """An old fact that a review wants to keep for `days` more; None for as long as its kind lasts."""
 
     id: str
@@ -90,7 +90,7 @@ class Extension:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merging:
+class FactMerge:
     """Facts that become one: the ids of the sources, and the fact that stands for them."""
 
     sources: tuple[str, ...]
@@ -103,14 +103,14 @@ class ProfileUpdate:
 
     summaries: tuple[SummaryEdit, ...] = ()
     facts: tuple[NewFact, ...] = ()
-    removals: tuple[Removal, ...] = ()
-    confirmations: tuple[Confirmation, ...] = ()
-    extensions: tuple[Extension, ...] = ()
-    mergings: tuple[Merging, ...] = ()
+    removals: tuple[FactRemoval, ...] = ()
+    confirmations: tuple[FactConfirmation, ...] = ()
+    extensions: tuple[FactExtension, ...] = ()
+    mergings: tuple[FactMerge, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rejection:
+class RejectedItem:
     """An item that was not carried out, and why, in a word that can be counted; never its content."""
 
     item: Literal["summary", "fact", "removal", "confirmation", "extension", "merging"]
@@ -119,7 +119,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evicted:
+class EvictedFact:
     """A fact that left for want of room, as an audit keeps it: never its content. `score` is its rank, higher stays."""
 
     id: str
@@ -128,7 +128,7 @@ class Evicted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Applied:
+class UpdateResult:
     """What became of an update: the profile, what was turned down, and what has to leave it.
 
     `archived` are the ids of facts that left for want of room, lowest rank first; their content goes to the archive.
@@ -137,11 +137,11 @@ class Applied:
     """
 
     profile: Profile
-    rejections: tuple[Rejection, ...] = ()
+    rejections: tuple[RejectedItem, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
     archived: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     left: tuple[Fact, ...] = ()
-    evicted: tuple[Evicted, ...] = ()
+    evicted: tuple[EvictedFact, ...] = ()

@@ -33,7 +33,7 @@ class InboxConfig:
         if self.workers < 1:
             raise InvalidSetting(f"workers is a whole number of at least 1, not {self.workers}.")
 
-    def times(self, now: datetime) -> tuple[datetime | None, datetime | None]:
+    def due_times(self, now: datetime) -> tuple[datetime | None, datetime | None]:
         """Return from when on, and by when, what is asked for `now` is to be done; None for both is at once."""
         if not self.debounce_seconds:
             return None, None

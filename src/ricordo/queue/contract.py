@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-__all__ = ["Job", "JobRecord", "JobState", "Lease", "Outcome", "Queue"]
+__all__ = ["Job", "JobRecord", "JobState", "Lease", "JobOutcome", "JobQueue"]
 
 JobState = Literal["waiting", "running", "done", "failed", "dropped"]
 
@@ -52,7 +52,7 @@ class Lease:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class JobOutcome:
     """How a job ended: what it counted, and the type of the error where there was one; never content."""
 
     state: Literal["done", "failed", "dropped"]
@@ -71,11 +71,11 @@ class JobRecord:
     state: JobState
     created: datetime
     changed: datetime
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
     until: datetime | None = None
 
 
-class Queue(Protocol):
+class JobQueue(Protocol):
     """The inbox of one root. Every call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`."""
 
     async def put(self, job: Job) -> Job:
@@ -109,7 +109,7 @@ class Queue(Protocol):
         """Hold the lease for `seconds` more from now. Raises `LeaseLost`."""
         ...
 
-    async def settle(self, lease: Lease, outcome: Outcome) -> None:
+    async def complete(self, lease: Lease, outcome: JobOutcome) -> None:
         """End the job. Raises `LeaseLost` when the lease is no longer this one."""
         ...
 
@@ -120,7 +120,7 @@ class Queue(Protocol):
         """
         ...
 
-    async def hasten(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
+    async def make_due(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
         """Make what waits out a pause due at once, of these `keys` and `kinds`, all when None; return how many."""
         ...
 

@@ -10,19 +10,19 @@ import platform
 import sys
 from pathlib import Path
 
-__all__ = ["holder", "is_gone"]
+__all__ = ["process_name", "is_process_gone"]
 
 
-def holder() -> str:
+def process_name() -> str:
     """Return the name of this process: its machine, the space its number counts in, and the number."""
-    return f"{_space()} {os.getpid()}"
+    return f"{_process_namespace()} {os.getpid()}"
 
 
-def is_gone(name: str) -> bool:
+def is_process_gone(name: str) -> bool:
     """Tell whether the process of this name is known to have ended; it touches no other than by asking for it."""
     space, _, number = name.rpartition(" ")
     # asking is killing on Windows
-    if sys.platform == "win32" or space != _space() or not number.isdecimal():
+    if sys.platform == "win32" or space != _process_namespace() or not number.isdecimal():
         return False
     try:
         os.kill(int(number), 0)
@@ -33,7 +33,7 @@ def is_gone(name: str) -> bool:
     return False
 
 
-def _space() -> str:
+def _process_namespace() -> str:
     try:
         numbers = str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:

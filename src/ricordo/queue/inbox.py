@@ -17,31 +17,31 @@ from typing import TypeVar
 
 import anyio
 
-from ricordo.clock import Clock, Ids
+from ricordo.clock import Clock, IdSource
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import DocumentInvalid, LeaseLost, StorageFailed
-from ricordo.queue.contract import Job, JobRecord, JobState, Lease, Outcome
-from ricordo.queue.plan import is_same_work, widened
-from ricordo.queue.tables import SCHEMA, stamp
+from ricordo.queue.contract import Job, JobRecord, JobState, Lease, JobOutcome
+from ricordo.queue.plan import is_same_work, widen_job
+from ricordo.queue.tables import INBOX_SCHEMA, to_microseconds
 from ricordo.queue.transitions import (
-    Limits,
-    add,
-    begin,
-    give_back,
+    InboxLimits,
+    add_job,
+    begin_job,
+    release_job,
     has_work,
-    hasten,
-    listed,
-    renew,
-    settle,
-    take,
-    withdraw,
+    make_jobs_due,
+    list_jobs,
+    renew_lease,
+    complete_job,
+    lease_job,
+    withdraw_job,
 )
-from ricordo.uncut import finish, uncut_in_thread
+from ricordo.uncut import run_even_if_cancelled, run_in_thread
 
 __all__ = ["Inbox"]
 
 _T = TypeVar("_T")
-_MOMENT = 0.5
+_REFILL_SECONDS = 0.5
 
 
 class Inbox:
@@ -52,10 +52,10 @@ class Inbox:
         path: Path,
         *,
         clock: Clock,
-        ids: Ids,
+        ids: IdSource,
         commit: Commit | None = None,
         busy_seconds: float = 10.0,
-        limits: Limits | None = None,
+        limits: InboxLimits | None = None,
         lost: Callable[[], Awaitable[Sequence[Job]]] | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
@@ -69,10 +69,10 @@ class Inbox:
         self._ids = ids
         self._commit = commit
         self._busy_seconds = busy_seconds
-        self._limits = limits or Limits()
-        self._lost = lost
+        self._limits = limits or InboxLimits()
+        self._find_lost_jobs = lost
         self._check = check
-        self._opening = anyio.Lock()
+        self._open_lock = anyio.Lock()
         self._database: Database | None = None
         self._closed = False
         self._not_before = 0.0
@@ -80,13 +80,13 @@ class Inbox:
     async def put(self, job: Job) -> Job:
         """Add `job` durably, or widen the one of its key that waits, and return it as it waits."""
         new = replace(job, id=self._ids.new())
-        return await self._made(new, lambda connection: add(connection, new, self._clock.now()))
+        return await self._write_creating(new, lambda connection: add_job(connection, new, self._clock.now()))
 
     async def begin(self, job: Job, *, seconds: float) -> Lease | None:
         """Add `job` and take it at once; None when one of its key runs, then it waits beside it."""
         new = replace(job, id=self._ids.new())
-        return await self._made(
-            new, lambda connection: begin(connection, new, self._clock.now(), seconds, self._limits)
+        return await self._write_creating(
+            new, lambda connection: begin_job(connection, new, self._clock.now(), seconds, self._limits)
         )
 
     async def lease(
@@ -97,48 +97,48 @@ class Inbox:
         After a damaged file was made anew this waits until half a second has passed.
         """
         # looking is free for others, writing is not
-        if not await self._use(lambda database: database.read(has_work)):
+        if not await self._run(lambda database: database.read(has_work)):
             return None
         # who is at work on a session that was lost asks for it now, by name
         await anyio.sleep_until(self._not_before)
-        act = partial(take, limits=self._limits, kinds=kinds, key=key)
-        return await self._use(lambda database: database.write(lambda found: act(found, self._clock.now(), seconds)))
+        act = partial(lease_job, limits=self._limits, kinds=kinds, key=key)
+        return await self._run(lambda database: database.write(lambda found: act(found, self._clock.now(), seconds)))
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
         """Hold the lease for `seconds` more from now. Raises `LeaseLost`."""
-        renewed = await self._written(lambda connection: renew(connection, lease, self._clock.now(), seconds))
+        renewed = await self._write(lambda connection: renew_lease(connection, lease, self._clock.now(), seconds))
         if renewed is None:
             raise LeaseLost
         return renewed
 
-    async def settle(self, lease: Lease, outcome: Outcome) -> None:
+    async def complete(self, lease: Lease, outcome: JobOutcome) -> None:
         """End the job. Raises `LeaseLost`."""
 
         def act(connection: Connection) -> bool:
-            settle(connection, lease, outcome, self._clock.now(), self._limits)
+            complete_job(connection, lease, outcome, self._clock.now(), self._limits)
             return True
 
-        if not await self._written(act):
+        if not await self._write(act):
             raise LeaseLost
 
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
         """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`."""
 
         def act(connection: Connection) -> bool:
-            give_back(connection, lease, self._clock.now(), self._limits, error=error, after=after)
+            release_job(connection, lease, self._clock.now(), self._limits, error=error, after=after)
             return True
 
-        if not await self._written(act):
+        if not await self._write(act):
             raise LeaseLost
 
-    async def hasten(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
+    async def make_due(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
         """Make what waits out its pause due at once; return how many jobs that were."""
-        act = partial(hasten, keys=keys, kinds=kinds)
-        return await self._written(lambda connection: act(connection, self._clock.now())) or 0
+        act = partial(make_jobs_due, keys=keys, kinds=kinds)
+        return await self._write(lambda connection: act(connection, self._clock.now())) or 0
 
     async def withdraw(self, job_id: str) -> bool:
         """Remove a job that waits; False for one that does not."""
-        return bool(await self._written(partial(withdraw, job_id=job_id)))
+        return bool(await self._write(partial(withdraw_job, job_id=job_id)))
 
     async def jobs(
         self,
@@ -148,39 +148,39 @@ class Inbox:
         limit: int = 100,
     ) -> list[JobRecord]:
         """Return at most `limit` jobs, newest first."""
-        act = partial(listed, states=states, kinds=kinds, limit=limit)
-        return await self._use(lambda database: database.read(act)) or []
+        act = partial(list_jobs, states=states, kinds=kinds, limit=limit)
+        return await self._run(lambda database: database.read(act)) or []
 
     async def close(self) -> None:
         """Close the inbox for good; a second time does nothing."""
 
         async def close() -> None:
-            async with self._opening:
+            async with self._open_lock:
                 database, self._database = self._database, None
                 if database is not None:
                     await database.close()
 
         self._closed = True
-        await finish(close)
+        await run_even_if_cancelled(close)
 
-    async def _made(self, asked: Job, act: Callable[[Connection], _T]) -> _T:
+    async def _write_creating(self, asked: Job, act: Callable[[Connection], _T]) -> _T:
         """Return what a write returns, in a file that is made when there is none."""
-        made = await self._use(lambda database: database.write(lambda connection: (act(connection),)), asked=asked)
+        made = await self._run(lambda database: database.write(lambda connection: (act(connection),)), asked=asked)
         assert made is not None
         return made[0]
 
-    async def _written(self, act: Callable[[Connection], _T]) -> _T | None:
+    async def _write(self, act: Callable[[Connection], _T]) -> _T | None:
         """Return what a write returns; None when there is no file to write to."""
-        return await self._use(lambda database: database.write(act))
+        return await self._run(lambda database: database.write(act))
 
-    async def _use(self, act: Callable[[Database], Awaitable[_T]], *, asked: Job | None = None) -> _T | None:
+    async def _run(self, act: Callable[[Database], Awaitable[_T]], *, asked: Job | None = None) -> _T | None:
         """Return what `act` returns; None when there is no file, which is made for a job that is `asked` for.
 
         It is repeated when the file had to be made anew.
         """
         broken: DocumentInvalid | None = None
         for _ in range(2):
-            database = await self._ready(asked)
+            database = await self._open_if_needed(asked)
             if database is None:
                 return None
             try:
@@ -190,18 +190,18 @@ class Inbox:
                 await self._discard(database)
         raise StorageFailed(f"{self._path} can't be used: {broken}") from broken
 
-    async def _ready(self, asked: Job | None) -> Database | None:
-        async with self._opening:
+    async def _open_if_needed(self, asked: Job | None) -> Database | None:
+        async with self._open_lock:
             if self._closed:
                 raise StorageFailed(f"{self._path} is closed.")
-            if self._database is None and (asked or await uncut_in_thread(self._is_needed)):
-                self._database = await self._opened(asked)
+            if self._database is None and (asked or await run_in_thread(self._is_needed)):
+                self._database = await self._open_database(asked)
             return self._database
 
-    async def _opened(self, asked: Job | None) -> Database:
+    async def _open_database(self, asked: Job | None) -> Database:
         database = await Database.open(
             self._path,
-            schema=SCHEMA,
+            schema=INBOX_SCHEMA,
             busy_seconds=self._busy_seconds,
             synchronous="FULL",
             commit=self._commit,
@@ -218,34 +218,34 @@ class Inbox:
 
     async def _refill(self, database: Database, asked: Job | None) -> None:
         """Ask again for what a damaged file may have held; once, also when a kill comes between the two."""
-        if self._lost is None or not await uncut_in_thread(self._was_put_aside):
+        if self._find_lost_jobs is None or not await run_in_thread(self._has_quarantined_file):
             return
         if await database.read(lambda connection: connection.execute("SELECT 1 FROM refilled").fetchone()):
             return
-        lost = [replace(job, id=self._ids.new()) for job in await self._lost()]
+        lost = [replace(job, id=self._ids.new()) for job in await self._find_lost_jobs()]
         # between this and what is asked for now somebody else may take a job
-        jobs = [widened(job, asked) if asked and is_same_work(job, asked) else job for job in lost]
+        jobs = [widen_job(job, asked) if asked and is_same_work(job, asked) else job for job in lost]
 
         def act(connection: Connection) -> None:
             for job in jobs:
-                add(connection, job, self._clock.now())
-            connection.execute("INSERT INTO refilled VALUES (?)", (stamp(self._clock.now()),))
+                add_job(connection, job, self._clock.now())
+            connection.execute("INSERT INTO refilled VALUES (?)", (to_microseconds(self._clock.now()),))
 
         await database.write(act)
-        self._not_before = anyio.current_time() + _MOMENT
+        self._not_before = anyio.current_time() + _REFILL_SECONDS
 
     def _is_needed(self) -> bool:
         """Tell whether there is a file, or one was put aside whose jobs were not asked for again. Raises: RootMoved."""
         if self._check is not None:
             self._check()
-        return os.path.lexists(self._path) or (self._lost is not None and self._was_put_aside())
+        return os.path.lexists(self._path) or (self._find_lost_jobs is not None and self._has_quarantined_file())
 
-    def _was_put_aside(self) -> bool:
+    def _has_quarantined_file(self) -> bool:
         return any(self._path.parent.glob(f"{self._path.name}.broken-*"))
 
     async def _discard(self, database: Database) -> None:
         """Put a damaged file aside, unless another task did so before."""
-        async with self._opening:
+        async with self._open_lock:
             if self._database is database:
                 self._database = None
-                await database.put_aside()
+                await database.quarantine()

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from ricordo.queue.contract import Job, JobRecord
 
-__all__ = ["is_same_work", "key_of", "not_done_since", "widened"]
+__all__ = ["is_same_work", "job_key", "find_unresolved_failures", "widen_job"]
 
 
-def key_of(job: Job) -> str:
+def job_key(job: Job) -> str:
     """Return the key of a job, made of its kind, agent, session and user when it has none."""
     return job.key or json.dumps([job.kind, job.agent, job.session, job.user], ensure_ascii=False)
 
@@ -20,18 +20,18 @@ def is_same_work(one: Job, other: Job) -> bool:
 
     The latter holds for jobs about a session, whose keys were made here.
     """
-    if key_of(one) == key_of(other):
+    if job_key(one) == job_key(other):
         return True
-    if not one.session or (one.user and other.user) or not all(map(_has_made_key, (one, other))):
+    if not one.session or (one.user and other.user) or not all(map(_has_default_key, (one, other))):
         return False
-    return key_of(replace(one, key="", user="")) == key_of(replace(other, key="", user=""))
+    return job_key(replace(one, key="", user="")) == job_key(replace(other, key="", user=""))
 
 
-def _has_made_key(job: Job) -> bool:
-    return key_of(job) == key_of(replace(job, key=""))
+def _has_default_key(job: Job) -> bool:
+    return job_key(job) == job_key(replace(job, key=""))
 
 
-def not_done_since(newest_first: Iterable[JobRecord]) -> list[JobRecord]:
+def find_unresolved_failures(newest_first: Iterable[JobRecord]) -> list[JobRecord]:
     """Return the jobs that failed for good and whose work was not done since, newest first, one for each key."""
     settled: set[str] = set()
     found = []
@@ -43,7 +43,7 @@ def not_done_since(newest_first: Iterable[JobRecord]) -> list[JobRecord]:
     return found
 
 
-def widened(waiting: Job, job: Job) -> Job:
+def widen_job(waiting: Job, job: Job) -> Job:
     """Return `waiting`, which came before `job`, so that it does the work of both.
 
     Ids of messages have no order that can be told from them, so the order of asking stands for it: the first one's
@@ -51,26 +51,26 @@ def widened(waiting: Job, job: Job) -> Job:
     Asking again makes it wait anew, but not past the deadline.
     """
     named = waiting if waiting.user else job
-    deadline = _sooner(waiting.deadline, job.deadline)
+    deadline = _earliest(waiting.deadline, job.deadline)
     return replace(
         waiting,
         user=named.user,
-        key=key_of(named),
+        key=job_key(named),
         first=None if job.first is None else waiting.first,
         last=None if waiting.last is None else job.last,
-        after=_again(waiting.after, job.after, deadline),
+        after=_next_due(waiting.after, job.after, deadline),
         deadline=deadline,
         signals=waiting.signals | job.signals,
         trace=job.trace or waiting.trace,
     )
 
 
-def _again(waiting: datetime | None, asked: datetime | None, deadline: datetime | None) -> datetime | None:
+def _next_due(waiting: datetime | None, asked: datetime | None, deadline: datetime | None) -> datetime | None:
     """Return from when on a job is due that waits, and was asked for again; a pause after a failure is not cut."""
     if waiting is None or asked is None:
         return None
     return max(waiting, asked if deadline is None else min(asked, deadline))
 
 
-def _sooner(one: datetime | None, other: datetime | None) -> datetime | None:
+def _earliest(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((time for time in (one, other) if time is not None), default=None)

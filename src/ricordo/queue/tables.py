@@ -10,12 +10,21 @@ from typing import Literal, TypeAlias
 
 from ricordo.database.sqlite import Connection, Schema
 from ricordo.errors import DocumentInvalid
-from ricordo.messages.jsontext import decoded
-from ricordo.queue.contract import Job, JobRecord, JobState, Outcome
+from ricordo.messages.jsontext import decode_json
+from ricordo.queue.contract import Job, JobRecord, JobState, JobOutcome
 
-__all__ = ["COLUMNS", "SCHEMA", "Row", "Value", "found", "stamp", "time_of", "written"]
+__all__ = [
+    "JOB_COLUMNS",
+    "INBOX_SCHEMA",
+    "JobRow",
+    "ColumnValue",
+    "select_rows",
+    "to_microseconds",
+    "from_microseconds",
+    "job_columns",
+]
 
-SCHEMA = Schema(
+INBOX_SCHEMA = Schema(
     owner=0x52634A42,
     steps=(
         (
@@ -55,22 +64,22 @@ SCHEMA = Schema(
     ),
 )
 
-COLUMNS = (
+JOB_COLUMNS = (
     "number, id, key, kind, agent, session, user, first_message, last_message, due, deadline, attempts, state, "
     "created, changed, failures, error, counts, token, holder, until, signals, trace"
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_JOB = (
+_JOB_FIELDS = (
     "id", "key", "kind", "agent", "session", "user", "first_message", "last_message", "due", "deadline", "attempts",
     "signals", "trace",
 )  # fmt: skip
-Value: TypeAlias = str | int | None
+ColumnValue: TypeAlias = str | int | None
 """What a column holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class JobRow:
     """A job as it is stored: its record, and what only the inbox knows of it."""
 
     number: int
@@ -80,7 +89,7 @@ class Row:
     holder: str
 
 
-def stamp(time: datetime | None) -> int | None:
+def to_microseconds(time: datetime | None) -> int | None:
     """Return the time as it is stored; a naive one is taken as UTC."""
     if time is None:
         return None
@@ -88,14 +97,14 @@ def stamp(time: datetime | None) -> int | None:
     return (aware - _EPOCH) // timedelta(microseconds=1)
 
 
-def time_of(stored: int | None) -> datetime | None:
+def from_microseconds(stored: int | None) -> datetime | None:
     """Return a stored time, in UTC."""
     return None if stored is None else _EPOCH + timedelta(microseconds=stored)
 
 
-def written(job: Job) -> dict[str, Value]:
+def job_columns(job: Job) -> dict[str, ColumnValue]:
     """Return the columns that say what the job is."""
-    values: tuple[Value, ...] = (
+    values: tuple[ColumnValue, ...] = (
         job.id,
         job.key,
         job.kind,
@@ -104,66 +113,66 @@ def written(job: Job) -> dict[str, Value]:
         job.user,
         job.first,
         job.last,
-        stamp(job.after),
-        stamp(job.deadline),
+        to_microseconds(job.after),
+        to_microseconds(job.deadline),
         job.attempts,
         " ".join(sorted(job.signals)),
         job.trace,
     )
-    return dict(zip(_JOB, values, strict=True))
+    return dict(zip(_JOB_FIELDS, values, strict=True))
 
 
-def found(connection: Connection, where: str, values: Mapping[str, Value]) -> list[Row]:
+def select_rows(connection: Connection, where: str, values: Mapping[str, ColumnValue]) -> list[JobRow]:
     """Return the rows for a condition, which may end with an order and a limit.
 
     Raises: DocumentInvalid for a row that nobody wrote.
     """
-    rows = connection.execute(f"SELECT {COLUMNS} FROM job WHERE {where}", values).fetchall()
+    rows = connection.execute(f"SELECT {JOB_COLUMNS} FROM job WHERE {where}", values).fetchall()
     try:
-        return [_row(dict(zip(COLUMNS.split(", "), row, strict=True))) for row in rows]
+        return [_parse_row(dict(zip(JOB_COLUMNS.split(", "), row, strict=True))) for row in rows]
     except (ValueError, OverflowError) as error:
         raise DocumentInvalid(f"The inbox holds a job that can't be read: {error}") from error
 
 
-def _row(row: Mapping[str, Value]) -> Row:
-    state = _state(row["state"])
+def _parse_row(row: Mapping[str, ColumnValue]) -> JobRow:
+    state = _read_state(row["state"])
     record = JobRecord(
-        job=_job(row),
+        job=_read_job(row),
         state=state,
-        created=_EPOCH + timedelta(microseconds=_number(row, "created")),
-        changed=_EPOCH + timedelta(microseconds=_number(row, "changed")),
-        outcome=_outcome(state, row),
-        until=time_of(_number_or_none(row, "until")),
+        created=_EPOCH + timedelta(microseconds=_read_number(row, "created")),
+        changed=_EPOCH + timedelta(microseconds=_read_number(row, "changed")),
+        outcome=_read_outcome(state, row),
+        until=from_microseconds(_read_optional_number(row, "until")),
     )
-    return Row(
-        number=_number(row, "number"),
+    return JobRow(
+        number=_read_number(row, "number"),
         record=record,
-        failures=_number(row, "failures"),
-        token=_text_or_none(row, "token"),
-        holder=_text(row, "holder"),
+        failures=_read_number(row, "failures"),
+        token=_read_optional_text(row, "token"),
+        holder=_read_text(row, "holder"),
     )
 
 
-def _job(row: Mapping[str, Value]) -> Job:
+def _read_job(row: Mapping[str, ColumnValue]) -> Job:
     return Job(
-        kind=_text(row, "kind"),
-        agent=_text(row, "agent"),
-        session=_text(row, "session"),
-        user=_text(row, "user"),
-        first=_text_or_none(row, "first_message"),
-        last=_text_or_none(row, "last_message"),
-        after=time_of(_number_or_none(row, "due")),
-        deadline=time_of(_number_or_none(row, "deadline")),
-        key=_text(row, "key"),
-        signals=frozenset(_text(row, "signals").split()),
-        trace=_text(row, "trace"),
-        id=_text(row, "id"),
-        attempts=_number(row, "attempts"),
+        kind=_read_text(row, "kind"),
+        agent=_read_text(row, "agent"),
+        session=_read_text(row, "session"),
+        user=_read_text(row, "user"),
+        first=_read_optional_text(row, "first_message"),
+        last=_read_optional_text(row, "last_message"),
+        after=from_microseconds(_read_optional_number(row, "due")),
+        deadline=from_microseconds(_read_optional_number(row, "deadline")),
+        key=_read_text(row, "key"),
+        signals=frozenset(_read_text(row, "signals").split()),
+        trace=_read_text(row, "trace"),
+        id=_read_text(row, "id"),
+        attempts=_read_number(row, "attempts"),
     )
 
 
-def _outcome(state: JobState, row: Mapping[str, Value]) -> Outcome | None:
-    error = _text_or_none(row, "error")
+def _read_outcome(state: JobState, row: Mapping[str, ColumnValue]) -> JobOutcome | None:
+    error = _read_optional_text(row, "error")
     ended: Literal["done", "failed", "dropped"]
     match state:
         case "done" | "failed" | "dropped":
@@ -172,17 +181,17 @@ def _outcome(state: JobState, row: Mapping[str, Value]) -> Outcome | None:
             ended = "failed"
         case _:
             return None
-    return Outcome(state=ended, counts=_counts(row), error=error)
+    return JobOutcome(state=ended, counts=_read_counts(row), error=error)
 
 
-def _counts(row: Mapping[str, Value]) -> dict[str, int]:
-    counts: object = decoded(_text(row, "counts") or "{}")
+def _read_counts(row: Mapping[str, ColumnValue]) -> dict[str, int]:
+    counts: object = decode_json(_read_text(row, "counts") or "{}")
     if not isinstance(counts, dict) or not all(isinstance(count, int) for count in counts.values()):
         raise ValueError("its counts are no numbers.")
     return counts
 
 
-def _state(value: Value) -> JobState:
+def _read_state(value: ColumnValue) -> JobState:
     match value:
         case "waiting" | "running" | "done" | "failed" | "dropped":
             return value
@@ -190,28 +199,28 @@ def _state(value: Value) -> JobState:
             raise ValueError(f"A job has no state {value!r}.")
 
 
-def _text(row: Mapping[str, Value], name: str) -> str:
-    value = _text_or_none(row, name)
+def _read_text(row: Mapping[str, ColumnValue], name: str) -> str:
+    value = _read_optional_text(row, name)
     if value is None:
         raise ValueError(f"it has no {name}.")
     return value
 
 
-def _text_or_none(row: Mapping[str, Value], name: str) -> str | None:
+def _read_optional_text(row: Mapping[str, ColumnValue], name: str) -> str | None:
     value = row[name]
     if isinstance(value, str) or value is None:
         return value
     raise ValueError(f"its {name} is no text.")
 
 
-def _number(row: Mapping[str, Value], name: str) -> int:
-    value = _number_or_none(row, name)
+def _read_number(row: Mapping[str, ColumnValue], name: str) -> int:
+    value = _read_optional_number(row, name)
     if value is None:
         raise ValueError(f"it has no {name}.")
     return value
 
 
-def _number_or_none(row: Mapping[str, Value], name: str) -> int | None:
+def _read_optional_number(row: Mapping[str, ColumnValue], name: str) -> int | None:
     value = row[name]
     if isinstance(value, int) or value is None:
         return value

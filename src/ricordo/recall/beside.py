@@ -9,21 +9,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ricordo.errors import StorageError
-from ricordo.index.beside import Beside, Spot, TellsBeside
+from ricordo.index.beside import ChunkNeighbours, ChunkLocation, NeighbourIndex
 from ricordo.index.contract import Chunk
-from ricordo.recall.hits import Hit, Neighbour, Source
+from ricordo.recall.hits import Hit, Neighbour, SearchSource
 from ricordo.tokens import safe_boundary
 from ricordo.workspace.layout import ledger_date
 
-__all__ = ["MOST_BESIDE", "telling_heading", "with_neighbours"]
+__all__ = ["MAX_NEIGHBOUR_CHARS", "informative_heading", "attach_neighbours"]
 
-_BETWEEN = re.compile(r"[\W_]+")
+_NON_WORD = re.compile(r"[\W_]+")
 
-MOST_BESIDE = 160
+MAX_NEIGHBOUR_CHARS = 160
 """The most characters that are shown of a neighbour."""
 
 
-async def with_neighbours(sources: Sequence[Source], hits: Sequence[Hit]) -> list[Hit]:
+async def attach_neighbours(sources: Sequence[SearchSource], hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits in their order, with the text right before and after each, where the same is told on.
 
     That is the message before and after a message, the piece of a long text, what stands under the same heading of a
@@ -32,43 +32,43 @@ async def with_neighbours(sources: Sequence[Source], hits: Sequence[Hit]) -> lis
     shown = list(hits)
     for source in sources:
         places = [at for at, hit in enumerate(shown) if hit.source == source.label and hit.path]
-        if not places or not isinstance(source.index, TellsBeside):
+        if not places or not isinstance(source.index, NeighbourIndex):
             continue
         try:
-            told = await source.index.beside([_spot(shown[at]) for at in places])
+            told = await source.index.beside([_chunk_location(shown[at]) for at in places])
         except StorageError:
             # the hits are what was asked for
             continue
         for at, one in zip(places, told, strict=True):
             if one is not None:
-                shown[at] = _beside(shown[at], one, source)
+                shown[at] = _with_neighbours(shown[at], one, source)
     return shown
 
 
-def telling_heading(hit: Hit) -> str:
+def informative_heading(hit: Hit) -> str:
     """Return the heading of a hit where it tells more than the name of its file does; else nothing."""
     name = hit.path.rpartition("/")[2].rpartition(".")[0]
-    if ledger_date(hit.path) or _plain(hit.heading) == _plain(name):
+    if ledger_date(hit.path) or _normalize_name(hit.heading) == _normalize_name(name):
         return ""
     return hit.heading
 
 
-def _plain(name: str) -> str:
-    return _BETWEEN.sub(" ", name.casefold()).strip()
+def _normalize_name(name: str) -> str:
+    return _NON_WORD.sub(" ", name.casefold()).strip()
 
 
-def _spot(hit: Hit) -> Spot:
-    return Spot(path=hit.path, line_number=hit.line_number, content=hit.entry.content)
+def _chunk_location(hit: Hit) -> ChunkLocation:
+    return ChunkLocation(path=hit.path, line_number=hit.line_number, content=hit.entry.content)
 
 
-def _beside(hit: Hit, told: Beside, source: Source) -> Hit:
+def _with_neighbours(hit: Hit, told: ChunkNeighbours, source: SearchSource) -> Hit:
     return replace(hit, before=_neighbour(told.before, source), after=_neighbour(told.after, source))
 
 
-def _neighbour(chunk: Chunk | None, source: Source) -> Neighbour | None:
+def _neighbour(chunk: Chunk | None, source: SearchSource) -> Neighbour | None:
     if chunk is None or source.hides(chunk):
         return None
     text = " ".join(chunk.content.split())
-    if len(text) > MOST_BESIDE:
-        text = f"{text[: safe_boundary(text, MOST_BESIDE)].rstrip()}…"
+    if len(text) > MAX_NEIGHBOUR_CHARS:
+        text = f"{text[: safe_boundary(text, MAX_NEIGHBOUR_CHARS)].rstrip()}…"
     return Neighbour(text=text, speaker=chunk.speaker, line_number=chunk.line_number)

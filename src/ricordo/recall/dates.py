@@ -14,33 +14,33 @@ from functools import lru_cache
 from ricordo.language import DateMention, find_dates
 from ricordo.language.date_words import MONTHS
 
-__all__ = ["Span", "asked_spans", "closeness"]
+__all__ = ["DateRange", "find_date_ranges", "date_closeness"]
 
-_TOLD_WITHIN = 14
-_SOON = 45
+_FOLLOW_UP_DAYS = 14
+_NEAR_FUTURE_DAYS = 45
 _FEBRUARY = 2
-_FILL = r"\s+(?:(?:the|dem|der|le|la|el|il|o|a|de|del|di|do|da)\s+)?$"
+_ARTICLE = r"\s+(?:(?:the|dem|der|le|la|el|il|o|a|de|del|di|do|da)\s+)?$"
 _BEFORE = re.compile(
-    rf"(?:\b(?:before|until|till|by|vor|bis|avant|jusqu'(?:à|en|au)|antes|hasta|prima|fino a|até)){_FILL}", re.I
+    rf"(?:\b(?:before|until|till|by|vor|bis|avant|jusqu'(?:à|en|au)|antes|hasta|prima|fino a|até)){_ARTICLE}", re.I
 )
 _AFTER = re.compile(
-    rf"(?:\b(?:after|since|nach|seit|après|depuis|después|desde|dopo|dal|depois)){_FILL}", re.I
+    rf"(?:\b(?:after|since|nach|seit|après|depuis|después|desde|dopo|dal|depois)){_ARTICLE}", re.I
 )  # fmt: skip
-_LEAD = (
+_PREPOSITIONS = (
     r"in|during|of|last|before|until|till|after|since|im|seit|vor|nach|bis|letzten|en|avant|après|depuis|antes de|desde"
     r"|después de|a|prima di|dopo|da|em|até|depois de"
 )
 _BARE_MONTH = re.compile(
-    rf"\b(?:{_LEAD})\s+(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b(?!\s*,?\s*\d)"
+    rf"\b(?:{_PREPOSITIONS})\s+(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b(?!\s*,?\s*\d)"
     r"|(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)",
     re.IGNORECASE,
 )
-_BEFORE_BEHIND = re.compile(r"\s*(?:之前|以前|までに|より前)")
-_AFTER_BEHIND = re.compile(r"\s*(?:之后|之後|以后|以後|以来|以降|から)")
+_BEFORE_SUFFIX = re.compile(r"\s*(?:之前|以前|までに|より前)")
+_AFTER_SUFFIX = re.compile(r"\s*(?:之后|之後|以后|以後|以来|以降|から)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class DateRange:
     """Days that a question means, both included."""
 
     first: date
@@ -48,56 +48,56 @@ class Span:
 
 
 @lru_cache(maxsize=256)
-def asked_spans(text: str, today: date) -> tuple[Span, ...]:
+def find_date_ranges(text: str, today: date) -> tuple[DateRange, ...]:
     """Return the times that `text` names, understood on the day `today`; none where it names no time."""
     mentions = find_dates(text, today)
-    found = [_span(text, each.start, each.end, *_past(each, today)) for each in mentions]
+    found = [_date_range(text, each.start, each.end, *_shift_to_past(each, today)) for each in mentions]
     for match in _BARE_MONTH.finditer(text):
         at = match.start("month") if match["month"] else match.start()
         if not any(each.start < match.end() and at < each.end for each in mentions):
             month = MONTHS[match["month"].casefold()] if match["month"] else int(match["number"])
-            found.append(_span(text, at, match.end(), *_latest(month, today)))
+            found.append(_date_range(text, at, match.end(), *_latest_month(month, today)))
     return tuple(found)
 
 
-def closeness(day: date, spans: Sequence[Span]) -> float:
+def date_closeness(day: date, spans: Sequence[DateRange]) -> float:
     """Return 1 for a day inside a span, less for the days after it, 0 two weeks after it and before it."""
-    return max((_closeness(day, span) for span in spans), default=0.0)
+    return max((_range_closeness(day, span) for span in spans), default=0.0)
 
 
-def _past(mention: DateMention, today: date) -> tuple[date, date]:
+def _shift_to_past(mention: DateMention, today: date) -> tuple[date, date]:
     """Return the days a year earlier where a day or month without a year was taken for one that is far off."""
     first, last = mention.first, mention.last
     named = any(word in MONTHS for word in mention.text.casefold().split())
-    soon = today + timedelta(days=_SOON if mention.grain == "day" else 0)
+    soon = today + timedelta(days=_NEAR_FUTURE_DAYS if mention.grain == "day" else 0)
     if not (mention.relative and named and first > soon):
         return first, last
-    return _latest(first.month, today) if mention.grain == "month" else (_year_before(first), _year_before(last))
+    return _latest_month(first.month, today) if mention.grain == "month" else (_year_before(first), _year_before(last))
 
 
 def _year_before(day: date) -> date:
     return day.replace(year=day.year - 1, day=min(day.day, 28) if day.month == _FEBRUARY else day.day)
 
 
-def _latest(month: int, today: date) -> tuple[date, date]:
+def _latest_month(month: int, today: date) -> tuple[date, date]:
     """Return the days of the latest such month that has begun."""
     year = today.year if month <= today.month else today.year - 1
     following = date(year + month // 12, month % 12 + 1, 1)
     return date(year, month, 1), following - timedelta(days=1)
 
 
-def _span(text: str, start: int, end: int, first: date, last: date) -> Span:
+def _date_range(text: str, start: int, end: int, first: date, last: date) -> DateRange:
     lead = text[max(start - 16, 0) : start]
-    if _BEFORE.search(lead) or _BEFORE_BEHIND.match(text, end):
-        return Span(first=date.min, last=max(first, date.min + timedelta(days=1)) - timedelta(days=1))
-    if _AFTER.search(lead) or _AFTER_BEHIND.match(text, end):
-        return Span(first=first, last=date.max)
-    return Span(first=first, last=last)
+    if _BEFORE.search(lead) or _BEFORE_SUFFIX.match(text, end):
+        return DateRange(first=date.min, last=max(first, date.min + timedelta(days=1)) - timedelta(days=1))
+    if _AFTER.search(lead) or _AFTER_SUFFIX.match(text, end):
+        return DateRange(first=first, last=date.max)
+    return DateRange(first=first, last=last)
 
 
-def _closeness(day: date, span: Span) -> float:
+def _range_closeness(day: date, span: DateRange) -> float:
     if day <= span.last:
         return float(day >= span.first)
     # a time that is open to the past ends where it says
-    late = (day - span.last).days if span.first != date.min else _TOLD_WITHIN
-    return max(1 - late / _TOLD_WITHIN, 0.0)
+    late = (day - span.last).days if span.first != date.min else _FOLLOW_UP_DAYS
+    return max(1 - late / _FOLLOW_UP_DAYS, 0.0)

@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ricordo.recall.hits import Hit, Passage
-from ricordo.recall.measures import Scored
-from ricordo.recall.standing import Curation
-from ricordo.workspace.contradictions import marker
+from ricordo.recall.measures import ScoredPassage
+from ricordo.recall.standing import CuratedMemory
+from ricordo.workspace.contradictions import contradiction_marker
 
-__all__ = ["disputed_together", "markers"]
+__all__ = ["group_contradictions", "contradiction_markers"]
 
 
-def disputed_together(
-    rows: Sequence[Scored], curated: Curation, shown: Curation, offer: Callable[[Passage], Scored]
-) -> list[Scored]:
+def group_contradictions(
+    rows: Sequence[ScoredPassage],
+    curated: CuratedMemory,
+    shown: CuratedMemory,
+    offer: Callable[[Passage], ScoredPassage],
+) -> list[ScoredPassage]:
     """Return the rows, each directly followed by what contradicts it, and with the ids of that.
 
     `curated` is all of curated memory, `shown` what of it may be shown, and `offer` makes a row of what was not found.
@@ -25,11 +28,11 @@ def disputed_together(
     links = curated.contradictions
     if not links:
         return list(rows)
-    found = {_place(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
-    placed: list[Scored] = []
+    found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
+    placed: list[ScoredPassage] = []
     taken: set[tuple[str, str]] = set()
     for row in rows:
-        at = _place(row.passage)
+        at = _passage_entry_key(row.passage)
         others = links.get(at, ()) if row is found.get(at) and row.successor is None else ()
         if at in taken:
             continue
@@ -43,11 +46,11 @@ def disputed_together(
     return placed
 
 
-def markers(hits: Sequence[Hit]) -> list[str]:
+def contradiction_markers(hits: Sequence[Hit]) -> list[str]:
     """Return for hits that are shown in this order what is said of each that contradicts another; empty for none."""
     names = ["", *(hit.entry.id for hit in hits), ""]
-    return [marker(hit.contradicts, before=names[at], after=names[at + 2]) for at, hit in enumerate(hits)]
+    return [contradiction_marker(hit.contradicts, before=names[at], after=names[at + 2]) for at, hit in enumerate(hits)]
 
 
-def _place(passage: Passage) -> tuple[str, str]:
+def _passage_entry_key(passage: Passage) -> tuple[str, str]:
     return passage.label, passage.match.chunk.entry_id

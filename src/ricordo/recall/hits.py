@@ -8,24 +8,24 @@ from typing import Literal
 from ricordo.guard import Trust
 from ricordo.index.contract import Chunk, Match, SearchIndex
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.forgotten import Forgotten
+from ricordo.workspace.forgotten import ForgottenStatements
 from ricordo.workspace.layout import AGENT_NOTES, LARGE_RESULTS, SESSIONS, WORKSPACE
 
-__all__ = ["TOOL", "Answer", "Explained", "Hit", "Neighbour", "Passage", "Rejected", "Source"]
+__all__ = ["TOOL_SPEAKER", "Answer", "Explanation", "Hit", "Neighbour", "Passage", "RejectedHit", "SearchSource"]
 
-TOOL = "tool"
+TOOL_SPEAKER = "tool"
 """The speaker of what tools printed."""
 
-_ASSISTANT = "assistant"
-_PRINTED = f"{LARGE_RESULTS}/"
-_AGENTS_OWN = (f"{WORKSPACE}/{AGENT_NOTES}/", f"{WORKSPACE}/plans/", f"{SESSIONS}/")
+_ASSISTANT_SPEAKER = "assistant"
+_TOOL_RESULT_FOLDER = f"{LARGE_RESULTS}/"
+_AGENT_FOLDERS = (f"{WORKSPACE}/{AGENT_NOTES}/", f"{WORKSPACE}/plans/", f"{SESSIONS}/")
 """Folders of what agents write."""
 
-_RECORDED = frozenset({"transcript", "result"})
+_RECORDED_SORTS = frozenset({"transcript", "result"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SearchSource:
     """A visible workspace: the label that hits from it carry, such as `project`, and its index.
 
     `profile` is the path of the one profile whose facts may be found, empty for none. Messages and tool results that
@@ -35,23 +35,23 @@ class Source:
 
     label: str
     index: SearchIndex
-    forgotten: Forgotten = field(default_factory=Forgotten)
+    forgotten: ForgottenStatements = field(default_factory=ForgottenStatements)
     profile: str = ""
     beside: Callable[[], object] | None = None
 
     def hides(self, chunk: Chunk) -> bool:
         """Tell whether a passage was said, or returned by a tool, and says what was forgotten."""
-        if not self.forgotten or chunk.sort not in _RECORDED:
+        if not self.forgotten or chunk.sort not in _RECORDED_SORTS:
             return False
-        return (chunk.session, chunk.message) in self.forgotten.messages or self.forgotten.says(chunk.content)
+        return (chunk.session, chunk.message) in self.forgotten.messages or self.forgotten.contains(chunk.content)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """One match of one source, as ranking sees it; `nearness` is 0 for the narrowest source."""
+    """One match of one source, as ranking sees it; `source_rank` is 0 for the narrowest source."""
 
     label: str
-    nearness: int
+    source_rank: int
     match: Match
 
 
@@ -99,14 +99,18 @@ class Hit:
     @property
     def trust(self) -> Trust:
         """Who stands behind it; what a tool printed is from outside, and what an assistant said is the agent's."""
-        if self.speaker == TOOL or self.path.startswith(_PRINTED) or self.entry.trust is Trust.EXTERNAL:
+        if (
+            self.speaker == TOOL_SPEAKER
+            or self.path.startswith(_TOOL_RESULT_FOLDER)
+            or self.entry.trust is Trust.EXTERNAL
+        ):
             return Trust.EXTERNAL
-        return Trust.AGENT if self.speaker == _ASSISTANT or self.is_in_file_of_agent else self.entry.trust
+        return Trust.AGENT if self.speaker == _ASSISTANT_SPEAKER or self.is_in_agent_file else self.entry.trust
 
     @property
-    def is_in_file_of_agent(self) -> bool:
+    def is_in_agent_file(self) -> bool:
         """Whether it stands in a file that agents write: a note, a plan, or what a session was about."""
-        return self.path.startswith(_AGENTS_OWN)
+        return self.path.startswith(_AGENT_FOLDERS)
 
     @property
     def date(self) -> datetime | None:
@@ -115,29 +119,29 @@ class Hit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rejected:
+class RejectedHit:
     """A candidate that was not returned, and the reason.
 
     It is a `duplicate` of a hit, was `superseded` by another memory, came below the `limit`, or was over the `budget`.
-    `instead` is the place of the hit or memory that stands for it, as `path:line`; empty where none does.
+    `replacement` is the place of the hit or memory that stands for it, as `path:line`; empty where none does.
     """
 
     hit: Hit
     reason: Literal["duplicate", "superseded", "limit", "budget"]
-    instead: str = ""
+    replacement: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explained:
+class Explanation:
     """What was returned, best first, and the best of what was not, best first; `candidates` were looked at in all.
 
-    `trouble` is why a reranker has no part in it, where there is one.
+    `reranker_error` is why a reranker has no part in it, where there is one.
     """
 
     hits: tuple[Hit, ...]
-    rejected: tuple[Rejected, ...] = ()
+    rejected: tuple[RejectedHit, ...] = ()
     candidates: int = 0
-    trouble: str = ""
+    reranker_error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,18 +9,18 @@ from typing import Protocol, TypeVar
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 
-__all__ = ["packed"]
+__all__ = ["fit_budget"]
 
 
-class _Holding(Protocol):
+class _HasEntry(Protocol):
     @property
     def entry(self) -> Entry: ...
 
 
-_Row = TypeVar("_Row", bound=_Holding)
+_Row = TypeVar("_Row", bound=_HasEntry)
 
 
-def packed(rows: Iterable[_Row], limit: int, budget: Tokens | None) -> tuple[list[_Row], list[_Row]]:
+def fit_budget(rows: Iterable[_Row], limit: int, budget: Tokens | None) -> tuple[list[_Row], list[_Row]]:
     """Return the first `limit` rows whose contents fit into `budget` together, and those passed over as too long."""
     chosen: list[_Row] = []
     over: list[_Row] = []

@@ -18,35 +18,43 @@ from datetime import datetime
 from itertools import takewhile
 
 from ricordo.index.contract import Query
-from ricordo.index.plan import passes
-from ricordo.recall.asked import Asked, Place, read_asked
+from ricordo.index.plan import matches_filters
+from ricordo.recall.asked import QueryContext, PassageLocation, build_query_context
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.disputed import disputed_together
-from ricordo.recall.folding import Folded, diversified, folded
-from ricordo.recall.hits import Explained, Hit, Passage, Rejected
-from ricordo.recall.measures import NEVER, Scored, best_first, is_reply, measured, most_of, order
-from ricordo.recall.packing import packed
-from ricordo.recall.precedence import newer_first, standing, successors_first
+from ricordo.recall.disputed import group_contradictions
+from ricordo.recall.folding import DeduplicationResult, diversify, deduplicate
+from ricordo.recall.hits import Explanation, Hit, Passage, RejectedHit
+from ricordo.recall.measures import (
+    NO_DATE,
+    ScoredPassage,
+    iter_best_first,
+    is_reply,
+    score_passage,
+    max_entry_score,
+    sort_key,
+)
+from ricordo.recall.packing import fit_budget
+from ricordo.recall.precedence import place_newer_first, attach_successor, place_successors_first
 from ricordo.recall.question import Question
-from ricordo.recall.standing import Curation, Successions, curated_place, successions
+from ricordo.recall.standing import CuratedMemory, SupersessionChains, move_to_curated, find_supersessions
 from ricordo.tokens import Tokens
 
-__all__ = ["SPARE", "explain", "rank", "rank_some"]
+__all__ = ["RANK_FACTOR", "explain", "rank", "rank_subset"]
 
-SPARE = 2
+RANK_FACTOR = 2
 """How many times as many as are wanted are put in order, as some make room for others."""
 
-_MEANINGS = ("dense", "dense_context")
+_SEMANTIC_SIGNALS = ("dense", "dense_context")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Decided:
+class _Ranking:
     """What ranking came to: rows in their order with what it left out on the way."""
 
-    rows: list[Scored]
-    folds: Folded
-    superseded: list[Scored]
-    sure: bool = True
+    rows: list[ScoredPassage]
+    deduplicated: DeduplicationResult
+    superseded: list[ScoredPassage]
+    is_certain: bool = True
 
 
 def rank(
@@ -56,10 +64,10 @@ def rank(
     limit: int,
     now: datetime,
     config: RecallConfig,
-    curated: Sequence[Passage] | Curation = (),
+    curated: Sequence[Passage] | CuratedMemory = (),
     query: Query | None = None,
     budget: Tokens | None = None,
-    reranked: Mapping[Place, float] | None = None,
+    reranked: Mapping[PassageLocation, float] | None = None,
 ) -> list[Hit]:
     """Return at most `limit` hits, best first; empty when there are no passages.
 
@@ -67,13 +75,13 @@ def rank(
     the filters of `query` keep out is not shown for that. With a `budget` a hit that is too long for what is left
     of it is passed over for the next. `reranked` are scores in 0..1 that a reranker gave passages.
     """
-    wanted = SPARE * limit
-    decided = _decide(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
-    chosen, _ = packed(decided.rows, limit, budget)
-    return [_hit(row, now) for row in chosen]
+    wanted = RANK_FACTOR * limit
+    decided = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
+    chosen, _ = fit_budget(decided.rows, limit, budget)
+    return [_build_hit(row, now) for row in chosen]
 
 
-def rank_some(
+def rank_subset(
     passages: Sequence[Passage],
     question: Question,
     *,
@@ -81,15 +89,17 @@ def rank_some(
     now: datetime,
     config: RecallConfig,
     unseen: float | None,
-    curated: Curation,
+    curated: CuratedMemory,
     query: Query,
     budget: Tokens | None = None,
 ) -> list[Hit] | None:
     """Return the hits of `rank` over these passages and others that are at most `unseen` near; None where that
     can't be told without the others.
     """
-    decided = _decide(passages, question, SPARE * limit, now, config, curated=curated, query=query, unseen=unseen)
-    return [_hit(row, now) for row in packed(decided.rows, limit, budget)[0]] if decided.sure else None
+    decided = _rank_passages(
+        passages, question, RANK_FACTOR * limit, now, config, curated=curated, query=query, unseen=unseen
+    )
+    return [_build_hit(row, now) for row in fit_budget(decided.rows, limit, budget)[0]] if decided.is_certain else None
 
 
 def explain(
@@ -99,136 +109,152 @@ def explain(
     limit: int,
     now: datetime,
     config: RecallConfig,
-    curated: Sequence[Passage] | Curation = (),
+    curated: Sequence[Passage] | CuratedMemory = (),
     query: Query | None = None,
     budget: Tokens | None = None,
-    reranked: Mapping[Place, float] | None = None,
+    reranked: Mapping[PassageLocation, float] | None = None,
     rejected: int = 10,
-) -> Explained:
+) -> Explanation:
     """Return the hits of `rank`, and the best candidates that are none, at most `rejected` of them, with the reason."""
-    wanted = SPARE * limit + rejected
-    deeper = _decide(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
-    chosen, over = packed(deeper.rows, limit, budget)
+    wanted = RANK_FACTOR * limit + rejected
+    deeper = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
+    chosen, over = fit_budget(deeper.rows, limit, budget)
     shown = {id(row) for row in (*chosen, *over)}
     beside = {row.entry.id for row in chosen if row.contradicts}
-    left: list[tuple[Scored, Rejected]] = [
-        *((row, Rejected(hit=_hit(row, now), reason="budget")) for row in over),
-        *((row, Rejected(hit=_hit(row, now), reason="limit")) for row in deeper.rows if id(row) not in shown),
-        *((row, _duplicate(row, kept, now)) for row, kept in deeper.folds.repeated if row.entry.id not in beside),
-        *((row, Rejected(hit=_hit(row, now), reason="superseded")) for row in deeper.superseded),
+    left: list[tuple[ScoredPassage, RejectedHit]] = [
+        *((row, RejectedHit(hit=_build_hit(row, now), reason="budget")) for row in over),
+        *((row, RejectedHit(hit=_build_hit(row, now), reason="limit")) for row in deeper.rows if id(row) not in shown),
+        *(
+            (row, _reject_duplicate(row, kept, now))
+            for row, kept in deeper.deduplicated.duplicates
+            if row.entry.id not in beside
+        ),
+        *((row, RejectedHit(hit=_build_hit(row, now), reason="superseded")) for row in deeper.superseded),
     ]
-    left.sort(key=lambda pair: order(pair[0]))
-    return Explained(
-        hits=tuple(_hit(row, now) for row in chosen),
+    left.sort(key=lambda pair: sort_key(pair[0]))
+    return Explanation(
+        hits=tuple(_build_hit(row, now) for row in chosen),
         rejected=tuple(reason for _, reason in left[:rejected]),
         candidates=len(passages),
     )
 
 
-def _decide(
+def _rank_passages(
     passages: Sequence[Passage],
     question: Question,
     wanted: int,
     now: datetime,
     config: RecallConfig,
     *,
-    curated: Sequence[Passage] | Curation,
+    curated: Sequence[Passage] | CuratedMemory,
     query: Query | None,
-    reranked: Mapping[Place, float] | None = None,
+    reranked: Mapping[PassageLocation, float] | None = None,
     unseen: float | None = None,
-) -> _Decided:
+) -> _Ranking:
     """Return at least `wanted` rows in their order, where there are as many.
 
     It is not sure of that where others than these passages, at most `unseen` near, may be among them.
     """
-    every = curated if isinstance(curated, Curation) else Curation(tuple(curated))
-    shown = _shown(every, query)
-    passages = curated_place(passages, shown)
-    chain = successions((*every.successors, *passages))
-    asked = read_asked(question, passages, now=now, config=config, reranked=reranked)
-    found = [passage for passage in passages if asked.blank or _concerns(passage, asked)]
-    superseded: list[Scored] = []
-    in_order = _newest(found, asked) if asked.blank else best_first(found, asked)
+    every = curated if isinstance(curated, CuratedMemory) else CuratedMemory(tuple(curated))
+    shown = _filter_curated(every, query)
+    passages = move_to_curated(passages, shown)
+    chain = find_supersessions((*every.successors, *passages))
+    asked = build_query_context(question, passages, now=now, config=config, reranked=reranked)
+    found = [passage for passage in passages if asked.is_blank or _is_relevant(passage, asked)]
+    superseded: list[ScoredPassage] = []
+    in_order = _newest_first(found, asked) if asked.is_blank else iter_best_first(found, asked)
     if unseen is not None:
-        most = most_of(unseen, asked)
+        most = max_entry_score(unseen, asked)
         in_order = takewhile(lambda row: row.score > most, in_order)
-    folds = folded(_standing(in_order, chain, superseded), config, wanted)
-    rows = folds.kept
-    if not asked.blank:
-        rows = [row for row in diversified(rows, config.breadth * asked.breadth) if _scores(row)]
-        rows = newer_first(rows, config)
-    offered = _offered(found, shown.passages, asked, chain) if chain.successor else {}
-    rows = successors_first(rows, offered, chain)
-    return _Decided(
-        rows=disputed_together(rows, every, shown, lambda passage: measured(_unfound(passage), asked)),
-        folds=folds, superseded=superseded,
-        sure=unseen is None or len(folds.kept) >= wanted,
+    folds = deduplicate(_separate_superseded(in_order, chain, superseded), config, wanted)
+    rows = folds.unique
+    if not asked.is_blank:
+        rows = [row for row in diversify(rows, config.breadth * asked.breadth) if _scores(row)]
+        rows = place_newer_first(rows, config)
+    offered = _find_successors(found, shown.passages, asked, chain) if chain.successor else {}
+    rows = place_successors_first(rows, offered, chain)
+    return _Ranking(
+        rows=group_contradictions(rows, every, shown, lambda passage: score_passage(_without_match(passage), asked)),
+        deduplicated=folds, superseded=superseded,
+        is_certain=unseen is None or len(folds.unique) >= wanted,
     )  # fmt: skip
 
 
-def _shown(curated: Curation, query: Query | None) -> Curation:
+def _filter_curated(curated: CuratedMemory, query: Query | None) -> CuratedMemory:
     """Return what the filters of the query let through of curated memory."""
     if query is None or query == Query(
         text=query.text, sorts=query.sorts, neighbours=query.neighbours, profile=query.profile
     ):
-        return curated if query is None or "curated" in query.sorts else Curation()
-    return Curation(tuple(passage for passage in curated.passages if passes(passage.match.chunk, query)))
+        return curated if query is None or "curated" in query.sorts else CuratedMemory()
+    return CuratedMemory(tuple(passage for passage in curated.passages if matches_filters(passage.match.chunk, query)))
 
 
-def _concerns(passage: Passage, asked: Asked) -> bool:
+def _is_relevant(passage: Passage, asked: QueryContext) -> bool:
     """Tell whether a passage holds anything of the question, in words or in meaning, or is the reply to what does."""
     match = passage.match
-    return bool(match.words) or is_reply(passage, asked) or any(match.signals.get(name, 0.0) > 0 for name in _MEANINGS)
+    return (
+        bool(match.words)
+        or is_reply(passage, asked)
+        or any(match.signals.get(name, 0.0) > 0 for name in _SEMANTIC_SIGNALS)
+    )
 
 
-def _scores(row: Scored) -> bool:
+def _scores(row: ScoredPassage) -> bool:
     """Tell whether a row is worth a hit: what was found by its meaning alone, and scores nothing, has nothing to do
     with the question.
     """
     return row.score > 0 or bool(row.passage.match.words)
 
 
-def _newest(passages: Sequence[Passage], asked: Asked) -> Iterator[Scored]:
+def _newest_first(passages: Sequence[Passage], asked: QueryContext) -> Iterator[ScoredPassage]:
     """Yield passages that nothing was asked of, the newest first."""
-    yield from sorted((measured(passage, asked) for passage in passages), key=order)
+    yield from sorted((score_passage(passage, asked) for passage in passages), key=sort_key)
 
 
-def _standing(rows: Iterator[Scored], chain: Successions, superseded: list[Scored]) -> Iterator[Scored]:
+def _separate_superseded(
+    rows: Iterator[ScoredPassage], chain: SupersessionChains, superseded: list[ScoredPassage]
+) -> Iterator[ScoredPassage]:
     """Yield the rows with what took their place; those whose successor is not seen go to `superseded`."""
     for row in rows:
-        stands = standing(row, chain) if chain.successor else row
-        if stands.holds:
+        stands = attach_successor(row, chain) if chain.successor else row
+        if stands.is_current:
             yield stands
         else:
             superseded.append(stands)
 
 
-def _offered(found: Sequence[Passage], shown: Sequence[Passage], asked: Asked, chain: Successions) -> dict[str, Scored]:
+def _find_successors(
+    found: Sequence[Passage], shown: Sequence[Passage], asked: QueryContext, chain: SupersessionChains
+) -> dict[str, ScoredPassage]:
     """Return what took the place of other entries, by its id, as it was found or as curated memory holds it."""
-    unfound = [measured(_unfound(each), asked) for each in shown if each.match.chunk.entry_id in chain.entries]
-    rows = [measured(each, asked) for each in found if each.match.chunk.entry_id in chain.entries]
-    best_last = [standing(row, chain) for row in (*unfound, *sorted(rows, key=order, reverse=True))]
-    return {row.entry.id: row for row in best_last if row.holds}
+    unfound = [
+        score_passage(_without_match(each), asked) for each in shown if each.match.chunk.entry_id in chain.entries
+    ]
+    rows = [score_passage(each, asked) for each in found if each.match.chunk.entry_id in chain.entries]
+    best_last = [attach_successor(row, chain) for row in (*unfound, *sorted(rows, key=sort_key, reverse=True))]
+    return {row.entry.id: row for row in best_last if row.is_current}
 
 
-def _unfound(passage: Passage) -> Passage:
+def _without_match(passage: Passage) -> Passage:
     """Return the passage as one that holds nothing of the question."""
     return replace(passage, match=replace(passage.match, score=0.0, words=(), absent=(), signals={}))
 
 
-def _duplicate(row: Scored, kept: Scored, now: datetime) -> Rejected:
-    return Rejected(
-        hit=_hit(row, now), reason="duplicate", instead=f"{kept.passage.match.path}:{kept.passage.match.line_number}"
+def _reject_duplicate(row: ScoredPassage, kept: ScoredPassage, now: datetime) -> RejectedHit:
+    return RejectedHit(
+        hit=_build_hit(row, now),
+        reason="duplicate",
+        replacement=f"{kept.passage.match.path}:{kept.passage.match.line_number}",
     )
 
 
-def _hit(row: Scored, now: datetime) -> Hit:
+def _build_hit(row: ScoredPassage, now: datetime) -> Hit:
     match = row.passage.match
     score = min(row.score, 1.0)
     return Hit(
         entry=row.entry,
         score=score,
-        why=_why(row, now),
+        why=_explain_hit(row, now),
         path=match.path,
         line_number=match.line_number,
         end_line=match.end_line,
@@ -239,11 +265,11 @@ def _hit(row: Scored, now: datetime) -> Hit:
         superseded_by=row.successor.match.chunk.entry_id if row.successor else "",
         contradicts=row.contradicts,
         signals=row.signals,
-        shares=_settled(row, score),
+        shares=_normalize_shares(row, score),
     )
 
 
-def _settled(row: Scored, score: float) -> dict[str, float]:
+def _normalize_shares(row: ScoredPassage, score: float) -> dict[str, float]:
     """Return the shares so that they sum to the score: with what another memory's place gave or took."""
     shares = dict(row.shares)
     placed = row.score - sum(shares.values())
@@ -253,7 +279,7 @@ def _settled(row: Scored, score: float) -> dict[str, float]:
     return {name: share / over for name, share in shares.items()} if over > 1 else shares
 
 
-def _why(row: Scored, now: datetime) -> str:
+def _explain_hit(row: ScoredPassage, now: datetime) -> str:
     """Return the reasons of a hit in words, the strongest first."""
     words = row.passage.match.words
     reasons = [f"has {', '.join(words)}"] if words else []
@@ -266,7 +292,7 @@ def _why(row: Scored, now: datetime) -> str:
         reasons.append("of that time")
     if row.signals["memory"]:
         reasons.append(row.entry.kind)
-    if row.time != NEVER:
+    if row.time != NO_DATE:
         days = (now - row.time).days
         reasons.append("today" if days < 1 else f"{days} days ago" if days > 1 else "yesterday")
     if row.successor:

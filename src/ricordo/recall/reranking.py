@@ -10,12 +10,12 @@ from typing import Protocol
 
 import anyio
 
-from ricordo.recall.asked import Place
+from ricordo.recall.asked import PassageLocation
 from ricordo.recall.hits import Passage
 
-__all__ = ["Reranked", "Reranker", "rerank_scores"]
+__all__ = ["RerankResult", "Reranker", "rerank_passages"]
 
-_LONGEST = 2_000
+_MAX_RERANK_CHARS = 2_000
 
 
 class Reranker(Protocol):
@@ -30,28 +30,28 @@ class Reranker(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reranked:
-    """What a reranker said, by the place of each passage; `trouble` is why nothing can be had of it, else empty."""
+class RerankResult:
+    """What a reranker said, by the place of each passage; `error` is why nothing can be had of it, else empty."""
 
-    scores: Mapping[Place, float] = field(default_factory=dict)
-    trouble: str = ""
+    scores: Mapping[PassageLocation, float] = field(default_factory=dict)
+    error: str = ""
 
 
-async def rerank_scores(
-    reranker: Reranker, query: str, passages: Mapping[Place, Passage], *, seconds: float
-) -> Reranked:
+async def rerank_passages(
+    reranker: Reranker, query: str, passages: Mapping[PassageLocation, Passage], *, seconds: float
+) -> RerankResult:
     """Return what `reranker` says of the first 2,000 characters of each passage; nothing where it can't be had."""
     if not passages or seconds <= 0:
-        return Reranked()
-    texts = [passage.match.content[:_LONGEST] for passage in passages.values()]
+        return RerankResult()
+    texts = [passage.match.content[:_MAX_RERANK_CHARS] for passage in passages.values()]
     given: Sequence[float] = ()
     with anyio.move_on_after(seconds) as deadline:
         try:
             given = tuple(float(score) for score in await reranker.scores(query, texts))
         except Exception as error:  # noqa: BLE001  (a plug-in of somebody else may raise anything, and stops nothing)
-            return Reranked(trouble=f"it failed: {type(error).__name__}")
+            return RerankResult(error=f"it failed: {type(error).__name__}")
     if deadline.cancelled_caught:
-        return Reranked(trouble=f"it did not answer within {seconds:g} s")
+        return RerankResult(error=f"it did not answer within {seconds:g} s")
     if len(given) != len(texts) or not all(math.isfinite(score) and 0 <= score <= 1 for score in given):
-        return Reranked(trouble="it did not give a score in 0..1 for each text")
-    return Reranked(scores=dict(zip(passages, given, strict=True)))
+        return RerankResult(error="it did not give a score in 0..1 for each text")
+    return RerankResult(scores=dict(zip(passages, given, strict=True)))

@@ -10,21 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from ricordo.index.contract import SUPERSEDES
+from ricordo.index.contract import SUPERSEDES_MARKER
 from ricordo.recall.hits import Passage
-from ricordo.workspace.contradictions import CONTRADICTS, contradicted, undecided
+from ricordo.workspace.contradictions import CONTRADICTS_FIELD, contradicted_ids, find_contradictions
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.layout import MEMORY_PATH
 
-__all__ = ["Curation", "Successions", "curated_place", "successions"]
+__all__ = ["CuratedMemory", "SupersessionChains", "move_to_curated", "find_supersessions"]
 
-_PARSED_KEPT = 4_096
-_LINKED = f"[{CONTRADICTS}:: "
+_PARSE_CACHE_SIZE = 4_096
+_CONTRADICTS_MARKER = f"[{CONTRADICTS_FIELD}:: "
 
 
 @dataclass(frozen=True, eq=False)
-class Curation:
+class CuratedMemory:
     """Curated memory of every source. What is told from it is worked out once."""
 
     passages: tuple[Passage, ...] = ()
@@ -33,38 +33,38 @@ class Curation:
     def places(self) -> Mapping[tuple[str, str], Passage]:
         """Where each entry stands, by source and id; of several places the one that goes first."""
         places: dict[tuple[str, str], Passage] = {}
-        for passage in sorted(self.passages, key=_order):
+        for passage in sorted(self.passages, key=_place_order):
             if passage.match.chunk.markup:
-                places.setdefault(_key(passage), passage)
+                places.setdefault(_entry_key(passage), passage)
         return places
 
     @cached_property
     def successors(self) -> tuple[Passage, ...]:
         """The entries that took the place of others."""
-        return tuple(passage for passage in self.passages if SUPERSEDES in passage.match.chunk.markup)
+        return tuple(passage for passage in self.passages if SUPERSEDES_MARKER in passage.match.chunk.markup)
 
     @cached_property
     def contradictions(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
         """The ids of what each entry contradicts, by source and id; both ends of each hold."""
-        linked = [passage for passage in self.passages if _LINKED in passage.match.chunk.markup]
+        linked = [passage for passage in self.passages if _CONTRADICTS_MARKER in passage.match.chunk.markup]
         found: dict[tuple[str, str], tuple[str, ...]] = {}
         for label in {passage.label for passage in linked}:
-            entries = [_entry(passage) for passage in linked if passage.label == label]
-            names = {name for entry in entries for name in contradicted(entry)} - {entry.id for entry in entries}
+            entries = [_parse_passage_entry(passage) for passage in linked if passage.label == label]
+            names = {name for entry in entries for name in contradicted_ids(entry)} - {entry.id for entry in entries}
             others = [self.places[label, name] for name in names if (label, name) in self.places]
-            pairs = undecided([*entries, *map(_entry, others)])
+            pairs = find_contradictions([*entries, *map(_parse_passage_entry, others)])
             found |= {(label, name): against for name, against in pairs.items()}
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
-class Successions:
+class SupersessionChains:
     """Which entry took the place of which, by ids; `entries` are the passages of the successors."""
 
     successor: Mapping[str, str]
     entries: Mapping[str, Passage]
 
-    def after(self, entry_id: str) -> tuple[str, ...]:
+    def successors_of(self, entry_id: str) -> tuple[str, ...]:
         """Return the ids of what took the place of this entry, one after the other; the last one holds now."""
         later: list[str] = []
         while entry_id in self.successor:
@@ -73,51 +73,53 @@ class Successions:
         return tuple(later)
 
 
-def curated_place(passages: Sequence[Passage], curated: Curation) -> list[Passage]:
+def move_to_curated(passages: Sequence[Passage], curated: CuratedMemory) -> list[Passage]:
     """Return the passages, those of a ledger moved to where curated memory holds the same entry; each there once.
 
     `curated` is all of curated memory, of every source. What was found in curated memory itself stays as it was found.
     """
-    here = Curation(tuple(_curated(passages)))
+    here = CuratedMemory(tuple(_curated_entries(passages)))
     found = here.places
     if not found and not curated.places:
         return list(passages)
     shown = []
     for passage in passages:
-        place = _first_place(_key(passage), curated, here) if passage.match.chunk.markup else None
+        place = _preferred_place(_entry_key(passage), curated, here) if passage.match.chunk.markup else None
         if place is None or passage.match.chunk.sort == "long":
             shown.append(passage)
         elif passage.match.chunk.sort == "curated":
             same = place.match.content == passage.match.content
-            shown.append(_moved(passage, place) if same else passage)
-        elif _key(passage) not in found:
-            shown.append(_moved(passage, place))
+            shown.append(_move_passage(passage, place) if same else passage)
+        elif _entry_key(passage) not in found:
+            shown.append(_move_passage(passage, place))
     return shown
 
 
-def _first_place(key: tuple[str, str], curated: Curation, found: Curation) -> Passage | None:
+def _preferred_place(key: tuple[str, str], curated: CuratedMemory, found: CuratedMemory) -> Passage | None:
     """Return where curated memory holds an entry, None where it does not."""
     known, here = curated.places.get(key), found.places.get(key)
-    return min(known, here, key=_order) if known and here else known or here
+    return min(known, here, key=_place_order) if known and here else known or here
 
 
-def successions(passages: Iterable[Passage]) -> Successions:
+def find_supersessions(passages: Iterable[Passage]) -> SupersessionChains:
     """Return which entries of the passages took the place of others."""
     successor: dict[str, str] = {}
     entries: dict[str, Passage] = {}
-    for passage in sorted((each for each in passages if SUPERSEDES in each.match.chunk.markup), key=_order):
+    for passage in sorted(
+        (each for each in passages if SUPERSEDES_MARKER in each.match.chunk.markup), key=_place_order
+    ):
         chunk = passage.match.chunk
         older = _superseded_id(chunk.markup, chunk.path)
         if older and older != chunk.entry_id:
             successor.setdefault(older, chunk.entry_id)
             entries.setdefault(chunk.entry_id, passage)
     ring = {older for older in successor if _is_in_ring(older, successor)}
-    return Successions(
+    return SupersessionChains(
         successor={older: newer for older, newer in successor.items() if older not in ring}, entries=entries
     )
 
 
-def _entry(passage: Passage) -> Entry:
+def _parse_passage_entry(passage: Passage) -> Entry:
     chunk = passage.match.chunk
     return replace(parse_entries(chunk.markup, chunk.path)[0].entry, id=chunk.entry_id)
 
@@ -131,13 +133,13 @@ def _is_in_ring(entry_id: str, successor: Mapping[str, str]) -> bool:
     return at == entry_id
 
 
-@lru_cache(maxsize=_PARSED_KEPT)
+@lru_cache(maxsize=_PARSE_CACHE_SIZE)
 def _superseded_id(markup: str, path: str) -> str:
     located = parse_entries(markup, path)
     return (located[0].entry.supersedes or "") if located else ""
 
 
-def _moved(passage: Passage, place: Passage) -> Passage:
+def _move_passage(passage: Passage, place: Passage) -> Passage:
     """Return what was found, shown where and as it stands in `place`."""
     at = place.match
     match = replace(
@@ -147,15 +149,15 @@ def _moved(passage: Passage, place: Passage) -> Passage:
     return replace(passage, match=match)
 
 
-def _curated(passages: Iterable[Passage]) -> list[Passage]:
+def _curated_entries(passages: Iterable[Passage]) -> list[Passage]:
     return [passage for passage in passages if passage.match.chunk.sort == "curated" and passage.match.chunk.markup]
 
 
-def _key(passage: Passage) -> tuple[str, str]:
+def _entry_key(passage: Passage) -> tuple[str, str]:
     return passage.label, passage.match.chunk.entry_id
 
 
-def _order(passage: Passage) -> tuple[bool, bool, str, int]:
+def _place_order(passage: Passage) -> tuple[bool, bool, str, int]:
     """Order places of one entry: the memory that is always in the prompt, topics, the rest."""
     at = passage.match
-    return at.path != MEMORY, at.chunk.sort != "curated", at.path, at.line_number
+    return at.path != MEMORY_PATH, at.chunk.sort != "curated", at.path, at.line_number

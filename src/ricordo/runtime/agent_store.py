@@ -19,25 +19,25 @@ from ricordo.audit import forget_copies
 from ricordo.errors import InvalidInput, RicordoError, ScopeError, ScopeMismatch, StorageError, StorageFailed
 from ricordo.guard import Redactor
 from ricordo.harness.prompt import MEMORY_FILES
-from ricordo.runtime.assembly import Parts, Workspace
-from ricordo.runtime.guard_key import new_key
+from ricordo.runtime.assembly import Dependencies, Workspace
+from ricordo.runtime.guard_key import create_key
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.store_folders import at_home
-from ricordo.runtime.stores import Opener, close_store, default_store
+from ricordo.runtime.store_folders import expand_home
+from ricordo.runtime.stores import StoreOpener, close_store, get_default_store
 from ricordo.scopes import Scope
-from ricordo.stores.contract import Backend, Store, StoreParts, on_forgotten
+from ricordo.stores.contract import Backend, Store, StoreParts, add_forget_hook
 from ricordo.stores.nothing import NoMemory
 from ricordo.stores.opening import Address, parse_address
-from ricordo.stores.place import Place
+from ricordo.stores.place import MemoryRoot
 from ricordo.stores.plain import refuse_place
 from ricordo.workspace.entry import Entry
 
-__all__ = ["AgentStore", "opened_store", "remembers_in_root"]
+__all__ = ["AgentStore", "open_agent_store", "uses_root_memory"]
 
 _LOG = logging.getLogger("ricordo.agent")
-_WHY = "forgotten in the store of the session"
+_FORGET_REASON = "forgotten in the store of the session"
 
-Standing: TypeAlias = Literal["own", "other", "off", "broken"]
+StoreStatus: TypeAlias = Literal["own", "other", "off", "broken"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,38 +49,46 @@ class AgentStore:
     """
 
     store: Store
-    standing: Standing
+    status: StoreStatus
     folder: Path | None = None
 
     @property
     def is_own(self) -> bool:
         """Whether it is the memory of the agent's root, which is learned into and consolidated."""
-        return self.standing == "own"
+        return self.status == "own"
 
     @property
-    def where(self) -> str:
+    def label(self) -> str:
         """What holds what is remembered, for people and models: a root's files, or the store."""
         return MEMORY_FILES if self.is_own else "the store"
 
     @property
-    def keeps(self) -> bool:
+    def is_active(self) -> bool:
         """Whether anything is remembered."""
-        return self.standing in {"own", "other"}
+        return self.status in {"own", "other"}
 
     @classmethod
-    def of(cls, workspace: Workspace) -> "AgentStore":
+    def from_root(cls, workspace: Workspace) -> "AgentStore":
         """Return the root's own."""
-        return cls(store=workspace.store, standing="own")
+        return cls(store=workspace.store, status="own")
 
 
-def remembers_in_root(given: str | Store | None, settings: Settings, root: Path) -> bool:
+def uses_root_memory(given: str | Store | None, settings: Settings, root: Path) -> bool:
     """Tell whether an agent of `root` remembers in the root itself, so that it learns and consolidates."""
-    return not isinstance(given, Store) and _is_root(parse_address(given or default_store() or settings.store), root)
+    return not isinstance(given, Store) and _means_root(
+        parse_address(given or get_default_store() or settings.store), root
+    )
 
 
 @asynccontextmanager
-async def opened_store(
-    given: str | Store | None, scope: Scope, parts: Parts, *, root: Path, workspace: Workspace | None, required: bool
+async def open_agent_store(
+    given: str | Store | None,
+    scope: Scope,
+    parts: Dependencies,
+    *,
+    root: Path,
+    workspace: Workspace | None,
+    required: bool,
 ) -> AsyncIterator[AgentStore]:
     """Open what an agent of `root` remembers with, and close it at the end, also a store that was given open.
 
@@ -90,42 +98,42 @@ async def opened_store(
     """
     async with AsyncExitStack() as stack:
         if isinstance(given, Store):
-            _refuse_other_scope(given, scope)
-            found = AgentStore(store=given, standing="other")
+            _check_scope(given, scope)
+            found = AgentStore(store=given, status="other")
         else:
-            found = await _at_address(stack, given, scope, parts, root=root, workspace=workspace, required=required)
-        if found.standing == "other" and workspace:
-            on_forgotten(found.store, partial(_hide_copies, workspace.place))
+            found = await _open_address(stack, given, scope, parts, root=root, workspace=workspace, required=required)
+        if found.status == "other" and workspace:
+            add_forget_hook(found.store, partial(_hide_copies, workspace.memory_root))
         try:
             yield found
         finally:
-            if found.standing == "other":
-                await _closed(found.store)
+            if found.status == "other":
+                await _close(found.store)
 
 
-async def _at_address(
+async def _open_address(
     stack: AsyncExitStack,
     given: str | None,
     scope: Scope,
-    parts: Parts,
+    parts: Dependencies,
     *,
     root: Path,
     workspace: Workspace | None,
     required: bool,
 ) -> AgentStore:
-    named = given or default_store()
+    named = given or get_default_store()
     text = named or parts.settings.store
     address = parse_address(text)
     if address.scheme == "none":
         refuse_place(address)
-        return _nothing("off", scope, parts)
-    if await run_sync(_is_root, address, root):
-        return AgentStore.of(workspace) if workspace else _nothing("broken", scope, parts)
-    opener = _from_settings(scope, parts, root) if named is None else Opener(scope=scope, parts=parts)
+        return _null_store("off", scope, parts)
+    if await run_sync(_means_root, address, root):
+        return AgentStore.from_root(workspace) if workspace else _null_store("broken", scope, parts)
+    opener = _opener_from_settings(scope, parts, root) if named is None else StoreOpener(scope=scope, parts=parts)
     try:
-        backend = await _entered(stack, opener.backend(text))
-        folder = await run_sync(opener.folder, address)
-        return AgentStore(store=backend.bind(scope), standing="other", folder=folder)
+        backend = await _enter_backend(stack, opener.open_backend(text))
+        folder = await run_sync(opener.find_folder, address)
+        return AgentStore(store=backend.bind(scope), status="other", folder=folder)
     except (ScopeError, InvalidInput):
         raise
     except (RicordoError, OSError) as error:
@@ -134,13 +142,15 @@ async def _at_address(
         if required:
             raise StorageFailed(f"The store {text} can't be opened: {error}") from error
         _LOG.warning("The store %s can't be opened, so nothing is remembered in this session: %s", text, error)
-        return _nothing("broken", scope, parts)
+        return _null_store("broken", scope, parts)
 
 
-async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[Backend]) -> Backend:
+async def _enter_backend(stack: AsyncExitStack, opening: AbstractAsyncContextManager[Backend]) -> Backend:
     """Open a backend, whose closing with the stack can fail nobody: what kept it open is told."""
 
-    async def leave(kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None) -> bool:
+    async def close_backend(
+        kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None
+    ) -> bool:
         try:
             return bool(await opening.__aexit__(kind, raised, at))
         except StorageError as error:
@@ -150,43 +160,43 @@ async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[B
             return False
 
     backend = await opening.__aenter__()
-    stack.push_async_exit(leave)
+    stack.push_async_exit(close_backend)
     return backend
 
 
-def _from_settings(scope: Scope, parts: Parts, root: Path) -> Opener:
+def _opener_from_settings(scope: Scope, parts: Dependencies, root: Path) -> StoreOpener:
     """Return what opens the store of the settings: that of a config.toml lies beside it, and not far from it."""
     origin = parts.settings.origins.get("store")
     if origin is None or origin.kind != "file":
-        return Opener(scope=scope, parts=parts)
-    return Opener(scope=scope, parts=parts, base=root, within=root.parent)
+        return StoreOpener(scope=scope, parts=parts)
+    return StoreOpener(scope=scope, parts=parts, base=root, within=root.parent)
 
 
-def _is_root(address: Address, root: Path) -> bool:
+def _means_root(address: Address, root: Path) -> bool:
     """Tell whether an address means the memory of the root."""
     if address.scheme != "layered":
         return False
-    return not address.place or at_home(address.place).resolve() == root.resolve()
+    return not address.place or expand_home(address.place).resolve() == root.resolve()
 
 
-def _nothing(standing: Standing, scope: Scope, parts: Parts) -> AgentStore:
-    beneath = StoreParts(redactor=Redactor(new_key()), clock=parts.clock, ids=parts.ids, emitter=parts.emitter)
-    return AgentStore(store=NoMemory(beneath).bind(scope), standing=standing)
+def _null_store(standing: StoreStatus, scope: Scope, parts: Dependencies) -> AgentStore:
+    beneath = StoreParts(redactor=Redactor(create_key()), clock=parts.clock, ids=parts.ids, emitter=parts.emitter)
+    return AgentStore(store=NoMemory(beneath).bind(scope), status=standing)
 
 
-def _refuse_other_scope(store: Store, scope: Scope) -> None:
+def _check_scope(store: Store, scope: Scope) -> None:
     mine = scope.parts()
     if any(name in mine and mine[name] != value for name, value in store.scope.parts().items()):
         raise ScopeMismatch(f"The store is bound to {store.scope}: an agent for {scope} can't use it.")
 
 
-async def _hide_copies(place: Place, gone: Entry, who: str) -> None:
+async def _hide_copies(place: MemoryRoot, gone: Entry, who: str) -> None:
     """Hide what the conversations in the root of an agent say of what was forgotten in another store."""
-    if await forget_copies(place.files, place.changes, gone, key=place.key, who=who, why=_WHY):
+    if await forget_copies(place.files, place.changes, gone, key=place.key, who=who, why=_FORGET_REASON):
         await place.index.refresh()
 
 
-async def _closed(store: Store) -> None:
+async def _close(store: Store) -> None:
     """Write what the store holds back; what keeps it from that is told, and what was saved before is kept."""
     try:
         await close_store(store)

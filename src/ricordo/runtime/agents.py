@@ -19,30 +19,30 @@ from ricordo.errors import (
     StorageError,
     StorageFailed,
 )
-from ricordo.events import Event, Sink
+from ricordo.events import Event, EventSink
 from ricordo.harness.offline import OFFLINE
 from ricordo.models import ChatModel
 from ricordo.runtime.agent_options import AgentOptions
-from ricordo.runtime.agent_store import AgentStore, opened_store, remembers_in_root
-from ricordo.runtime.assembly import Parts, Workspace, open_workspace
-from ricordo.runtime.making import Making
-from ricordo.runtime.named_model import load_named
-from ricordo.runtime.roots import nearest_root
-from ricordo.runtime.session import Session
+from ricordo.runtime.agent_store import AgentStore, open_agent_store, uses_root_memory
+from ricordo.runtime.assembly import Dependencies, Workspace, open_workspace
+from ricordo.runtime.making import SessionFactory
+from ricordo.runtime.named_model import load_agent_model
+from ricordo.runtime.roots import default_root
+from ricordo.runtime.session import AgentSession
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.stores import Store
-from ricordo.tools import Approval, Approve
+from ricordo.tools import Approval, ApprovalHandler
 
 __all__ = ["open_session"]
 
 _LOG = logging.getLogger("ricordo.agent")
-_NOWHERE = "none:"
-_CORRECTING = frozenset({"forget", "undo"})
+_NO_STORE = "none:"
+_CORRECTION_STAGES = frozenset({"forget", "undo"})
 
 
 @asynccontextmanager
-async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
+async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
     """Open the root and the store, take up the session or begin it, and close everything at the end.
 
     A root, or a store, that can't be opened is told to the log once, and the session goes on without memory, unless
@@ -52,87 +52,89 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     root or the store closed.
     """
     given = options.settings
-    root = await run_sync(_located, options.root or (given.root if given else None))
-    settings = await run_sync(partial(_settings, root, given, trusted=options.trusted))
+    root = await run_sync(_locate_root, options.root or (given.root if given else None))
+    settings = await run_sync(partial(_load_settings, root, given, trusted=options.trusted))
     if given is None and options.recommended:
-        settings = settings.finding_by_meaning()
+        settings = settings.with_default_embedder()
     if options.incognito:
         # its root is not opened, and the rules in it are read all the same
         await run_sync(settings.check_trust, root)
     if isinstance(options.model, str) and options.model != OFFLINE:
-        settings = settings.for_model(options.model)
-    learns = await run_sync(remembers_in_root, options.store, settings, root)
+        settings = settings.with_model(options.model)
+    learns = await run_sync(uses_root_memory, options.store, settings, root)
     settings = settings if learns else replace(settings, consolidation=None)
-    prompts = _Prompts()
-    parts = Parts.standard(
+    prompts = _PromptInvalidator()
+    parts = Dependencies.create(
         settings=_with_flush(_with_evictions(settings, options), options),
         clock=options.clock,
         disk=options.disk,
-        sink=prompts.told_too(options.on_event),
+        sink=prompts.wrap_sink(options.on_event),
     )
-    options = replace(options, model=await _loaded(options, settings), model_settings=None)
+    options = replace(options, model=await _load_model(options, settings), model_settings=None)
     parts = replace(parts, model=None if isinstance(options.model, str) else options.model)
     async with AsyncExitStack() as stack:
         workspace = None
         if not options.incognito:
-            workspace = await _opened(stack, root, options.scope, parts, required=options.require_memory)
+            workspace = await _open_workspace(stack, root, options.scope, parts, required=options.require_memory)
         folders = [root, workspace.folder] if workspace else []
         keeps = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
         if workspace and not keeps:
             _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
-            if workspace.place.usage:
-                workspace.place.usage.stop()
-        memory = await _memory(stack, options, parts, root=root, workspace=workspace)
-        asking = replace(options, approve=_one_at_a_time(options.approve))
-        making = Making(options=asking, parts=parts, root=root, workspace=workspace, memory=memory, keeps=keeps)
-        session = await making.session()
+            if workspace.memory_root.usage:
+                workspace.memory_root.usage.disable()
+        memory = await _open_store(stack, options, parts, root=root, workspace=workspace)
+        asking = replace(options, approve=_serialize_approvals(options.approve))
+        making = SessionFactory(
+            options=asking, parts=parts, root=root, workspace=workspace, memory=memory, is_writable=keeps
+        )
+        session = await making.create_session()
         prompts.session = session
-        await stack.enter_async_context(session.beside.runner.at_work())
-        if session.memories:
-            await stack.enter_async_context(session.memories.at_work())
+        await stack.enter_async_context(session.services.task_runner.lifespan())
+        if session.turn_memories:
+            await stack.enter_async_context(session.turn_memories.search_in_background())
         if session.closing:
-            await stack.enter_async_context(session.closing.at_the_end())
+            await stack.enter_async_context(session.closing.close_on_exit())
         yield session
 
 
-class _Prompts:
+class _PromptInvalidator:
     """Lets a session's prompt be written anew once a person had something forgotten, or took a write back."""
 
-    session: Session | None = None
+    session: AgentSession | None = None
 
-    def told_too(self, other: Sink | None) -> Sink:
+    def wrap_sink(self, other: EventSink | None) -> EventSink:
         """Return a sink that tells `other` as well."""
 
-        def hear(event: Event) -> None:
-            if self.session and event.stage in _CORRECTING and event.status == "finished":
-                self.session.inject.refresh(self.session.name)
+        def handle_event(event: Event) -> None:
+            if self.session and event.stage in _CORRECTION_STAGES and event.status == "finished":
+                self.session.prompt_middleware.invalidate(self.session.name)
             if other:
                 other(event)
 
-        return hear
+        return handle_event
 
 
-def _one_at_a_time(approve: Approve | None) -> Approve | None:
+def _serialize_approvals(approve: ApprovalHandler | None) -> ApprovalHandler | None:
     """Return what asks a person one question after the other, whether an agent asks or one of its sub-agents."""
     if approve is None:
         return None
     asking = anyio.Lock()
 
-    async def alone(asked: Approval) -> bool:
+    async def ask_alone(asked: Approval) -> bool:
         async with asking:
             return await approve(asked)
 
-    return alone
+    return ask_alone
 
 
-def _located(named: Path | None) -> Path:
-    return (named or Settings.from_environment().root or nearest_root()).absolute()
+def _locate_root(named: Path | None) -> Path:
+    return (named or Settings.from_environment().root or default_root()).absolute()
 
 
-def _settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
+def _load_settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
     """Return the settings that hold in the root. Raises: RootNotTrusted, InvalidSetting, DocumentInvalid."""
     held = given or Settings.from_environment()
-    held = held.vouching_for(root) if trusted else held
+    held = held.with_trusted_root(root) if trusted else held
     try:
         held.check_trust(root)
     except StorageError:
@@ -157,32 +159,39 @@ def _with_flush(settings: Settings, options: AgentOptions) -> Settings:
     return replace(settings, flush=options.flush) if options.flush else settings
 
 
-async def _loaded(options: AgentOptions, settings: Settings) -> str | ChatModel:
+async def _load_model(options: AgentOptions, settings: Settings) -> str | ChatModel:
     """Return the model of the agent, which is asked for what memory does too; `offline` stays a name."""
     if not isinstance(options.model, str) or options.model == OFFLINE:
         return options.model
-    return await run_sync(partial(load_named, options.model, settings, options.model_settings))
+    return await run_sync(partial(load_agent_model, options.model, settings, options.model_settings))
 
 
-async def _memory(
-    stack: AsyncExitStack, options: AgentOptions, parts: Parts, *, root: Path, workspace: Workspace | None
+async def _open_store(
+    stack: AsyncExitStack, options: AgentOptions, parts: Dependencies, *, root: Path, workspace: Workspace | None
 ) -> AgentStore:
     """Return what the agent remembers with: nothing where it is incognito, which closes a given store all the same."""
     opening = partial(
-        opened_store, scope=options.scope, parts=parts, root=root, workspace=workspace, required=options.require_memory
+        open_agent_store,
+        scope=options.scope,
+        parts=parts,
+        root=root,
+        workspace=workspace,
+        required=options.require_memory,
     )
     if not options.incognito:
         return await stack.enter_async_context(opening(options.store))
     if isinstance(options.store, Store):
         await stack.enter_async_context(opening(options.store))
-    return await stack.enter_async_context(opening(_NOWHERE))
+    return await stack.enter_async_context(opening(_NO_STORE))
 
 
 def _is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-async def _opened(stack: AsyncExitStack, root: Path, scope: Scope, parts: Parts, *, required: bool) -> Workspace | None:
+async def _open_workspace(
+    stack: AsyncExitStack, root: Path, scope: Scope, parts: Dependencies, *, required: bool
+) -> Workspace | None:
     try:
         return await stack.enter_async_context(open_workspace(root, scope, parts))
     except (ScopeError, InvalidInput):

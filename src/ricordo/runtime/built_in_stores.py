@@ -6,41 +6,46 @@ from importlib import import_module
 from ricordo.errors import ExtraMissing
 from ricordo.stores.opening import StoreFactory
 
-__all__ = ["BUILT_IN", "BuiltIn", "imported"]
+__all__ = ["BUILT_IN_STORES", "BuiltInStore", "import_store"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuiltIn:
+class BuiltInStore:
     """Where a backend is found as `module:function`, what it keeps, and the extra that it needs."""
 
-    home: str
-    keeps: str
+    import_path: str
+    description: str
     extra: str = ""
 
 
-BUILT_IN = {
-    "none": BuiltIn(home="nothing:open_nothing", keeps="nothing"),
-    "sessions": BuiltIn(
-        home="session_files:open_session_files", keeps="a Markdown file for each session, and their index"
+BUILT_IN_STORES = {
+    "none": BuiltInStore(import_path="nothing:open_nothing", description="nothing"),
+    "sessions": BuiltInStore(
+        import_path="session_files:open_session_files", description="a Markdown file for each session, and their index"
     ),
-    "markdown": BuiltIn(home="markdown:open_markdown", keeps="one Markdown file"),
-    "jsonl": BuiltIn(home="jsonl:open_jsonl", keeps="one file with a JSON document a line"),
-    "json": BuiltIn(home="json_document:open_json", keeps="one JSON document"),
-    "kv": BuiltIn(home="kv:open_kv", keeps="an embedded key-value database", extra="kv"),
-    "fulltext": BuiltIn(home="fulltext:open_fulltext", keeps="a file of entries, and a full-text index"),
-    "vector": BuiltIn(home="vector:open_vector", keeps="a file of entries, and their vectors", extra="vector"),
-    "folder": BuiltIn(
-        home="memory_folder:open_memory_folder", keeps="an existing folder of MEMORY.md and topic files, as it is"
+    "markdown": BuiltInStore(import_path="markdown:open_markdown", description="one Markdown file"),
+    "jsonl": BuiltInStore(import_path="jsonl:open_jsonl", description="one file with a JSON document a line"),
+    "json": BuiltInStore(import_path="json_document:open_json", description="one JSON document"),
+    "kv": BuiltInStore(import_path="kv:open_kv", description="an embedded key-value database", extra="kv"),
+    "fulltext": BuiltInStore(
+        import_path="fulltext:open_fulltext", description="a file of entries, and a full-text index"
     ),
-    "ring": BuiltIn(home="ring:open_ring", keeps="the newest entries, in this process"),
-    "mock": BuiltIn(home="mock:open_mock", keeps="a list, in this process"),
-    "fanout": BuiltIn(home="fanout:open_fanout", keeps="what it is given, in several stores"),
+    "vector": BuiltInStore(
+        import_path="vector:open_vector", description="a file of entries, and their vectors", extra="vector"
+    ),
+    "folder": BuiltInStore(
+        import_path="memory_folder:open_memory_folder",
+        description="an existing folder of MEMORY.md and topic files, as it is",
+    ),
+    "ring": BuiltInStore(import_path="ring:open_ring", description="the newest entries, in this process"),
+    "mock": BuiltInStore(import_path="mock:open_mock", description="a list, in this process"),
+    "fanout": BuiltInStore(import_path="fanout:open_fanout", description="what it is given, in several stores"),
 }
 
 
-def imported(scheme: str, built_in: BuiltIn) -> StoreFactory:
+def import_store(scheme: str, built_in: BuiltInStore) -> StoreFactory:
     """Import a backend and return what opens it. Raises: ExtraMissing where its package is not installed."""
-    module, _, function = built_in.home.partition(":")
+    module, _, function = built_in.import_path.partition(":")
     try:
         factory: StoreFactory = getattr(import_module(f"ricordo.stores.{module}"), function)
     except ModuleNotFoundError as error:

@@ -9,47 +9,54 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from ricordo.clock import Clock, Ids, rfc3339
+from ricordo.clock import Clock, IdSource, format_rfc3339
 from ricordo.errors import AlreadyExists, FileMissing, RootNotTrusted, StorageError, StorageReadOnly
-from ricordo.files import ABSENT, FileStore, Stored
-from ricordo.runtime.guard_key import digest_key, guard_key, identity_of, new_root_key
+from ricordo.files import ABSENT, FileStore, StoredFile
+from ricordo.runtime.guard_key import digest_key, load_guard_key, identity_from_key, create_root_key
 from ricordo.runtime.marker import claim_root
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.trust import HIDES_ALL, is_private_rule, lies_in, list_path, narrow_modes, vouches_for
+from ricordo.runtime.trust import (
+    IGNORE_ALL,
+    is_own_ignore_file,
+    is_in_data_folder,
+    trust_record_path,
+    restrict_modes,
+    is_vouched_for,
+)
 from ricordo.scopes import Scope
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import run_in_thread
 from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE
 
-__all__ = ["claimed_root", "root_identity", "trust_root", "untrust_root"]
+__all__ = ["claim_trusted_root", "read_root_identity", "trust_root", "untrust_root"]
 
 _LOG = logging.getLogger("ricordo.trust")
 
 
-async def claimed_root(
-    root: Path, files: FileStore, scope: Scope, *, settings: Settings, listed: FileStore, clock: Clock, ids: Ids
+async def claim_trusted_root(
+    root: Path, files: FileStore, scope: Scope, *, settings: Settings, listed: FileStore, clock: Clock, ids: IdSource
 ) -> tuple[Scope, bytes]:
     """Return the owner of a root and its key for digests; a folder that is not a root yet becomes one.
 
     `files` are those of the root, `listed` those of the list of trusted roots. Raises: RootNotTrusted, and then nothing
     was used or written; ScopeMismatch; DocumentInvalid; StorageError.
     """
-    await uncut_in_thread(settings.check_trust, root)
-    vouched = await uncut_in_thread(vouches_for, settings.trust, root)
-    note = partial(_note, listed, root, clock, required=not vouched)
-    is_own = await uncut_in_thread(lies_in, root, settings.data)
-    make_key = partial(guard_key, files, None if is_own else note)
+    await run_in_thread(settings.check_trust, root)
+    vouched = await run_in_thread(is_vouched_for, settings.trust, root)
+    note = partial(_add_to_list, listed, root, clock, required=not vouched)
+    is_own = await run_in_thread(is_in_data_folder, root, settings.data)
+    make_key = partial(load_guard_key, files, None if is_own else note)
     owner = await claim_root(files, scope, clock=clock, ids=ids, begin=make_key)
     key = await make_key()
     if not vouched:
-        await uncut_in_thread(narrow_modes, root)
+        await run_in_thread(restrict_modes, root)
     await _hide_from_git(root, files)
     return owner, digest_key(key)
 
 
-async def root_identity(files: FileStore) -> str | None:
+async def read_root_identity(files: FileStore) -> str | None:
     """Return the identity of the root of `files`; None for a read-only root without a key."""
     try:
-        return identity_of((await files.read(GUARD_KEY)).data)
+        return identity_from_key((await files.read(GUARD_KEY)).data)
     except FileMissing:
         return None
 
@@ -60,36 +67,36 @@ async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: 
     With `keeps_key` its key for digests is kept, so that tombstones still apply; else that is new too. A read-only root
     keeps its whole key. Raises: DocumentInvalid; StorageError.
     """
-    before: Stored | None = None
+    before: StoredFile | None = None
     with suppress(FileMissing):
         before = await files.read(GUARD_KEY)
-    made = new_root_key(digest_key(before.data) if before and keeps_key else None)
-    await _note(listed, root, clock, identity_of(made))
+    made = create_root_key(digest_key(before.data) if before and keeps_key else None)
+    await _add_to_list(listed, root, clock, identity_from_key(made))
     try:
         await files.replace(GUARD_KEY, made, expected=before.version if before else ABSENT)
     except StorageReadOnly:
         if before is None:
             raise
-        await _note(listed, root, clock, identity_of(before.data))
+        await _add_to_list(listed, root, clock, identity_from_key(before.data))
         return
-    await uncut_in_thread(partial(narrow_modes, root, below=True))
+    await run_in_thread(partial(restrict_modes, root, below=True))
     await _hide_from_git(root, files)
 
 
 async def untrust_root(identity: str, *, listed: FileStore) -> None:
     """Remove a root from the list, and the permissions of its sessions. Raises `StorageError`."""
     with suppress(FileMissing):
-        await listed.delete(list_path(identity))
+        await listed.delete(trust_record_path(identity))
     for found in await listed.list(f"permissions/{identity}"):
         with suppress(FileMissing):
             await listed.delete(found.path)
 
 
-async def _note(listed: FileStore, root: Path, clock: Clock, identity: str, *, required: bool = True) -> None:
+async def _add_to_list(listed: FileStore, root: Path, clock: Clock, identity: str, *, required: bool = True) -> None:
     """Put a root on the list; its path is recorded for people only."""
-    record = {"version": 1, "path": str(root), "at": rfc3339(clock.now())}
+    record = {"version": 1, "path": str(root), "at": format_rfc3339(clock.now())}
     try:
-        await listed.create(list_path(identity), (json.dumps(record) + "\n").encode("utf-8", "surrogateescape"))
+        await listed.create(trust_record_path(identity), (json.dumps(record) + "\n").encode("utf-8", "surrogateescape"))
     except AlreadyExists:
         return
     except StorageReadOnly as error:
@@ -103,13 +110,13 @@ async def _note(listed: FileStore, root: Path, clock: Clock, identity: str, *, r
 
 async def _hide_from_git(root: Path, files: FileStore) -> None:
     """Restore the .gitignore of a root if it is not one of Ricordo's own, and log it."""
-    found: Stored | None = None
+    found: StoredFile | None = None
     with suppress(FileMissing):
         found = await files.read(IGNORE_FILE)
-    if found is not None and await uncut_in_thread(partial(is_private_rule, root, found.data)):
+    if found is not None and await run_in_thread(partial(is_own_ignore_file, root, found.data)):
         return
     with suppress(StorageError):
-        await files.replace(IGNORE_FILE, HIDES_ALL, expected=found.version if found else ABSENT)
+        await files.replace(IGNORE_FILE, IGNORE_ALL, expected=found.version if found else ABSENT)
         if found:
             _LOG.warning(
                 "%s let git see more than Ricordo's own does: it hides the whole root again.", root / IGNORE_FILE

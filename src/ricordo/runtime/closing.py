@@ -17,13 +17,20 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.beside import beside
+from ricordo.beside import background_task
 from ricordo.errors import RicordoError
 from ricordo.events import Emitter
-from ricordo.harness.closing import CLOSING_SECONDS, Closing, closing_by_model, closing_by_rules, files_read, turns_in
+from ricordo.harness.closing import (
+    CLOSING_SECONDS,
+    ClosingSummary,
+    summarize_by_model,
+    summarize_by_rules,
+    list_read_files,
+    count_user_turns,
+)
 from ricordo.harness.offline import OFFLINE
 from ricordo.messages import Message, Usage
-from ricordo.middleware.tally import Tally
+from ricordo.middleware.tally import UsageTotals
 from ricordo.models import ChatModel
 from ricordo.scopes import Scope
 from ricordo.state import Todo
@@ -35,10 +42,10 @@ ClosingMode: TypeAlias = Literal["sync", "background", "off"]
 """When a session is summed up: on leaving it, by the next agent that is opened, or never."""
 
 _LOG = logging.getLogger("ricordo.agent")
-_LEAVING_SECONDS = 2.0
-_MOST_RETRIED = 3
+_LEAVE_TIMEOUT_SECONDS = 2.0
+_MAX_RETRIED = 3
 
-Said: TypeAlias = Callable[[str], Awaitable[Sequence[Message]]]
+LoadMessages: TypeAlias = Callable[[str], Awaitable[Sequence[Message]]]
 """Returns what was said in a session of this agent, all of it, oldest first; empty where that is not known."""
 
 
@@ -49,29 +56,29 @@ class SessionClosing:
     session: str
     scope: Scope
     model: ChatModel
-    keeps: KeepsSessions
+    session_store: KeepsSessions
     mode: ClosingMode
-    said: Said
-    tally: Tally
+    load_messages: LoadMessages
+    totals: UsageTotals
     todos: Callable[[], Sequence[Todo]]
     emitter: Emitter
     seconds: float = CLOSING_SECONDS
-    _closed: int = field(default=0, init=False)
-    _recorded: tuple[Usage, Decimal | None] = field(default=(Usage(), Decimal(0)), init=False)
+    _closed_turns: int = field(default=0, init=False)
+    _recorded_usage: tuple[Usage, Decimal | None] = field(default=(Usage(), Decimal(0)), init=False)
 
     @property
     def is_due(self) -> bool:
         """Whether something was said since the session was last summed up."""
-        return self.mode != "off" and self.tally.turns > self._closed
+        return self.mode != "off" and self.totals.turns > self._closed_turns
 
     @asynccontextmanager
-    async def at_the_end(self) -> AsyncIterator[None]:
+    async def close_on_exit(self) -> AsyncIterator[None]:
         """Sum up after the block, unless it raises or is cancelled; those that wait are retried while it runs."""
         try:
-            async with beside(self.retry):
+            async with background_task(self.retry_pending):
                 yield
         except BaseException:
-            await self.leave()
+            await self.close_without_model()
             raise
         await self.close()
 
@@ -80,60 +87,62 @@ class SessionClosing:
         if not self.is_due:
             return
         if self.mode == "background":
-            await self.leave()
+            await self.close_without_model()
             return
         try:
-            await self._summed_up(self.session)
+            await self._summarize_session(self.session)
         except anyio.get_cancelled_exc_class():
-            await self.leave()
+            await self.close_without_model()
             raise
-        self._closed = self.tally.turns
+        self._closed_turns = self.totals.turns
 
-    async def leave(self) -> None:
+    async def close_without_model(self) -> None:
         """Keep the session without asking a model, its summary pending; a cancellation waits for it, for 2 seconds."""
         if not self.is_due:
             return
-        with anyio.move_on_after(_LEAVING_SECONDS, shield=True), suppress(RicordoError):
-            messages = await self.said(self.session)
-            await self._kept(self.session, messages, await run_sync(closing_by_rules, messages), pending=True)
-            self._closed = self.tally.turns
+        with anyio.move_on_after(_LEAVE_TIMEOUT_SECONDS, shield=True), suppress(RicordoError):
+            messages = await self.load_messages(self.session)
+            await self._save_notes(self.session, messages, await run_sync(summarize_by_rules, messages), pending=True)
+            self._closed_turns = self.totals.turns
 
-    async def retry(self) -> None:
+    async def retry_pending(self) -> None:
         """Sum up sessions that were left without a summary, the newest first; what fails waits on."""
         if self.mode == "off" or self.model.name == OFFLINE:
             return
         with suppress(RicordoError):
-            waiting = [name for name in await self.keeps.pending_sessions() if name != self.session]
-            for name in waiting[::-1][:_MOST_RETRIED]:
-                await self._summed_up(name)
+            waiting = [name for name in await self.session_store.pending_sessions() if name != self.session]
+            for name in waiting[::-1][:_MAX_RETRIED]:
+                await self._summarize_session(name)
 
-    async def _summed_up(self, session: str) -> None:
+    async def _summarize_session(self, session: str) -> None:
         with self.emitter.stage("summarize", self.scope) as progress:
             try:
-                messages = await self.said(session)
-                if not turns_in(messages):
+                messages = await self.load_messages(session)
+                if not count_user_turns(messages):
                     progress.skipped = "nothing was said"
                     return
                 progress.counts["messages"] = len(messages)
-                found, why = await self._closing(messages)
-                await self._kept(session, messages, found, pending=bool(why))
+                found, why = await self._build_summary(messages)
+                await self._save_notes(session, messages, found, pending=bool(why))
             except RicordoError as error:
                 why = f"{type(error).__name__}: {error}"
             if why:
                 progress.failed = why.partition(":")[0]
                 _LOG.warning("Session %s has no summary yet, the next agent tries again: %s", session, why)
 
-    async def _closing(self, messages: Sequence[Message]) -> tuple[Closing, str]:
+    async def _build_summary(self, messages: Sequence[Message]) -> tuple[ClosingSummary, str]:
         """Return the closing, and why it is only one by rules; empty where it is what it should be."""
         if self.model.name == OFFLINE:
-            return await run_sync(closing_by_rules, messages), ""
+            return await run_sync(summarize_by_rules, messages), ""
         try:
-            return await closing_by_model(self.model, messages, seconds=self.seconds), ""
+            return await summarize_by_model(self.model, messages, seconds=self.seconds), ""
         except (RicordoError, TimeoutError) as error:
             told = str(error) or "it took too long"
-            return await run_sync(closing_by_rules, messages), f"{type(error).__name__}: {told}"
+            return await run_sync(summarize_by_rules, messages), f"{type(error).__name__}: {told}"
 
-    async def _kept(self, session: str, messages: Sequence[Message], closing: Closing, *, pending: bool) -> None:
+    async def _save_notes(
+        self, session: str, messages: Sequence[Message], closing: ClosingSummary, *, pending: bool
+    ) -> None:
         times = [message.time for message in messages if message.time]
         is_own = session == self.session
         open_todos = [todo.content for todo in self.todos() if todo.status != "completed"] if is_own else []
@@ -141,20 +150,20 @@ class SessionClosing:
             session=session,
             started=min(times, default=None),
             ended=max(times, default=None),
-            turns=turns_in(messages),
+            turns=count_user_turns(messages),
             summary=closing.summary,
             tags=closing.tags,
             pending=pending,
             open_threads=tuple(dict.fromkeys([*closing.open_threads, *open_todos])),
-            files_read=files_read(messages),
+            files_read=list_read_files(messages),
             closing_usage=closing.usage,
             closing_cost=closing.cost,
         )
-        total = self.tally.usage, self.tally.cost
+        total = self.totals.usage, self.totals.cost
         if is_own:
-            usage, cost = self._recorded
+            usage, cost = self._recorded_usage
             added = None if cost is None or total[1] is None else total[1] - cost
             notes = replace(notes, usage=total[0] - usage, cost=added)
-        await self.keeps.close_session(notes)
+        await self.session_store.close_session(notes)
         if is_own:
-            self._recorded = total
+            self._recorded_usage = total

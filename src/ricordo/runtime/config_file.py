@@ -14,17 +14,17 @@ from pathlib import Path
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.guard import has_secret
 
-__all__ = ["CONFIG", "ConfigFile", "is_secret_name", "parsed_config", "read_config"]
+__all__ = ["CONFIG_FILE", "ConfigFile", "is_secret_name", "parsed_config", "read_config"]
 
-CONFIG = "config.toml"
+CONFIG_FILE = "config.toml"
 """The name of the settings file, in the root."""
 
-_LARGEST = 256 * 1024
-_LINE = re.compile(r"at line (\d+)")
-_TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
-_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_QUOTES = re.compile(r"\"{3}|'{3}")
-_DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){50}""")
+_MAX_BYTES = 256 * 1024
+_ERROR_LINE = re.compile(r"at line (\d+)")
+_TABLE_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
+_KEY_LINE = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_LONG_QUOTES = re.compile(r"\"{3}|'{3}")
+_DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){50}""")
 _SECRET_WORDS = frozenset({"apikey", "credential", "credentials", "key", "password", "passwd", "secret", "token"})
 
 
@@ -36,7 +36,7 @@ class ConfigFile:
     values: Mapping[str, object] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
 
-    def line(self, key: str) -> int:
+    def line_of(self, key: str) -> int:
         """Return the line of the key, or of the table that it stands in."""
         while key:
             if key in self.lines:
@@ -44,9 +44,9 @@ class ConfigFile:
             key = key.rpartition(".")[0]
         return 0
 
-    def place(self, key: str) -> str:
+    def location_of(self, key: str) -> str:
         """Return the file with the line of the key, for people."""
-        line = self.line(key)
+        line = self.line_of(key)
         return f"{self.path}:{line}" if line else str(self.path)
 
 
@@ -56,24 +56,24 @@ def read_config(root: Path) -> ConfigFile:
     Raises: DocumentInvalid, with the line, if the file is no TOML; InvalidSetting if it holds a secret; StorageFailed
     if it can't be read.
     """
-    path = root / CONFIG
+    path = root / CONFIG_FILE
     try:
         if path.exists() and not path.is_file():
             raise StorageFailed(f"{path} can't be read: it is no file.")
         with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(_MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return ConfigFile(path=path)
     except OSError as error:
         raise StorageFailed(f"{path} can't be read: {error.strerror}.") from error
-    if len(data) > _LARGEST:
-        raise DocumentInvalid(f"{path} is larger than {_LARGEST:,} bytes.")
+    if len(data) > _MAX_BYTES:
+        raise DocumentInvalid(f"{path} is larger than {_MAX_BYTES:,} bytes.")
     config = parsed_config(path, data)
     for key, value in config.values.items():
         if has_secret(key) or _is_secret(key, value):
             name = "[hidden]" if has_secret(key) else key
             raise InvalidSetting(
-                f"{config.place(key)}: {name} holds a secret. Keys belong in the environment, in the variable of their "
+                f"{config.location_of(key)}: {name} holds a secret. Keys belong in the environment, in the variable of their "
                 "provider such as OPENAI_API_KEY, not in a file that can be shared."
             )
     return config
@@ -96,16 +96,16 @@ def parsed_config(path: Path, data: bytes) -> ConfigFile:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocumentInvalid(f"{path}:{line}: not UTF-8.") from error
     # the standard reader takes time by the square of the depth of a key
-    if deep := _DEEP.search(text):
+    if deep := _DEEP_KEY.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise DocumentInvalid(f"{path}:{line}: a name with far too many parts.")
     try:
-        values = dict(_flattened(tomllib.loads(text), ""))
+        values = dict(_flatten(tomllib.loads(text), ""))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = _LINE.search(str(error))
+        found = _ERROR_LINE.search(str(error))
         line = int(found[1]) if found else text.rstrip().count("\n") + 1
         raise DocumentInvalid(f"{path}:{line}: not valid TOML.{_hint(text, line)}") from error
-    return ConfigFile(path=path, values=values, lines=dict(_lines(text)))
+    return ConfigFile(path=path, values=values, lines=dict(_key_lines(text)))
 
 
 def _hint(text: str, line: int) -> str:
@@ -116,33 +116,33 @@ def _hint(text: str, line: int) -> str:
     return " A setting is written as: name = value."
 
 
-def _flattened(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+def _flatten(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
     """Yield the settings of a table by dotted key; a table without any by its own key, as being switched on."""
     for name, value in table.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict):
             if not value:
                 yield key, True
-            yield from _flattened(value, f"{key}.")
+            yield from _flatten(value, f"{key}.")
         else:
             yield key, value
 
 
-def _lines(text: str) -> Iterator[tuple[str, int]]:
+def _key_lines(text: str) -> Iterator[tuple[str, int]]:
     """Yield the dotted keys of tables and settings with their lines; what stands in long texts is none."""
     table, quote = "", ""
     for number, line in enumerate(text.splitlines(), 1):
         if not quote:
-            if found := _TABLE.fullmatch(line):
-                table = f"{_dotted(found[1])}."
+            if found := _TABLE_HEADER.fullmatch(line):
+                table = f"{_normalize_key(found[1])}."
                 yield table[:-1], number
-            elif found := _KEY.match(line):
-                yield f"{table}{_dotted(found[1])}", number
-        for mark in _QUOTES.findall(line):
+            elif found := _KEY_LINE.match(line):
+                yield f"{table}{_normalize_key(found[1])}", number
+        for mark in _LONG_QUOTES.findall(line):
             quote = "" if quote == mark else quote or mark
 
 
-def _dotted(key: str) -> str:
+def _normalize_key(key: str) -> str:
     return ".".join(part.strip().strip("\"'") for part in key.split("."))
 
 

@@ -8,13 +8,13 @@ or at its provider, so it is refused, and nothing of a conversation goes to a pu
 from ricordo.errors import InvalidSetting
 from ricordo.harness.offline import OFFLINE
 from ricordo.models import ChatModel
-from ricordo.models.naming import provider_of
-from ricordo.models.reached import base_url_of
+from ricordo.models.naming import provider_name
+from ricordo.models.reached import get_base_url
 
-__all__ = ["check_owner", "endpoint"]
+__all__ = ["check_endpoint_owner", "resolve_endpoint"]
 
 
-def endpoint(
+def resolve_endpoint(
     name: str, *, variable: str, own: str | None, base_url: str | None, owner: str | None, agent: ChatModel | None
 ) -> str | None:
     """Return the address of the model `name`, None for that of its provider.
@@ -25,11 +25,11 @@ def endpoint(
 
     Raises: InvalidSetting if the agent's model has an address and nobody said whether this model is reached there.
     """
-    agents = base_url_of(agent)
+    agents = get_base_url(agent)
     if own is not None or (base_url is None and agents is None):
         return own
     held = owner if owner not in {None, OFFLINE} else agent.name if agent else ""
-    if base_url is not None and agents in {None, base_url} and provider_of(held) == provider_of(name):
+    if base_url is not None and agents in {None, base_url} and provider_name(held) == provider_name(name):
         return base_url
     whose = f"the address of {held}" if held else "an address, but no model that it belongs to"
     told = f"set {variable}, or give " if variable else "give "
@@ -39,14 +39,14 @@ def endpoint(
     )
 
 
-def check_owner(owner: object, name: object, *, base_url: object) -> None:
+def check_endpoint_owner(owner: object, name: object, *, base_url: object) -> None:
     """Refuse the model `name` in place of `owner` of another provider, for which `base_url` was given.
 
     Raises: InvalidSetting.
     """
     if base_url is None or not isinstance(owner, str) or not isinstance(name, str) or OFFLINE in {owner, name}:
         return
-    if provider_of(owner) != provider_of(name):
+    if provider_name(owner) != provider_name(name):
         raise InvalidSetting(
             f"It is not clear where {name} is reached, so it is not asked: base_url was given for {owner}. Set"
             f" RICORDO_BASE_URL to the address of {name}, or leave it out."

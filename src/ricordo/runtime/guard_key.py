@@ -13,35 +13,35 @@ from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageR
 from ricordo.files import FileStore
 from ricordo.workspace.layout import GUARD_KEY
 
-__all__ = ["KEY_LENGTHS", "digest_key", "guard_key", "identity_of", "new_key", "new_root_key"]
+__all__ = ["KEY_LENGTHS", "digest_key", "load_guard_key", "identity_from_key", "create_key", "create_root_key"]
 
-_HALF = 32
+_HALF_BYTES = 32
 
-KEY_LENGTHS = frozenset({_HALF, 2 * _HALF})
+KEY_LENGTHS = frozenset({_HALF_BYTES, 2 * _HALF_BYTES})
 """How many bytes the file of a key may have."""
 
 
-def new_key() -> bytes:
+def create_key() -> bytes:
     """Return a secret for what has no root to keep one in."""
-    return secrets.token_bytes(_HALF)
+    return secrets.token_bytes(_HALF_BYTES)
 
 
-def new_root_key(digests: bytes | None = None) -> bytes:
+def create_root_key(digests: bytes | None = None) -> bytes:
     """Return a new key of a root, for which the half for digests may be given."""
-    return (digests or new_key()) + new_key()
+    return (digests or create_key()) + create_key()
 
 
-def identity_of(stored: bytes) -> str:
+def identity_from_key(stored: bytes) -> str:
     """Return by what a root with this key is known."""
     return sha256(b"ricordo root\0" + stored).hexdigest()
 
 
 def digest_key(stored: bytes) -> bytes:
     """Return the secret for keyed digests of a root with this key."""
-    return stored[:_HALF]
+    return stored[:_HALF_BYTES]
 
 
-async def guard_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None = None) -> bytes:
+async def load_guard_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None = None) -> bytes:
     """Return the key of a root, which is made when there is none.
 
     Before a new key is stored, `note` is called with the identity of the root, so that what is stored was noted.
@@ -50,7 +50,7 @@ async def guard_key(files: FileStore, note: Callable[[str], Awaitable[None]] | N
     try:
         key = (await files.read(GUARD_KEY)).data
     except FileMissing:
-        key = await _stored_key(files, note)
+        key = await _store_new_key(files, note)
     if len(key) not in KEY_LENGTHS:
         raise DocumentInvalid(
             f"{GUARD_KEY} is damaged: restore it from a backup, or delete it and run `ricordo trust`, which lets what "
@@ -59,14 +59,14 @@ async def guard_key(files: FileStore, note: Callable[[str], Awaitable[None]] | N
     return key
 
 
-async def _stored_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None) -> bytes:
+async def _store_new_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None) -> bytes:
     """Store a new key and return it, or the one that another process stored meanwhile.
 
     In a root that can only be read it holds for this process: nothing is written that would need it later.
     """
-    key = new_root_key()
+    key = create_root_key()
     if note:
-        await note(identity_of(key))
+        await note(identity_from_key(key))
     with suppress(StorageReadOnly):
         try:
             await files.create(GUARD_KEY, key)

@@ -15,24 +15,29 @@ from ricordo.guard import Redactor
 from ricordo.harness.offline import OFFLINE
 from ricordo.messages import Message
 from ricordo.models import ChatModel, Embedder
-from ricordo.models.around import Around
-from ricordo.models.naming import provider_of
+from ricordo.models.around import ModelWrapper
+from ricordo.models.naming import provider_name
 from ricordo.recall.reranking import Reranker
 from ricordo.scopes import Scope
-from ricordo.spending import Meter
-from ricordo.workspace.redaction import redacted_messages
+from ricordo.spending import SpendingMeter
+from ricordo.workspace.redaction import redact_messages
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["GuardedEmbedder", "GuardedModel", "GuardedReranker", "guarded_embedder", "model_for_memory"]
+__all__ = ["GuardedEmbedder", "GuardedModel", "GuardedReranker", "guard_embedder", "prepare_memory_model"]
 
-_LOCAL = frozenset({"hashing", "minilm", "static"})
+_LOCAL_PROVIDERS = frozenset({"hashing", "minilm", "static"})
 
 
-def model_for_memory(
-    model: ChatModel, purpose: str, *, redactor: Redactor, meter: Meter | None = None, scope: Scope | None = None
+def prepare_memory_model(
+    model: ChatModel,
+    purpose: str,
+    *,
+    redactor: Redactor,
+    meter: SpendingMeter | None = None,
+    scope: Scope | None = None,
 ) -> ChatModel:
     """Return `model` as memory asks it for `purpose`: guarded, and counted where there is a `meter`.
 
@@ -41,25 +46,25 @@ def model_for_memory(
     if model.name == OFFLINE:
         return model
     guarded = GuardedModel(model=model, redactor=redactor)
-    return meter.metered(guarded, purpose, scope=scope) if meter else guarded
+    return meter.wrap(guarded, purpose, scope=scope) if meter else guarded
 
 
-def guarded_embedder(embedder: Embedder, redactor: Redactor) -> Embedder:
+def guard_embedder(embedder: Embedder, redactor: Redactor) -> Embedder:
     """Return `embedder` behind the guard; one that works on this machine, and sends nothing, as it is."""
     # one that makes the vector of a question at once waits for nobody; its protocol would import numpy
-    is_local = hasattr(embedder, "query_vector") or provider_of(embedder.model_id) in _LOCAL
+    is_local = hasattr(embedder, "query_vector") or provider_name(embedder.model_id) in _LOCAL_PROVIDERS
     return embedder if is_local else GuardedEmbedder(embedder=embedder, redactor=redactor)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuardedModel(Around):
+class GuardedModel(ModelWrapper):
     """A `ChatModel` whose requests hold marks in the place of secrets."""
 
     redactor: Redactor
 
     async def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Return the guarded messages."""
-        return await run_sync(redacted_messages, messages, self.redactor)
+        return await run_sync(redact_messages, messages, self.redactor)
 
 
 @dataclass(frozen=True, kw_only=True)

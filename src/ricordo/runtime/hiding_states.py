@@ -9,36 +9,36 @@ from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
-from ricordo.compaction.stays import newest_request
-from ricordo.state import AgentState, Stated, StateStore
-from ricordo.workspace.forgotten import Forgotten
+from ricordo.compaction.stays import find_newest_request
+from ricordo.state import AgentState, StoredState, StateStore
+from ricordo.workspace.forgotten import ForgottenStatements
 
-__all__ = ["HidingStates"]
+__all__ = ["FilteredStateStore"]
 
 
-class HidingStates:
+class FilteredStateStore:
     """Loads and saves through `states`."""
 
-    def __init__(self, states: StateStore, forgotten: Callable[[], Awaitable[Sequence[Forgotten]]]) -> None:
+    def __init__(self, states: StateStore, forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
         """Hide what `forgotten` recognises; it is asked before each saving."""
         self._states = states
-        self._forgotten = forgotten
+        self._list_forgotten = forgotten
 
-    async def load(self, agent: str, session: str) -> Stated:
+    async def load(self, agent: str, session: str) -> StoredState:
         """Return the stored state, as `states` does."""
         return await self._states.load(agent, session)
 
     async def save(self, state: AgentState, *, expected: str) -> str:
         """Store the state without what was forgotten, and return the new version. Raises `VersionConflict`."""
-        known = [each for each in await self._forgotten() if each]
-        hidden = await run_sync(_without, state, known) if known else state
+        known = [each for each in await self._list_forgotten() if each]
+        hidden = await run_sync(_remove_forgotten, state, known) if known else state
         return await self._states.save(hidden, expected=expected)
 
 
-def _without(state: AgentState, known: Sequence[Forgotten]) -> AgentState:
-    asked = newest_request(state.window)
-    window, todos = [*state.window], [*state.standing.todos]
+def _remove_forgotten(state: AgentState, known: Sequence[ForgottenStatements]) -> AgentState:
+    asked = find_newest_request(state.window)
+    window, todos = [*state.window], [*state.work_state.todos]
     for each in known:
-        window = [m if at == asked else each.without(m, state.session) for at, m in enumerate(window)]
-        todos = [replace(todo, content=each.struck(todo.content)) for todo in todos]
-    return replace(state, window=tuple(window), standing=replace(state.standing, todos=tuple(todos)))
+        window = [m if at == asked else each.mask_message(m, state.session) for at, m in enumerate(window)]
+        todos = [replace(todo, content=each.mask(todo.content)) for todo in todos]
+    return replace(state, window=tuple(window), work_state=replace(state.work_state, todos=tuple(todos)))

@@ -10,54 +10,64 @@ from pathlib import Path
 
 from ricordo.files import FileStore
 from ricordo.guard.permissions import PermissionRule
-from ricordo.runtime.assembly import Parts, files_of, scratch_files, working_files
+from ricordo.runtime.assembly import Dependencies, root_files, scratch_files, working_directory_files
 from ricordo.runtime.roots import cache_folder
-from ricordo.runtime.visible_places import layers_of
+from ricordo.runtime.visible_places import list_root_layers
 from ricordo.scopes import Scope
-from ricordo.stores.rules import HoldsMemory, MemoryRules
-from ricordo.tools import Approve, Tool
+from ricordo.stores.rules import RuleSource, MemoryRules
+from ricordo.tools import ApprovalHandler, Tool
 from ricordo.tools.file_tools import file_tools
-from ricordo.tools.task_tools import Tasks
+from ricordo.tools.task_tools import SessionTasks
 
-__all__ = ["forgetful_tools", "silent_rules"]
+__all__ = ["incognito_file_tools", "create_incognito_rules"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Root:
+class _ReadOnlyRoot:
     label: str
     files: FileStore
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Roots:
+class _ReadOnlyRoots:
     """The roots that a scope sees, as they lie there."""
 
-    roots: tuple[_Root, ...]
+    roots: tuple[_ReadOnlyRoot, ...]
 
-    async def places(self) -> tuple[HoldsMemory, ...]:
+    async def places(self) -> tuple[RuleSource, ...]:
         return self.roots
 
 
-def silent_rules(root: Path, scope: Scope, parts: Parts) -> Callable[[], Awaitable[tuple[PermissionRule, ...]]]:
+def create_incognito_rules(
+    root: Path, scope: Scope, parts: Dependencies
+) -> Callable[[], Awaitable[tuple[PermissionRule, ...]]]:
     """Return what reads the rules of memories in `root`, and in the user's own one, without the words of the memories.
 
     It raises as `MemoryRules` does.
     """
-    layers = layers_of(root, scope, parts.settings.data)
-    read = MemoryRules(_Roots(roots=tuple(_Root(label=each.label, files=files_of(each.folder)) for each in layers)))
+    layers = list_root_layers(root, scope, parts.settings.data)
+    read = MemoryRules(
+        _ReadOnlyRoots(roots=tuple(_ReadOnlyRoot(label=each.label, files=root_files(each.folder)) for each in layers))
+    )
 
-    async def silent() -> tuple[PermissionRule, ...]:
+    async def load_rules() -> tuple[PermissionRule, ...]:
         return tuple(replace(rule, why="") for rule in await read())
 
-    return silent
+    return load_rules
 
 
-def forgetful_tools(
-    root: Path, folder: Path, parts: Parts, *, approve: Approve | None, shell: bool, tasks: Tasks | None
+def incognito_file_tools(
+    root: Path,
+    folder: Path,
+    parts: Dependencies,
+    *,
+    approve: ApprovalHandler | None,
+    shell: bool,
+    tasks: SessionTasks | None,
 ) -> tuple[Tool, ...]:
     """Return the file tools for `folder`; what lies in `root` is closed to them, and their workspace is empty.
 
     The locks of the folder are kept in the cache, so that nothing is written into the root.
     """
-    working = working_files(folder, cache_folder(parts.settings.cache, root), parts)
+    working = working_directory_files(folder, cache_folder(parts.settings.cache, root), parts)
     return file_tools(scratch_files(), working, approve=approve, folder=folder, root=root, shell=shell, tasks=tasks)

@@ -12,18 +12,24 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from ricordo.errors import InvalidSetting
-from ricordo.runtime.setting_types import Table, converted, kinds_of, nearest, tables_of
+from ricordo.runtime.setting_types import (
+    SettingTable,
+    convert_value,
+    list_setting_types,
+    suggest_name,
+    list_setting_tables,
+)
 
-__all__ = ["Given", "Layers", "Origin"]
+__all__ = ["SettingValue", "SettingLayers", "SettingOrigin"]
 
 _T = TypeVar("_T")
-_LONGEST = 80
-_ON = frozenset({"true", "on", "yes", "1"})
-_OFF = frozenset({"false", "off", "no", "0", "none"})
+_MAX_KEY_CHARS = 80
+_ON_WORDS = frozenset({"true", "on", "yes", "1"})
+_OFF_WORDS = frozenset({"false", "off", "no", "0", "none"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class SettingOrigin:
     """Where a value came from: a file and its line (0: unknown), an environment variable, an argument, or nowhere."""
 
     kind: Literal["default", "file", "environment", "argument"] = "default"
@@ -37,41 +43,45 @@ class Origin:
         return self.name or self.kind
 
     @property
-    def short(self) -> str:
+    def short_name(self) -> str:
         """The same with the name of the file alone."""
-        return str(Origin(kind="file", name=Path(self.name).name, line=self.line)) if self.kind == "file" else str(self)
+        return (
+            str(SettingOrigin(kind="file", name=Path(self.name).name, line=self.line))
+            if self.kind == "file"
+            else str(self)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class SettingValue:
     """A value for a dotted key; `is_text` for one that can be nothing but text."""
 
     key: str
     value: object
-    origin: Origin
+    origin: SettingOrigin
     is_text: bool = False
 
 
-class Layers:
+class SettingLayers:
     """Collects the settings of `owner`; `presets` make a whole table by name."""
 
     def __init__(self, *, owner: type, presets: Mapping[str, Mapping[str, Callable[[], object]]]) -> None:
         """Begin with nothing but the defaults."""
-        self._kinds = kinds_of(owner)
-        self._tables = tables_of(owner)
+        self._kinds = list_setting_types(owner)
+        self._tables = list_setting_tables(owner)
         self._presets = presets
-        self._values: dict[str, tuple[object, Origin]] = {}
-        self._switches: dict[str, tuple[bool, Origin]] = {}
+        self._values: dict[str, tuple[object, SettingOrigin]] = {}
+        self._switches: dict[str, tuple[bool, SettingOrigin]] = {}
 
-    def add(self, layer: Sequence[Given]) -> None:
+    def add_layer(self, layer: Sequence[SettingValue]) -> None:
         """Lay the values of one layer over what is there. Raises `InvalidSetting`."""
-        switched = [(given, self._switch(given)) for given in layer if given.key in self._tables]
+        switched = [(given, self._parse_switch(given)) for given in layer if given.key in self._tables]
         for given, switch in switched:
             if switch is not False:
                 self._turn_on(given, switch)
         for given in layer:
             if given.key not in self._tables:
-                self._put(given)
+                self._set_value(given)
         for given, switch in switched:
             if switch is False:
                 self._turn_off(given)
@@ -82,14 +92,14 @@ class Layers:
         Raises `InvalidSetting`.
         """
         top = {key: value for key, (value, _) in self._values.items() if "." not in key}
-        return top | {key: self._made(key, table) for key, table in self._tables.items() if "." not in key}
+        return top | {key: self._build_table(key, table) for key, table in self._tables.items() if "." not in key}
 
-    def origins(self) -> dict[str, Origin]:
+    def origins(self) -> dict[str, SettingOrigin]:
         """Return where each value came from that was given, and each table that was switched."""
         switched = {key: origin for key, (_, origin) in self._switches.items()}
         return switched | {key: origin for key, (_, origin) in self._values.items()}
 
-    def blaming(self, prefix: str, make: Callable[[], _T]) -> _T:
+    def call_with_origins(self, prefix: str, make: Callable[[], _T]) -> _T:
         """Return what `make` makes; a refusal is told with the origins of the fields that it names."""
         try:
             return make()
@@ -101,15 +111,15 @@ class Layers:
             told = str(error).removeprefix(f"{named[0].rpartition('.')[2]}: ") if len(named) == 1 else str(error)
             raise InvalidSetting(f"{where}: {told}" if where else told) from error
 
-    def _switch(self, given: Given) -> object:
+    def _parse_switch(self, given: SettingValue) -> object:
         """Return True, False, or the configuration that a table is to be."""
         table, value = self._tables[given.key], given.value
         presets = self._presets.get(given.key, {})
         word = value.strip().lower() if isinstance(value, str) else ""
         if word in presets:
             return presets[word]()
-        if isinstance(value, bool) or (given.is_text and word in _ON | _OFF):
-            on = value if isinstance(value, bool) else word in _ON
+        if isinstance(value, bool) or (given.is_text and word in _ON_WORDS | _OFF_WORDS):
+            on = value if isinstance(value, bool) else word in _ON_WORDS
             if on or table.can_be_off:
                 return on
         elif is_dataclass(value) and isinstance(table.type, type) and isinstance(value, table.type):
@@ -117,13 +127,13 @@ class Layers:
         named = "".join(f', "{name}"' for name in presets)
         raise InvalidSetting(f"{given.origin}: {given.key} is a table of settings, or true or false{named}.")
 
-    def _turn_on(self, given: Given, switch: object) -> None:
+    def _turn_on(self, given: SettingValue, switch: object) -> None:
         self._switches[given.key] = (True, given.origin)
         if switch is not True:
             self._clear(given.key)
-            self._spread(given.key, switch, given.origin)
+            self._add_fields(given.key, switch, given.origin)
 
-    def _turn_off(self, given: Given) -> None:
+    def _turn_off(self, given: SettingValue) -> None:
         self._clear(given.key)
         self._switches[given.key] = (False, given.origin)
 
@@ -131,7 +141,7 @@ class Layers:
         self._values = {key: value for key, value in self._values.items() if not key.startswith(f"{table}.")}
         self._switches = {key: value for key, value in self._switches.items() if not key.startswith(f"{table}.")}
 
-    def _spread(self, prefix: str, configuration: object, origin: Origin) -> None:
+    def _add_fields(self, prefix: str, configuration: object, origin: SettingOrigin) -> None:
         """Take over every field of a whole configuration, those that no text could give too."""
         for name in (each.name for each in fields(configuration)):  # type: ignore[arg-type]
             key, value = f"{prefix}.{name}", getattr(configuration, name)
@@ -141,15 +151,17 @@ class Layers:
                 self._switches[key] = (False, origin)
             else:
                 self._switches[key] = (True, origin)
-                self._spread(key, value, origin)
+                self._add_fields(key, value, origin)
 
-    def _put(self, given: Given) -> None:
+    def _set_value(self, given: SettingValue) -> None:
         key = given.key
         if key not in self._kinds:
-            shown = key if len(key) <= _LONGEST else f"{key[:_LONGEST]}…"
-            raise InvalidSetting(f"{given.origin}: {shown} is no setting{nearest(key, [*self._kinds, *self._tables])}")
+            shown = key if len(key) <= _MAX_KEY_CHARS else f"{key[:_MAX_KEY_CHARS]}…"
+            raise InvalidSetting(
+                f"{given.origin}: {shown} is no setting{suggest_name(key, [*self._kinds, *self._tables])}"
+            )
         try:
-            value = converted(self._kinds[key], given.value, is_text=given.is_text)
+            value = convert_value(self._kinds[key], given.value, is_text=given.is_text)
         except InvalidSetting as error:
             raise InvalidSetting(f"{given.origin}: {key} {error}") from error
         self._values[key] = (value, given.origin)
@@ -159,7 +171,7 @@ class Layers:
                 del self._switches[table]
             table = table.rpartition(".")[0]
 
-    def _made(self, key: str, table: Table) -> object:
+    def _build_table(self, key: str, table: SettingTable) -> object:
         """Return the configuration of a table, None when it is off."""
         given = {each: value for each, (value, _) in self._values.items() if each.startswith(f"{key}.")}
         inner = [each for each in self._switches if each.startswith(f"{key}.")]
@@ -168,8 +180,8 @@ class Layers:
             return None
         plain = {each[len(key) + 1 :]: value for each, value in given.items() if "." not in each[len(key) + 1 :]}
         nested = {
-            each[len(key) + 1 :]: self._made(each, below)
+            each[len(key) + 1 :]: self._build_table(each, below)
             for each, below in self._tables.items()
             if each.rpartition(".")[0] == key
         }
-        return self.blaming(key, lambda: table.type(**plain, **nested))
+        return self.call_with_origins(key, lambda: table.type(**plain, **nested))

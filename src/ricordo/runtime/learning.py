@@ -6,57 +6,57 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.clock import Ids
+from ricordo.clock import IdSource
 from ricordo.errors import ExtraMissing, ModelError
 from ricordo.events import Emitter
-from ricordo.flush.asking import ModelExtraction
+from ricordo.flush.asking import ModelExtractor
 from ricordo.flush.config import NEVER, FlushConfig
 from ricordo.flush.extract import extract
-from ricordo.flush.extraction import Delta, Extracted, Extraction, RulesExtraction
+from ricordo.flush.extraction import MessageDelta, ExtractionResult, Extractor, RuleExtractor
 from ricordo.flush.flush import Flusher
-from ricordo.flush.section import SectionMaker
+from ricordo.flush.section import SectionFactory
 from ricordo.harness.offline import OFFLINE
-from ricordo.maintenance.session_flush import SessionFlush
+from ricordo.maintenance.session_flush import SessionExtraction
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
-from ricordo.queue import Queue
-from ricordo.runtime.guarded_models import model_for_memory
+from ricordo.queue import JobQueue
+from ricordo.runtime.guarded_models import prepare_memory_model
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
-from ricordo.spending import Meter
-from ricordo.stores.place import Place
+from ricordo.spending import SpendingMeter
+from ricordo.stores.place import MemoryRoot
 
-__all__ = ["learning_from"]
+__all__ = ["create_session_flush"]
 
-_Made = Callable[[ChatModel], Extraction]
+_MakeExtraction = Callable[[ChatModel], Extractor]
 
 
-def learning_from(
-    place: Place,
+def create_session_flush(
+    place: MemoryRoot,
     scope: Scope,
     settings: Settings,
     *,
     model: ChatModel | None,
-    meter: Meter,
-    inbox: Queue,
-    ids: Ids,
+    meter: SpendingMeter,
+    inbox: JobQueue,
+    ids: IdSource,
     emitter: Emitter,
-    sections: Sequence[SectionMaker] = (),
+    sections: Sequence[SectionFactory] = (),
     remembered: Callable[[str], Awaitable[Sequence[str]]] | None = None,
-) -> SessionFlush:
+) -> SessionExtraction:
     """Return what extracts the sessions of `place`, asking the model that the settings name, else the agent's `model`.
 
     What it costs is counted by `meter`; what has to wait goes to `inbox`. `sections` learn from the same request.
     `remembered` gives the memories that are nearest to a text.
     """
     config = settings.flush or FlushConfig(flush_trigger=NEVER)
-    rules = RulesExtraction(rules=extract, sections=sections)
+    rules = RuleExtractor(rules=extract, sections=sections)
 
-    def made(asked: ChatModel) -> Extraction:
-        guarded = model_for_memory(asked, "flush", redactor=place.redactor, meter=meter, scope=scope)
-        return ModelExtraction(model=guarded, config=config, rules=rules, files=place.files, clock=place.clock)
+    def make_extraction(asked: ChatModel) -> Extractor:
+        guarded = prepare_memory_model(asked, "flush", redactor=place.redactor, meter=meter, scope=scope)
+        return ModelExtractor(model=guarded, config=config, rules=rules, files=place.files, clock=place.clock)
 
-    return SessionFlush(
+    return SessionExtraction(
         place=place,
         flusher=Flusher(
             files=place.files,
@@ -64,27 +64,27 @@ def learning_from(
             key=place.key,
             clock=place.clock,
             ids=ids,
-            model=_extraction(config, settings, model, rules, made),
+            model=_choose_extraction(config, settings, model, rules, make_extraction),
             sections=sections,
-            detector=settings.detector,
-            remembered=remembered,
+            detector=settings.signal_detector,
+            find_nearest=remembered,
         ),
         emitter=emitter,
         scope=scope,
         config=config,
-        later=inbox.put,
+        postpone=inbox.put,
     )
 
 
-def _extraction(
-    config: FlushConfig, settings: Settings, model: ChatModel | None, rules: RulesExtraction, made: _Made
-) -> Extraction | None:
+def _choose_extraction(
+    config: FlushConfig, settings: Settings, model: ChatModel | None, rules: RuleExtractor, made: _MakeExtraction
+) -> Extractor | None:
     """Return who asks a model; None where the rules do it all."""
     if isinstance(config.model, str) and config.model != OFFLINE:
-        address = settings.address(config.model, setting="flush.base_url", own=config.base_url, agent=model)
-        return _Named(
+        address = settings.resolve_address(config.model, setting="flush.base_url", own=config.base_url, agent=model)
+        return _LazyExtraction(
             load=partial(load_model, config.model, base_url=address, **asdict(config.model_settings)),
-            made=made,
+            make=made,
             rules=rules,
         )
     asked = model if config.model is None else config.model
@@ -92,20 +92,20 @@ def _extraction(
 
 
 @dataclass(kw_only=True)
-class _Named:
+class _LazyExtraction:
     """Extraction by a model that is loaded when it is first asked, as most of who opens a root never asks it."""
 
     load: Callable[[], ChatModel]
-    made: _Made
-    rules: RulesExtraction
-    _found: Extraction | None = field(default=None, init=False)
+    make: _MakeExtraction
+    rules: RuleExtractor
+    _extraction: Extractor | None = field(default=None, init=False)
 
-    async def __call__(self, delta: Delta) -> Extracted:
+    async def __call__(self, delta: MessageDelta) -> ExtractionResult:
         """Return what the model finds; what the rules find while it can't be loaded."""
-        if self._found is None:
+        if self._extraction is None:
             try:
-                self._found = self.made(await run_sync(self.load))
+                self._extraction = self.make(await run_sync(self.load))
             except (ModelError, ExtraMissing) as error:
                 note = f"the rules extracted: {type(error).__name__}"
-                return await self.rules.extracted(delta, len(delta.new), note=note)
-        return await self._found(delta)
+                return await self.rules.extract(delta, len(delta.new), note=note)
+        return await self._extraction(delta)

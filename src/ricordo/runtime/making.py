@@ -9,138 +9,153 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from ricordo.compaction.compact import Reread
-from ricordo.compaction.contract import Handover
-from ricordo.compaction.placeholder import with_reader
+from ricordo.compaction.compact import RereadFile
+from ricordo.compaction.contract import ExtractionHandover
+from ricordo.compaction.placeholder import set_read_tool
 from ricordo.errors import ScopeMismatch
-from ricordo.flush.processing import ProcessingConfig, signals_in
+from ricordo.flush.processing import ProcessingConfig, detect_signals
 from ricordo.guard import Redactor
 from ricordo.harness.compactions import Compactions
-from ricordo.harness.conversation import Conversation, Keeper
-from ricordo.harness.loop import Harness
+from ricordo.harness.conversation import TurnRunner, SessionState
+from ricordo.harness.loop import AgentLoop
 from ricordo.harness.offline import OFFLINE
 from ricordo.harness.sub_agents import SubAgent
-from ricordo.harness.taking_up import rebuilt, taken_up, told_in
+from ricordo.harness.taking_up import messages_from_state, resume_window, mark_delivered
 from ricordo.harness.turn_recall import TurnRecallConfig
-from ricordo.maintenance.handover import CompactionHandover
+from ricordo.maintenance.handover import CompactionExtraction
 from ricordo.messages import Message
 from ricordo.middleware import StepMiddleware, TurnMiddleware
-from ricordo.middleware.compact import CompactWindow
-from ricordo.middleware.flush import FlushJobs
-from ricordo.middleware.inject import Inject
-from ricordo.middleware.maintain import Maintain
-from ricordo.middleware.measure import measure_of
-from ricordo.middleware.profile import ShowProfile
-from ricordo.middleware.remind import Remind
-from ricordo.middleware.tally import Tally
-from ricordo.middleware.transcript import TranscriptRecord
-from ricordo.middleware.update import UpdateMemory
+from ricordo.middleware.compact import CompactionMiddleware
+from ricordo.middleware.flush import ExtractionMiddleware
+from ricordo.middleware.inject import SystemPromptMiddleware
+from ricordo.middleware.maintain import MaintenanceMiddleware
+from ricordo.middleware.measure import create_meter
+from ricordo.middleware.profile import ProfileMiddleware
+from ricordo.middleware.remind import ReminderMiddleware
+from ricordo.middleware.tally import UsageTotals
+from ricordo.middleware.transcript import TranscriptRecorder
+from ricordo.middleware.update import MemoryUpdateMiddleware
 from ricordo.models import ChatModel
 from ricordo.models.limits import declared_window
 from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
-from ricordo.runtime.assembly import Parts, Workspace, scratch_files
+from ricordo.runtime.assembly import Dependencies, Workspace, scratch_files
 from ricordo.runtime.closing import ClosingMode, SessionClosing
-from ricordo.runtime.guarded_models import model_for_memory
-from ricordo.runtime.named_model import load_named
-from ricordo.runtime.offline import QuotingModel, found_for, found_in
-from ricordo.runtime.prompt import Prompt, Renewal, prompt_room, written_in
-from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
-from ricordo.runtime.rereading import rereading
-from ricordo.runtime.roots import FOLDER
-from ricordo.runtime.session import Session
-from ricordo.runtime.shown_profile import shown_profile
-from ricordo.runtime.standing import Beside, beside_window
-from ricordo.runtime.still_said import hiding, still_said
-from ricordo.runtime.sub_agents import LocalWorker, loaded, workers
+from ricordo.runtime.guarded_models import prepare_memory_model
+from ricordo.runtime.named_model import load_agent_model
+from ricordo.runtime.offline import QuotingModel, quote_from_sources, quote_from_store
+from ricordo.runtime.prompt import PromptBuilder, PromptRenewalMiddleware, prompt_budget, list_rule_files
+from ricordo.runtime.reductions import CompactionPipelines, ReductionOptions, CompactionContext
+from ricordo.runtime.rereading import create_rereader
+from ricordo.runtime.roots import ROOT_FOLDER
+from ricordo.runtime.session import AgentSession
+from ricordo.runtime.shown_profile import create_profile_view
+from ricordo.runtime.standing import SessionServices, create_session_services
+from ricordo.runtime.still_said import create_forgotten_middleware, read_unforgotten_messages
+from ricordo.runtime.sub_agents import LocalWorker, load_sub_agent_models, create_workers
 from ricordo.runtime.tool_sets import ToolSet, reader_name
 from ricordo.runtime.turn_memories import TurnMemories
-from ricordo.sessions.owners import owner_of
-from ricordo.state import AgentState, Stated
-from ricordo.stores.capabilities import KeepsSessions, Layers
+from ricordo.sessions.owners import read_owner
+from ricordo.state import AgentState, StoredState
+from ricordo.stores.capabilities import KeepsSessions, LayeredMemory
 from ricordo.tokens import Tokens
 from ricordo.tools import Tool, ToolContext
-from ricordo.tools.real_paths import RealPaths
+from ricordo.tools.real_paths import PathResolver
 from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE, transcript_path
-from ricordo.workspace.transcript import Transcript, read_log
+from ricordo.workspace.transcript import Transcript, read_transcript
 
-__all__ = ["Making"]
+__all__ = ["SessionFactory"]
 
 _LOG = logging.getLogger("ricordo.agent")
-_BASE = "You are a helpful assistant. Say so when you do not know something."
-_SUMMARY_REQUESTS = 4
+_DEFAULT_INSTRUCTIONS = "You are a helpful assistant. Say so when you do not know something."
+_REQUESTS_PER_SUMMARY = 4
 """How many requests one summary takes at most, about: it is written, asked for again, and in parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Making:
-    """Makes one session of these; `root` is absolute, and `keeps` tells whether it can be written to."""
+class SessionFactory:
+    """Makes one session of these; `root` is absolute, and `is_writable` tells whether it can be written to."""
 
     options: AgentOptions
-    parts: Parts
+    parts: Dependencies
     root: Path
     workspace: Workspace | None
     memory: AgentStore
-    keeps: bool
+    is_writable: bool
 
-    async def session(self) -> Session:
+    async def create_session(self) -> AgentSession:
         """Return the session, open. Raises: ScopeMismatch when it is another user's."""
         options, parts, workspace = self.options, self.parts, self.workspace
-        model = await self._model()
-        keeper = await self._keeper(options.session or options.scope.session or self._new_name())
+        model = await self._load_model()
+        keeper = await self._load_session_state(options.session or options.scope.session or self._create_name())
         name = keeper.state.session
-        measure = measure_of(model, ratio=keeper.state.ratio)
-        keeper.learn_from(lambda: measure.ratio)
-        compactions = self._compactions(keeper)
-        prompt = self._prompt(model)
-        inject = Inject(prompt)
-        flush, on = self._flush(), self._reductions(model)
-        beside = beside_window(
-            keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
-            real=RealPaths(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
+        measure = create_meter(model, ratio=keeper.state.ratio)
+        keeper.set_ratio_source(lambda: measure.ratio)
+        compactions = self._create_compactions(keeper)
+        prompt = self._create_prompt(model)
+        inject = SystemPromptMiddleware(prompt)
+        flush, on = self._create_extraction(), self._choose_reductions(model)
+        beside = create_session_services(
+            keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.is_writable,
+            real=PathResolver(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
         )  # fmt: skip
-        described = replace(options, model=model, sub_agents=await loaded(options.sub_agents, parts))
-        tools = self._tools(described, compactions, on, beside, keeper.state)
-        around = replace(self._surroundings(on, flush, keeper), reread=self._reread(tools, beside, name))
-        ladders = await Ladders.made(on, model, around, scratch_files())
-        memories = self._memories(keeper, model)
-        remind = Remind(memories.reminding(beside.remind) if memories else beside.remind)
-        tally = Tally()
-        base = _BASE if options.instructions is None else options.instructions
-        shrink = CompactWindow(
-            ladders.each,
+        described = replace(options, model=model, sub_agents=await load_sub_agent_models(options.sub_agents, parts))
+        tools = self._create_tools(described, compactions, on, beside, keeper.state)
+        around = replace(self._compaction_context(on, flush, keeper), reread=self._create_rereader(tools, beside, name))
+        ladders = await CompactionPipelines.create(on, model, around, scratch_files())
+        memories = self._create_turn_memories(keeper, model)
+        remind = ReminderMiddleware(
+            memories.wrap_reminder(beside.compose_reminder) if memories else beside.compose_reminder
+        )
+        tally = UsageTotals()
+        base = _DEFAULT_INSTRUCTIONS if options.instructions is None else options.instructions
+        shrink = CompactionMiddleware(
+            ladders.per_request,
             measure=measure,
             emitter=parts.emitter,
-            retries=on.retries,
-            noted=compactions.note,
+            retries=on.overflow_retries,
+            noted=compactions.record,
             undone=lambda: keeper.state.undone,
-            refused=ladders.refused,
+            refused=ladders.on_overflow,
         )
-        renewal = Renewal(inject, base=base, window=lambda: keeper.state.window)
-        profile = ShowProfile(prompt, prompt.known)
-        hide, watching = hiding(workspace, self.memory.store), self._watching
-        update = UpdateMemory(prompt, inject, base=base, at_once=options.refresh == "step", where=self.memory.where)
-        harness = Harness(
+        renewal = PromptRenewalMiddleware(inject, base=base, window=lambda: keeper.state.window)
+        profile = ProfileMiddleware(prompt, prompt.render_profile)
+        hide, watching = create_forgotten_middleware(workspace, self.memory.store), self._parent_middleware
+        update = MemoryUpdateMiddleware(
+            prompt, inject, base=base, at_once=options.refresh == "step", where=self.memory.label
+        )
+        harness = AgentLoop(
             model,
             tools=tools,
             instructions=base,
-            steps=[*hide, inject, remind, shrink, renewal, profile, update, remind.again, keeper.watch, *watching],
-            turns=self._around(tally, flush),
-            record=beside.shown.recording(keeper.record),
+            steps=[
+                *hide,
+                inject,
+                remind,
+                shrink,
+                renewal,
+                profile,
+                update,
+                remind.refresh_reminder,
+                keeper.observe_request,
+                *watching,
+            ],
+            turns=self._turn_middleware(tally, flush),
+            record=beside.task_delivery.wrap_recorder(keeper.record),
             gate=beside.gate,
             max_iters=options.max_iters or parts.settings.max_iters,
             limits=options.turn_limits,
             emitter=parts.emitter,
         )
-        return Session(
-            name=name, scope=options.scope, agent=self._agent, model=model, tools=tools, base=base,
-            conversation=Conversation(scope=options.scope, run=harness.run, keeper=keeper), compactions=compactions,
-            beside=beside, remind=remind.reminded, inject=inject, prompt=prompt, measure=measure,
-            strategies=ladders.asked, memory=self.memory, dry=ladders.tried,
-            emitter=parts.emitter, compaction=on.compaction, flush=flush, workspace=workspace,
-            keeps=self.keeps, settings=parts.settings, closing=self._closing(name, model, tally, beside),
-            memories=memories,
+        return AgentSession(
+            name=name, scope=options.scope, agent=self._agent, model=model, tools=tools, instructions=base,
+            turn_runner=TurnRunner(scope=options.scope, run=harness.run, session_state=keeper), compactions=compactions,
+            services=beside, add_reminder=remind.add_reminder, prompt_middleware=inject, prompt_builder=prompt, meter=measure,
+            strategies=ladders.on_demand, memory=self.memory, dry_run_strategies=ladders.dry_run,
+            emitter=parts.emitter, compaction=on.compaction, extraction=flush, workspace=workspace,
+            is_recorded=self.is_writable, settings=parts.settings, closing=self._create_closing(name, model, tally, beside),
+            turn_memories=memories,
         )  # fmt: skip
 
     @property
@@ -153,36 +168,36 @@ class Making:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        return self.workspace.place.redactor if self.workspace else Redactor(secrets.token_bytes(32))
+        return self.workspace.memory_root.redactor if self.workspace else Redactor(secrets.token_bytes(32))
 
     @property
     def _folder(self) -> Path:
         return self.options.working_directory or self.root.parent
 
-    def _new_name(self) -> str:
+    def _create_name(self) -> str:
         return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
 
-    def _prompt(self, model: ChatModel) -> Prompt:
+    def _create_prompt(self, model: ChatModel) -> PromptBuilder:
         """Return what writes the system prompt; memory stays out of it when neither tools nor hooks are on."""
         options, settings = self.options, self.parts.settings
         shows = settings.preamble_tokens and (options.memory_tools or options.memory_hooks)
-        return Prompt(
+        return PromptBuilder(
             self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
-            most=prompt_room(settings.workspace_tokens, declared_window(model)), memory=self.memory,
+            most=prompt_budget(settings.workspace_tokens, declared_window(model)), memory=self.memory,
             recalled=settings.recalled_memories, own=[tool.spec.name for tool in options.tools],
             sessions=self._session_files, emitter=self.parts.emitter,
-            written_in=written_in(self.root, options, self.workspace),
-            profile=shown_profile(options, settings.injection, self.workspace, self.memory),
+            written_in=list_rule_files(self.root, options, self.workspace),
+            profile=create_profile_view(options, settings.injection, self.workspace, self.memory),
         )  # fmt: skip
 
-    def _memories(self, keeper: Keeper, model: ChatModel) -> TurnMemories | None:
+    def _create_turn_memories(self, keeper: SessionState, model: ChatModel) -> TurnMemories | None:
         """Return what reminds each turn of memories; None where that is off, and for what finds its answers there."""
         options, settings = self.options, self.parts.settings
         config = settings.turn_recall
         if config is None and options.recommended and "turn_recall" not in settings.origins:
             config = TurnRecallConfig()
-        is_asked = (options.memory_tools or options.memory_hooks) and options.parentage is None
-        if config is None or not config.is_on or not is_asked or not self.memory.keeps:
+        is_asked = (options.memory_tools or options.memory_hooks) and options.parent is None
+        if config is None or not config.is_on or not is_asked or not self.memory.is_active:
             return None
         if isinstance(model, QuotingModel):
             return None
@@ -197,204 +212,219 @@ class Making:
         if self.workspace and place == (self.workspace.folder / WORKSPACE).absolute():
             return "/"
         inside = place.relative_to(self._folder.absolute())
-        return "" if FOLDER in inside.parts else f"{inside}/"
+        return "" if ROOT_FOLDER in inside.parts else f"{inside}/"
 
-    def _flush(self) -> FlushJobs | None:
-        if self.workspace is None or not (self.keeps and self._learns):
+    def _create_extraction(self) -> ExtractionMiddleware | None:
+        if self.workspace is None or not (self.is_writable and self._is_learning):
             return None
-        return FlushJobs(
+        return ExtractionMiddleware(
             self.workspace.inbox,
             config=self.parts.settings.inbox,
             clock=self.parts.clock,
-            signals=partial(signals_in, config=ProcessingConfig(detector=self.parts.settings.detector)),
-            asked=self.workspace.worker.follow,
+            signals=partial(detect_signals, config=ProcessingConfig(detector=self.parts.settings.signal_detector)),
+            asked=self.workspace.worker.track,
             emitter=self.parts.emitter,
         )
 
     @property
-    def _learns(self) -> bool:
+    def _is_learning(self) -> bool:
         """Whether what is said is learned from, which only the root's own memory is there for."""
         flush = self.parts.settings.flush
-        is_on = flush is not None and flush.is_on
+        is_on = flush is not None and flush.is_enabled
         return self.options.memory_hooks and is_on and (self.memory.is_own or self.workspace is None)
 
-    def _reductions(self, model: ChatModel) -> Reductions:
+    def _choose_reductions(self, model: ChatModel) -> ReductionOptions:
         options = self.options
         on = options.reductions
-        on = on.recommended(self.parts.settings, declared_window(model)) if options.recommended else on
-        return options.parentage.reduced(on) if options.parentage else on
+        on = on.with_defaults(self.parts.settings, declared_window(model)) if options.recommended else on
+        return options.parent.inherit_reductions(on) if options.parent else on
 
-    def _surroundings(self, on: Reductions, flush: FlushJobs | None, keeper: Keeper) -> Surroundings:
-        place, name = self.workspace.place if self.workspace else None, keeper.state.session
+    def _compaction_context(
+        self, on: ReductionOptions, flush: ExtractionMiddleware | None, keeper: SessionState
+    ) -> CompactionContext:
+        place, name = self.workspace.memory_root if self.workspace else None, keeper.state.session
         later = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
-        return Surroundings(
+        return CompactionContext(
             redactor=self._redactor,
-            files=place.files if place and self.keeps else None,
-            later=later, now=self._handover(on, name) if flush else None, recorded=self.keeps, original=keeper.recorded,
-            metered=partial(self._metered, purpose="summary", session=name), reader=reader_name(self.options.tools),
-            address=partial(self.parts.settings.address, agent=self.parts.model), clock=self.parts.clock,
+            files=place.files if place and self.is_writable else None,
+            before_drop=later, handover=self._create_handover(on, name) if flush else None, is_recorded=self.is_writable, find_original=keeper.find_recorded,
+            prepare_model=partial(self._prepare_model, purpose="summary", session=name), reader_tool=reader_name(self.options.tools),
+            resolve_address=partial(self.parts.settings.resolve_address, agent=self.parts.model), clock=self.parts.clock,
         )  # fmt: skip
 
-    def _reread(self, tools: Sequence[Tool], beside: Beside, name: str) -> Reread | None:
+    def _create_rereader(self, tools: Sequence[Tool], beside: SessionServices, name: str) -> RereadFile | None:
         """Return what reads files again after a compaction; None without file tools."""
         if not (self.options.file_tools or self.options.shell):
             return None
         context = ToolContext(call_id="", scope=self.options.scope, agent=self._agent, session=name)
-        return rereading(tools, beside.gate, context)
+        return create_rereader(tools, beside.gate, context)
 
-    def _metered(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
+    def _prepare_model(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
         """Return the model as memory asks it; where no root keeps a record nothing is counted."""
-        meter = self.workspace.meter if self.workspace and self.keeps else None
+        meter = self.workspace.meter if self.workspace and self.is_writable else None
         scope = replace(self.options.scope, agent=self._agent, session=session)
-        return model_for_memory(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
+        return prepare_memory_model(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
 
-    def _handover(self, on: Reductions, name: str) -> Handover | None:
+    def _create_handover(self, on: ReductionOptions, name: str) -> ExtractionHandover | None:
         """Return who takes what leaves the window, so that the request for its summary learns from it."""
         if self.workspace is None or self.workspace.flush.config.has_own_request:
             return None
         seconds = on.compaction.summary_seconds if on.compaction else 60.0
-        return CompactionHandover(
+        return CompactionExtraction(
             self.workspace.inbox,
             flush=self.workspace.flush,
             worker=self.workspace.worker,
             agent=self._agent,
             session=name,
             user=self._user,
-            seconds=_SUMMARY_REQUESTS * seconds,
+            seconds=_REQUESTS_PER_SUMMARY * seconds,
             may_learn=self.workspace.flush.may_learn,
         )
 
-    def _compactions(self, keeper: Keeper) -> Compactions:
-        place = self.workspace.place if self.workspace else None
+    def _create_compactions(self, keeper: SessionState) -> Compactions:
+        place = self.workspace.memory_root if self.workspace else None
         return Compactions(
             keeper,
             files=place.files if place else None,
-            writable=self.keeps,
+            writable=self.is_writable,
             redactor=place.redactor if place else None,
             clock=self.parts.clock,
             emitter=self.parts.emitter,
             scope=self.options.scope,
         )
 
-    def _around(self, tally: Tally, flush: FlushJobs | None) -> list[TurnMiddleware]:
+    def _turn_middleware(self, tally: UsageTotals, flush: ExtractionMiddleware | None) -> list[TurnMiddleware]:
         """Return what surrounds each turn."""
         if self.workspace is None:
             return [tally]
-        maintain = Maintain(self.workspace.worker.wake, self.workspace.turns)
+        maintain = MaintenanceMiddleware(self.workspace.worker.wake, self.workspace.running_turns)
         return [tally, maintain, flush] if flush else [tally, maintain]
 
-    def _closing(self, name: str, model: ChatModel, tally: Tally, beside: Beside) -> SessionClosing | None:
+    def _create_closing(
+        self, name: str, model: ChatModel, tally: UsageTotals, beside: SessionServices
+    ) -> SessionClosing | None:
         """Return what sums the session up; None where its store keeps no sessions, and for a sub-agent."""
         options = self.options
         keeps = self.memory.store.offers(KeepsSessions)
         remembers = options.memory_tools or options.memory_hooks
-        if keeps is None or not remembers or options.parentage is not None:
+        if keeps is None or not remembers or options.parent is not None:
             return None
-        if self.memory.is_own and not self.keeps:
+        if self.memory.is_own and not self.is_writable:
             return None
         mode: ClosingMode = options.closing_summary or ("off" if self.memory.is_own else "sync")
 
-        async def said(session: str) -> Sequence[Message]:
-            if self.workspace is None or not self.keeps:
-                return tally.said if session == name else ()
-            return await still_said(self.workspace.place, self._agent, session)
+        async def load_messages(session: str) -> Sequence[Message]:
+            if self.workspace is None or not self.is_writable:
+                return tally.messages if session == name else ()
+            return await read_unforgotten_messages(self.workspace.memory_root, self._agent, session)
 
         return SessionClosing(
-            session=name, scope=options.scope, keeps=keeps,
-            model=self._metered(model, purpose="closing summary", session=name), mode=mode, said=said, tally=tally,
-            todos=lambda: beside.keeper.standing.todos, emitter=self.parts.emitter,
+            session=name, scope=options.scope, session_store=keeps,
+            model=self._prepare_model(model, purpose="closing summary", session=name), mode=mode, load_messages=load_messages, totals=tally,
+            todos=lambda: beside.session_state.work_state.todos, emitter=self.parts.emitter,
         )  # fmt: skip
 
-    async def _keeper(self, name: str) -> Keeper:
+    async def _load_session_state(self, name: str) -> SessionState:
         """Return what keeps the window, taken up where state and transcript left it."""
         agent, workspace = self._agent, self.workspace
         if workspace is None:
-            return Keeper(AgentState(agent=agent, session=name, user=self._user, learns=self._learns), self._redactor)
-        files, path = workspace.place.files, transcript_path(agent, name)
-        states = self.options.states or workspace.states
+            return SessionState(
+                AgentState(agent=agent, session=name, user=self._user, learns=self._is_learning), self._redactor
+            )
+        files, path = workspace.memory_root.files, transcript_path(agent, name)
+        states = self.options.states or workspace.state_store
         stated = await states.load(agent, name)
         if stated.set_aside:
             _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
-        owner = stated.state.user or await self._owner_set_aside(stated)
+        owner = stated.state.user or await self._read_lost_owner(stated)
         if owner not in {"", self._user}:
             raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
-        transcript = Transcript(files, path, session=name, redactor=workspace.place.redactor)
-        logged = (await read_log(files, path)).messages
-        said = () if logged or not self.keeps else rebuilt(stated.state)
+        transcript = Transcript(files, path, session=name, redactor=workspace.memory_root.redactor)
+        logged = (await read_transcript(files, path)).messages
+        said = () if logged or not self.is_writable else messages_from_state(stated.state)
         if said:
             _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)
             logged = (await transcript.append(said)).messages
-        window = taken_up(stated.state.window, stated.state.last, logged)
-        window = tuple(with_reader(message, reader_name(self.options.tools)) for message in window)
+        window = resume_window(stated.state.window, stated.state.last, logged)
+        window = tuple(set_read_tool(message, reader_name(self.options.tools)) for message in window)
         # what was begun without a user stays everybody's
         user = owner or ("" if logged or stated.state.window else self._user)
         # what waits to be learned from an earlier time is learned all the same
         before = bool(logged) and not stated.set_aside and stated.state.learns
-        standing = told_in(stated.state.standing, logged)
+        standing = mark_delivered(stated.state.work_state, logged)
         last = logged[-1].id if logged else ""
-        learns = self._learns or before
-        state = replace(stated.state, window=window, last=last, user=user, learns=learns, standing=standing)
-        if not self.keeps:
-            return Keeper(state, self._redactor)
-        record = TranscriptRecord(
+        learns = self._is_learning or before
+        state = replace(stated.state, window=window, last=last, user=user, learns=learns, work_state=standing)
+        if not self.is_writable:
+            return SessionState(state, self._redactor)
+        record = TranscriptRecorder(
             transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
         )
-        return Keeper(state, states=states, version=stated.version, record=record, logged=logged)
+        return SessionState(state, states=states, version=stated.version, record=record, logged=logged)
 
-    async def _owner_set_aside(self, stated: Stated) -> str:
+    async def _read_lost_owner(self, stated: StoredState) -> str:
         """Return whose session it was by a state that was set aside, the opener's when that can't be told either."""
-        files = self.workspace.place.files if self.workspace else None
+        files = self.workspace.memory_root.files if self.workspace else None
         info = await files.info(stated.set_aside) if files and stated.set_aside else None
         if files is None or info is None:
             return ""
-        owner = await owner_of(files, info)
+        owner = await read_owner(files, info)
         return self._user if owner is None else owner
 
-    def _tools(
-        self, options: AgentOptions, compactions: Compactions, on: Reductions, beside: Beside, state: AgentState
+    def _create_tools(
+        self,
+        options: AgentOptions,
+        compactions: Compactions,
+        on: ReductionOptions,
+        beside: SessionServices,
+        state: AgentState,
     ) -> tuple[Tool, ...]:
-        background = options.shell and options.parentage is None
+        background = options.shell and options.parent is None
         tool_set = ToolSet(
             options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
-            memory=self.memory, keeps=self.keeps, on=on, session=state.session,
-            tasks=beside.runner if background else None,
+            memory=self.memory, is_writable=self.is_writable, reductions=on, session=state.session,
+            tasks=beside.task_runner if background else None,
         )  # fmt: skip
 
-        def local(described: SubAgent) -> LocalWorker:
+        def create_worker(described: SubAgent) -> LocalWorker:
             return LocalWorker(
-                described=described, parent=options, session=state.session, keeper=beside.keeper, ids=self.parts.ids,
-                begin=self._begin,
+                spec=described, parent=options, session=state.session, session_state=beside.session_state, ids=self.parts.ids,
+                create_session=self._create_sub_session,
             )  # fmt: skip
 
-        found = workers(options.sub_agents, parent=self._agent, known=tool_set.known, local=local)
-        standing = beside.tools(found, planning=options.planning, background=background)
-        tools = tool_set.tools(compactions, standing, state.window)
-        if options.parentage is None:
-            beside.permissions.know({tool.spec.name for tool in tools} | tool_set.known(), options.permissions)
+        found = create_workers(
+            options.sub_agents, parent=self._agent, known=tool_set.inheritable_names, local=create_worker
+        )
+        standing = beside.create_tools(found, planning=options.planning, background=background)
+        tools = tool_set.build(compactions, standing, state.window)
+        if options.parent is None:
+            beside.permissions.set_tool_names(
+                {tool.spec.name for tool in tools} | tool_set.inheritable_names(), options.permissions
+            )
         return tools
 
-    async def _begin(self, options: AgentOptions) -> Session:
+    async def _create_sub_session(self, options: AgentOptions) -> AgentSession:
         """Open a session of a sub-agent, beside this one."""
-        return await replace(self, options=options).session()
+        return await replace(self, options=options).create_session()
 
     @property
-    def _watching(self) -> Sequence[StepMiddleware]:
-        return [self.options.parentage.step] if self.options.parentage else []
+    def _parent_middleware(self) -> Sequence[StepMiddleware]:
+        return [self.options.parent.middleware] if self.options.parent else []
 
-    async def _model(self) -> ChatModel:
+    async def _load_model(self) -> ChatModel:
         model = self.options.model
         if isinstance(model, str) and model != OFFLINE:
-            return await run_sync(partial(load_named, model, self.parts.settings))
+            return await run_sync(partial(load_agent_model, model, self.parts.settings))
         found = QuotingModel() if isinstance(model, str) else model
         if isinstance(found, QuotingModel):
-            found.look_with(self._found, keeps=self.keeps)
+            found.set_search(self._find_answer, keeps=self.is_writable)
         return found
 
-    async def _found(self, text: str) -> Answer | None:
+    async def _find_answer(self, text: str) -> Answer | None:
         now = self.parts.clock.now()
         if not self.memory.is_own:
-            return await found_in(self.memory.store, text, now=now, folder=self.memory.folder)
-        layers = self.memory.store.offers(Layers)
-        return await found_for(
+            return await quote_from_store(self.memory.store, text, now=now, folder=self.memory.folder)
+        layers = self.memory.store.offers(LayeredMemory)
+        return await quote_from_sources(
             [await place.source(self.options.scope) for place in await layers.places()] if layers else [], text, now=now
         )

@@ -6,10 +6,10 @@ from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.provider import load_model
 from ricordo.runtime.settings import Settings
 
-__all__ = ["load_named"]
+__all__ = ["load_agent_model"]
 
 
-def load_named(name: str, settings: Settings, given: ModelSettings | None = None) -> ChatModel:
+def load_agent_model(name: str, settings: Settings, given: ModelSettings | None = None) -> ChatModel:
     """Return the agent's model `name`, told what is `given`, by default what the settings say.
 
     See `load_model` for the errors.

@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
-from ricordo.events import Emitter, Sink, telemetry_sink
+from ricordo.clock import Clock, IdSource, MonotonicIds, SystemClock
+from ricordo.events import Emitter, EventSink, telemetry_sink
 from ricordo.files.disk import Disk
 from ricordo.models import ChatModel, Embedder
 from ricordo.recall.reranking import Reranker
 from ricordo.runtime.settings import Settings
 
-__all__ = ["Parts"]
+__all__ = ["Dependencies"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class Dependencies:
     """What can be exchanged under a workspace: time, ids, the disk and who listens to events.
 
     `actor` is the user whose acts are recorded where the scope names none. `model` is asked
@@ -22,7 +22,7 @@ class Parts:
 
     settings: Settings
     clock: Clock
-    ids: Ids
+    ids: IdSource
     disk: Disk
     emitter: Emitter
     embedder: Embedder | str | None = None
@@ -31,17 +31,17 @@ class Parts:
     actor: str = ""
 
     @classmethod
-    def standard(
+    def create(
         cls,
         *,
         settings: Settings | None = None,
         clock: Clock | None = None,
         disk: Disk | None = None,
-        sink: Sink | None = None,
+        sink: EventSink | None = None,
         embedder: Embedder | str | None = None,
         reranker: Reranker | str | None = None,
         actor: str = "",
-    ) -> "Parts":
+    ) -> "Dependencies":
         """Return the parts of this machine, but for those given.
 
         An `embedder` and a `reranker` may be names, as in the settings.

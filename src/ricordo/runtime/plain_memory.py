@@ -11,17 +11,17 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from ricordo.middleware.update import Line, Remembered, remembered
+from ricordo.middleware.update import MemoryLine, MemorySnapshot, parse_preamble
 from ricordo.stores.capabilities import Lists
 from ricordo.stores.contract import Store
-from ricordo.stores.preamble import said
+from ricordo.stores.preamble import normalize_words
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
-__all__ = ["PlainMemory", "traces"]
+__all__ = ["StoreWatcher", "folder_fingerprint"]
 
 
-class PlainMemory:
+class StoreWatcher:
     """What `store` shows within `budget`; `folder` holds all its files, and without one it is read each time."""
 
     def __init__(self, store: Store, budget: Tokens, folder: Path | None) -> None:
@@ -29,48 +29,50 @@ class PlainMemory:
         self._budget = budget
         self._folder = folder
         self._lists = store.offers(Lists)
-        self._seen: object = None
-        self._now = Remembered()
-        self._shown: frozenset[str] = frozenset()
-        self._forgotten: frozenset[str] = frozenset()
+        self._fingerprint: object = None
+        self._snapshot = MemorySnapshot()
+        self._shown_ids: frozenset[str] = frozenset()
+        self._forgotten_ids: frozenset[str] = frozenset()
 
-    async def now(self) -> Remembered:
+    async def load_snapshot(self) -> MemorySnapshot:
         """Return what the preamble shows now. Raises `StorageError`."""
         # before it is read: what is written meanwhile is seen the next time
-        seen = await run_sync(traces, self._folder) if self._folder else None
-        if seen is None or seen != self._seen:
-            found = remembered(await self._store.preamble(self._budget))
-            missing = self._shown - self._forgotten - {line.id for line in found.lines}
+        seen = await run_sync(folder_fingerprint, self._folder) if self._folder else None
+        if seen is None or seen != self._fingerprint:
+            found = parse_preamble(await self._store.preamble(self._budget))
+            missing = self._shown_ids - self._forgotten_ids - {line.id for line in found.lines}
             if missing:
-                self._forgotten |= missing.difference(entry.id for entry in await self._entries())
-            self._now = Remembered(lines=found.lines, corrections=" ".join(sorted(self._forgotten)))
-            self._seen = seen
-        return self._now
+                self._forgotten_ids |= missing.difference(entry.id for entry in await self._list_entries())
+            self._snapshot = MemorySnapshot(lines=found.lines, corrections=" ".join(sorted(self._forgotten_ids)))
+            self._fingerprint = seen
+        return self._snapshot
 
-    async def showing(self, text: str) -> None:
+    async def mark_shown(self, text: str) -> None:
         """Note what the prompt shows of memory: an entry of it that is no longer there was forgotten."""
-        lines = remembered(text).lines
-        entries = await self._entries() if lines else []
-        self._shown = await run_sync(_entries_in, lines, entries)
+        lines = parse_preamble(text).lines
+        entries = await self._list_entries() if lines else []
+        self._shown_ids = await run_sync(_find_shown_ids, lines, entries)
 
-    async def _entries(self) -> Sequence[Entry]:
+    async def _list_entries(self) -> Sequence[Entry]:
         return await self._lists.entries() if self._lists else ()
 
 
-def _entries_in(lines: Sequence[Line], entries: Sequence[Entry]) -> frozenset[str]:
+def _find_shown_ids(lines: Sequence[MemoryLine], entries: Sequence[Entry]) -> frozenset[str]:
     """Return the ids of those entries that the lines show: by the id, or, as a file is shown, by the first line."""
     ids = {line.id for line in lines if line.id}
-    words = {line.words for line in lines if not line.id}
+    words = {line.normalized_text for line in lines if not line.id}
     return frozenset(
-        entry.id for entry in entries if entry.id in ids or (words and said(entry.content.partition("\n")[0]) in words)
+        entry.id
+        for entry in entries
+        if entry.id in ids or (words and normalize_words(entry.content.partition("\n")[0]) in words)
     )
 
 
-def traces(folder: Path) -> tuple[tuple[str, int, int, int], ...] | None:
+def folder_fingerprint(folder: Path) -> tuple[tuple[str, int, int, int], ...] | None:
     """Return what tells that a file below `folder` changed, without reading one; None where that can't be told."""
     found: list[tuple[str, int, int, int]] = []
     try:
-        for place, _, names in os.walk(folder, onerror=_raised):
+        for place, _, names in os.walk(folder, onerror=_raise):
             for name in names:
                 path = Path(place, name)
                 info = path.stat()
@@ -80,5 +82,5 @@ def traces(folder: Path) -> tuple[tuple[str, int, int, int], ...] | None:
     return tuple(sorted(found))
 
 
-def _raised(error: OSError) -> None:
+def _raise(error: OSError) -> None:
     raise error

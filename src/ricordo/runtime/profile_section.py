@@ -9,66 +9,69 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ricordo.errors import ReplyInvalid
-from ricordo.flush.section import Section, SectionMaker, Studied
+from ricordo.flush.section import ExtractionSection, SectionFactory, SectionInput
 from ricordo.messages import JsonValue
 from ricordo.models import Embedder
 from ricordo.profile.archiving import LedgerArchive
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.request import ProfileSection
-from ricordo.profile.storage import Profiles
+from ricordo.profile.storage import ProfileStores
 from ricordo.profile.types import NewFact
 from ricordo.profile.updater import ProfileUpdater
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
-from ricordo.stores.place import Place
-from ricordo.workspace.categories import category_of
-from ricordo.workspace.layout import DEFAULT_AGENT, profile_of
+from ricordo.stores.place import MemoryRoot
+from ricordo.workspace.categories import category_for_kind
+from ricordo.workspace.layout import DEFAULT_AGENT, profile_path_for
 from ricordo.workspace.profile import CORRECTION, FactSource
 
-__all__ = ["ProfileLearning", "profile_sections"]
+__all__ = ["ProfileSectionMaker", "create_profile_sections"]
 
-_NAMELESS = "User"
+_DEFAULT_NAME = "User"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileLearning:
+class ProfileSectionMaker:
     """Makes the section of the profile of whoever a session belongs to, for `ricordo.flush.section`."""
 
-    place: Place
-    profiles: Profiles
+    memory_root: MemoryRoot
+    profiles: ProfileStores
     config: ProfileConfig
     embedder: Embedder | None = None
 
-    async def __call__(self, studied: Studied) -> Section | None:
+    async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
         """Return what to ask; None when nobody said anything, or it is for another place. Raises: StorageError."""
-        if not studied.messages or not profile_of(self.place.scope, self._scope(studied)):
+        if not studied.messages or not profile_path_for(self.memory_root.scope, self._profile_scope(studied)):
             return None
-        updater = self._updater(studied)
+        updater = self._create_updater(studied)
         part = await updater.section(signals=studied.signals)
 
-        async def accept(answer: JsonValue, learned: Studied) -> None:
-            await _accepted(updater, answer, part, learned)
+        async def accept(answer: JsonValue, learned: SectionInput) -> None:
+            await _apply_answer(updater, answer, part, learned)
 
-        return Section(
+        return ExtractionSection(
             name="profile", instructions=part.instructions, reference=part.reference, schema=part.schema, accept=accept
         )
 
-    def _updater(self, studied: Studied) -> ProfileUpdater:
-        scope = self._scope(studied)
+    def _create_updater(self, studied: SectionInput) -> ProfileUpdater:
+        scope = self._profile_scope(studied)
         archive = LedgerArchive(
-            files=self.place.files, clock=self.place.clock, redactor=self.place.redactor, scope=studied.scope
+            files=self.memory_root.files,
+            clock=self.memory_root.clock,
+            redactor=self.memory_root.redactor,
+            scope=studied.scope,
         )
         return ProfileUpdater(
-            self.profiles.of(scope),
+            self.profiles.open_store(scope),
             config=self.config,
-            clock=self.place.clock,
+            clock=self.memory_root.clock,
             archive=archive,
             embedder=self.embedder,
         )
 
-    def _scope(self, studied: Studied) -> Scope:
+    def _profile_scope(self, studied: SectionInput) -> Scope:
         """Return whose profile it is: that of the user and the agent, in the scope of the root."""
-        parts = self.place.scope.parts()
+        parts = self.memory_root.scope.parts()
         if studied.scope and studied.scope.user:
             parts["user"] = studied.scope.user
         if studied.agent != DEFAULT_AGENT:
@@ -76,16 +79,18 @@ class ProfileLearning:
         return Scope(**parts)
 
 
-def profile_sections(
-    place: Place, profiles: Profiles, settings: Settings, embedder: Embedder | None
-) -> Sequence[SectionMaker]:
+def create_profile_sections(
+    place: MemoryRoot, profiles: ProfileStores, settings: Settings, embedder: Embedder | None
+) -> Sequence[SectionFactory]:
     """Return the section of the profile; none where the settings switch it off."""
     if settings.profile is None:
         return ()
-    return (ProfileLearning(place=place, profiles=profiles, config=settings.profile, embedder=embedder),)
+    return (ProfileSectionMaker(memory_root=place, profiles=profiles, config=settings.profile, embedder=embedder),)
 
 
-async def _accepted(updater: ProfileUpdater, answer: JsonValue, part: ProfileSection, studied: Studied) -> None:
+async def _apply_answer(
+    updater: ProfileUpdater, answer: JsonValue, part: ProfileSection, studied: SectionInput
+) -> None:
     thread, trace = studied.session, studied.trace
     if answer is not None:
         # half an answer is none
@@ -94,21 +99,23 @@ async def _accepted(updater: ProfileUpdater, answer: JsonValue, part: ProfileSec
                 answer, studied.messages, section=part, signals=studied.signals, thread=thread, trace=trace
             )
             return
-    await updater.update_offline(studied.messages, _facts(studied), signals=studied.signals, thread=thread, trace=trace)
+    await updater.update_offline(
+        studied.messages, _extract_facts(studied), signals=studied.signals, thread=thread, trace=trace
+    )
 
 
-def _facts(studied: Studied) -> list[NewFact]:
+def _extract_facts(studied: SectionInput) -> list[NewFact]:
     """Return what is about the user: the rules word it with the name of who said it, and "User" without a name.
 
     What is about the project is for its own memory.
     """
-    names = {_NAMELESS, *(message.name for message in studied.messages if message.role == "user" and message.name)}
+    names = {_DEFAULT_NAME, *(message.name for message in studied.messages if message.role == "user" and message.name)}
     # a sentence begins with a capital letter, however the name is written
     about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.IGNORECASE)
     return [
         NewFact(
             content=finding.content,
-            category=CORRECTION if finding.corrects else category_of(finding.kind),
+            category=CORRECTION if finding.corrects else category_for_kind(finding.kind),
             confidence=finding.confidence,
             source=FactSource(messages=finding.message_ids, quote=finding.quote),
         )

@@ -15,17 +15,24 @@ from typing import TypeAlias
 from ricordo.errors import ExtraMissing, InvalidSetting
 from ricordo.recall.reranking import Reranker
 
-__all__ = ["GROUP", "RerankerFactory", "chosen_reranker", "load_reranker", "register_reranker", "rerankers"]
+__all__ = [
+    "RERANKER_GROUP",
+    "RerankerFactory",
+    "choose_reranker",
+    "load_reranker",
+    "register_reranker",
+    "list_rerankers",
+]
 
-GROUP = "ricordo.rerankers"
+RERANKER_GROUP = "ricordo.rerankers"
 """The group of entry points under which packages offer their rerankers."""
 
 RerankerFactory: TypeAlias = Callable[[], Reranker]
 """Makes a reranker, such as its class. It is called off the event loop, at each opening of a memory."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.+-]*")
-_NONE = "none"
-_REGISTERED: dict[str, RerankerFactory] = {}
+_NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_.+-]*")
+_NO_RERANKER = "none"
+_FACTORIES: dict[str, RerankerFactory] = {}
 
 
 def register_reranker(name: str, factory: RerankerFactory) -> None:
@@ -33,14 +40,14 @@ def register_reranker(name: str, factory: RerankerFactory) -> None:
 
     Raises: InvalidSetting for a name that is none: lower-case letters, digits, `_`, `.`, `+` and `-`, and not `none`.
     """
-    if not _NAME.fullmatch(name) or name == _NONE:
+    if not _NAME_PATTERN.fullmatch(name) or name == _NO_RERANKER:
         raise InvalidSetting(f"{name!r} is no name for a reranker: it has lower-case letters, digits, _, ., + or -.")
-    _REGISTERED[name] = factory
+    _FACTORIES[name] = factory
 
 
-def rerankers() -> tuple[str, ...]:
+def list_rerankers() -> tuple[str, ...]:
     """Return the names of the rerankers there are, in their order."""
-    return tuple(sorted({*_REGISTERED, *(point.name for point in entry_points(group=GROUP))}))
+    return tuple(sorted({*_FACTORIES, *(point.name for point in entry_points(group=RERANKER_GROUP))}))
 
 
 def load_reranker(name: str) -> Reranker:
@@ -49,7 +56,7 @@ def load_reranker(name: str) -> Reranker:
     Raises: InvalidSetting where nobody offers one of this name, or what is offered is none; ExtraMissing where the
     package that offers it, or what it needs, can't be loaded.
     """
-    factory = _factory(name)
+    factory = _find_factory(name)
     try:
         made = factory()
     except (ImportError, OSError) as error:
@@ -61,19 +68,19 @@ def load_reranker(name: str) -> Reranker:
     return made
 
 
-def chosen_reranker(named: Reranker | str | None) -> Reranker | None:
+def choose_reranker(named: Reranker | str | None) -> Reranker | None:
     """Return the reranker of this name, or the given one; `none` is none. Raises what `load_reranker` does."""
     if not isinstance(named, str):
         return named
-    return None if named == _NONE else load_reranker(named)
+    return None if named == _NO_RERANKER else load_reranker(named)
 
 
-def _factory(name: str) -> RerankerFactory:
-    if name in _REGISTERED:
-        return _REGISTERED[name]
-    found = [point for point in entry_points(group=GROUP) if point.name == name]
+def _find_factory(name: str) -> RerankerFactory:
+    if name in _FACTORIES:
+        return _FACTORIES[name]
+    found = [point for point in entry_points(group=RERANKER_GROUP) if point.name == name]
     if not found:
-        known = rerankers()
+        known = list_rerankers()
         near = get_close_matches(name, known, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}? " if near else ""
         there = f"Known rerankers: {', '.join(known)}." if known else "No installed package offers one."

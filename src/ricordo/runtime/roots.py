@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ricordo.errors import DocumentInvalid, StorageFailed
-from ricordo.runtime.marker import scope_in
-from ricordo.scopes import Scope, owner_part, path_part
-from ricordo.workspace.layout import PROJECT, USERS, WORKSPACE
+from ricordo.runtime.marker import parse_marker
+from ricordo.scopes import Scope, owner_part, encode_folder_name
+from ricordo.workspace.layout import PROJECT_FILE, USERS, WORKSPACE
 
-__all__ = ["FOLDER", "cache_folder", "find_root", "nearest_root", "new_root", "place_root", "user_root", "workspace_in"]
+__all__ = [
+    "ROOT_FOLDER",
+    "cache_folder",
+    "find_root",
+    "default_root",
+    "new_root_path",
+    "scope_folder",
+    "user_root_path",
+    "find_workspace",
+]
 
-FOLDER = ".ricordo"
+ROOT_FOLDER = ".ricordo"
 """The name of a project's root, at the top of its git work tree."""
 
 
@@ -23,42 +32,42 @@ def find_root(start: Path) -> Path | None:
     """
     for folder in [start.absolute(), *start.absolute().parents]:
         try:
-            if (folder / FOLDER / PROJECT).is_file():
-                return folder / FOLDER
+            if (folder / ROOT_FOLDER / PROJECT_FILE).is_file():
+                return folder / ROOT_FOLDER
         except PermissionError as error:
-            raise StorageFailed(f"{folder / FOLDER} can't be read: {error.strerror}.") from error
+            raise StorageFailed(f"{folder / ROOT_FOLDER} can't be read: {error.strerror}.") from error
     return None
 
 
-def new_root(start: Path) -> Path:
+def new_root_path(start: Path) -> Path:
     """Return where a root for `start` is created: at the top of its git work tree, else in `start` itself."""
     for folder in [start.absolute(), *start.absolute().parents]:
         if (folder / ".git").exists():
-            return folder / FOLDER
-    return start.absolute() / FOLDER
+            return folder / ROOT_FOLDER
+    return start.absolute() / ROOT_FOLDER
 
 
-def nearest_root() -> Path:
+def default_root() -> Path:
     """Return the root of the working directory: the nearest one at or above it, else where a new one is created."""
     here = Path.cwd()
-    return find_root(here) or new_root(here)
+    return find_root(here) or new_root_path(here)
 
 
-def place_root(root: Path, scope: Scope) -> Path:
+def scope_folder(root: Path, scope: Scope) -> Path:
     """Return where in `root` lies what `scope` saves: with a user and a project or a team, the folder of that user."""
     is_shared = scope.project is not None or scope.team is not None
     return _existing([root / USERS], scope.user) if is_shared and scope.user is not None else root
 
 
-def workspace_in(folder: Path, scope: Scope) -> Path | None:
+def find_workspace(folder: Path, scope: Scope) -> Path | None:
     """Return the workspace of what `scope` saves where a folder is a Ricordo root; None where it is none."""
     is_root = (folder / WORKSPACE).is_dir() or (folder / USERS).is_dir()
-    return place_root(folder, scope) / WORKSPACE if is_root else None
+    return scope_folder(folder, scope) / WORKSPACE if is_root else None
 
 
-def user_root(data: Path, user: str, tenant: str | None = None) -> Path:
+def user_root_path(data: Path, user: str, tenant: str | None = None) -> Path:
     """Return the root of what a user, of this tenant, wants remembered in every project."""
-    tenants = [data / "tenants" / name(tenant) for name in (owner_part, path_part)] if tenant else [data]
+    tenants = [data / "tenants" / name(tenant) for name in (owner_part, encode_folder_name)] if tenant else [data]
     return _existing([above / "users" for above in tenants], user, tenant)
 
 
@@ -69,8 +78,8 @@ def _existing(folders: Sequence[Path], user: str, tenant: str | None = None) -> 
     from that of another user, whose folder has the same name where case is ignored.
     """
     chosen = folders[0] / owner_part(user)
-    named = {folder / name: None for folder in folders for name in (owner_part(user), path_part(user))}
-    if len(named) == 1 or os.path.lexists(chosen / PROJECT):
+    named = {folder / name: None for folder in folders for name in (owner_part(user), encode_folder_name(user))}
+    if len(named) == 1 or os.path.lexists(chosen / PROJECT_FILE):
         return chosen
     return next((folder for folder in named if _is_of(folder, user, tenant)), chosen)
 
@@ -78,7 +87,7 @@ def _existing(folders: Sequence[Path], user: str, tenant: str | None = None) -> 
 def _is_of(folder: Path, user: str, tenant: str | None) -> bool:
     """Tell whether the marker of a folder names this user, and this tenant where one is given."""
     try:
-        scope = scope_in((folder / PROJECT).read_bytes())
+        scope = parse_marker((folder / PROJECT_FILE).read_bytes())
     except (OSError, DocumentInvalid):
         return False
     return scope.user == user and tenant in {None, scope.tenant}

@@ -9,57 +9,57 @@ from anyio.to_thread import run_sync
 
 from ricordo.audit.history import PERSON
 from ricordo.clock import SystemClock
-from ricordo.compaction import CompactionConfig, Report, Strategy
-from ricordo.compaction.ladder import Noted
-from ricordo.compaction.plan import thresholds
-from ricordo.consolidation.consolidate import Consolidated
+from ricordo.compaction import CompactionConfig, StrategyReport, Strategy
+from ricordo.compaction.ladder import RecordReduction
+from ricordo.compaction.plan import resolve_thresholds
+from ricordo.consolidation.consolidate import ConsolidationResult
 from ricordo.events import Emitter
-from ricordo.harness.asking import messages_of
+from ricordo.harness.asking import build_messages
 from ricordo.harness.compactions import Compactions
-from ricordo.harness.conversation import Conversation
-from ricordo.harness.taking_up import valid
+from ricordo.harness.conversation import TurnRunner
+from ricordo.harness.taking_up import repair_window
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.middleware import Request, Turn
-from ricordo.middleware.flush import FlushJobs
-from ricordo.middleware.inject import Inject
-from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import descend_request
+from ricordo.middleware import ModelRequest, Turn
+from ricordo.middleware.flush import ExtractionMiddleware
+from ricordo.middleware.inject import SystemPromptMiddleware
+from ricordo.middleware.measure import RequestMeter
+from ricordo.middleware.reduce import reduce_request
 from ricordo.models import ChatModel
 from ricordo.models.shown import RequestBody, request_body
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.closing import SessionClosing
-from ricordo.runtime.prompt import Prompt
+from ricordo.runtime.prompt import PromptBuilder
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.standing import Beside
+from ricordo.runtime.standing import SessionServices
 from ricordo.runtime.turn_memories import TurnMemories
-from ricordo.runtime.usage import ContextReport, context_report
+from ricordo.runtime.usage import ContextReport, build_context_report
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Store
 from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
-from ricordo.tools.output import Output
+from ricordo.tools.output import OutputType
 
-__all__ = ["Compacted", "NextRequest", "Session"]
+__all__ = ["CompactionResult", "RequestPreview", "AgentSession"]
 
-_ASKED = "asked"
+_ON_REQUEST = "asked"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compacted(Sequence[Report]):
+class CompactionResult(Sequence[StrategyReport]):
     """What making the window smaller came to: what each reduction did, in order, and the request before and after."""
 
-    reports: tuple[Report, ...]
+    reports: tuple[StrategyReport, ...]
     before: ContextReport
     after: ContextReport
 
     @overload
-    def __getitem__(self, place: int) -> Report: ...
+    def __getitem__(self, place: int) -> StrategyReport: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[Report, ...]: ...
+    def __getitem__(self, place: slice) -> tuple[StrategyReport, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> Report | tuple[Report, ...]:
+    def __getitem__(self, place: int | slice) -> StrategyReport | tuple[StrategyReport, ...]:
         """Return what one reduction did, or several."""
         return self.reports[place]
 
@@ -69,10 +69,10 @@ class Compacted(Sequence[Report]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NextRequest:
+class RequestPreview:
     """What would be asked of a model: its name, the messages, the system prompt first, and the tools.
 
-    `schema` is the JSON schema that the reply is to have, None for a text. `sent` is the address and the JSON of the
+    `schema` is the JSON schema that the reply is to have, None for a text. `body` is the address and the JSON of the
     request as its provider's protocol has it; None where the model can't show that.
     """
 
@@ -80,17 +80,17 @@ class NextRequest:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     schema: Mapping[str, JsonValue] | None = None
-    sent: RequestBody | None = None
+    body: RequestBody | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
-    """One session of an agent, open. Where it `keeps` nothing, as without a `workspace`, it ends with the process.
+class AgentSession:
+    """One session of an agent, open. Where it `is_recorded` nothing, as without a `workspace`, it ends with the process.
 
-    `strategies` are what makes the window smaller when a person asks for it, `dry` what tells beforehand what they
+    `strategies` are what makes the window smaller when a person asks for it, `dry_run_strategies` what tells beforehand what they
     would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is kept
-    those of this process; `compaction` says what is kept for the reply. `flush` is None when nothing is learned.
-    `remind` gives a request its reminder, `memories` looks into memory for it. `closing` sums the session up; None
+    those of this process; `compaction` says what is kept for the reply. `extraction` is None when nothing is learned.
+    `add_reminder` gives a request its reminder, `turn_memories` looks into memory for it. `closing` sums the session up; None
     where its store keeps no sessions.
     """
 
@@ -99,25 +99,25 @@ class Session:
     agent: str
     model: ChatModel
     tools: tuple[Tool, ...]
-    base: str
-    conversation: Conversation
-    beside: Beside
-    inject: Inject
-    prompt: Prompt
-    measure: Measure
+    instructions: str
+    turn_runner: TurnRunner
+    services: SessionServices
+    prompt_middleware: SystemPromptMiddleware
+    prompt_builder: PromptBuilder
+    meter: RequestMeter
     strategies: tuple[Strategy, ...]
     memory: AgentStore
     emitter: Emitter
     compactions: Compactions
-    dry: tuple[Strategy, ...] = ()
+    dry_run_strategies: tuple[Strategy, ...] = ()
     compaction: CompactionConfig | None = None
-    flush: FlushJobs | None = None
+    extraction: ExtractionMiddleware | None = None
     workspace: Workspace | None = None
-    keeps: bool = False
+    is_recorded: bool = False
     settings: Settings | None = None
-    remind: Callable[[Request], Awaitable[Request]] | None = None
+    add_reminder: Callable[[ModelRequest], Awaitable[ModelRequest]] | None = None
     closing: SessionClosing | None = None
-    memories: TurnMemories | None = None
+    turn_memories: TurnMemories | None = None
 
     @property
     def store(self) -> Store:
@@ -126,65 +126,67 @@ class Session:
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Take in what was said without asking the model, and let it be learned from."""
-        stored = await self.conversation.record(messages)
-        if self.flush and self.workspace:
-            await self.flush.ask(self.scope, self.agent, self.name)
+        stored = await self.turn_runner.record(messages)
+        if self.extraction and self.workspace:
+            await self.extraction.enqueue(self.scope, self.agent, self.name)
             self.workspace.worker.wake()
         return stored
 
     async def system_prompt(self, *, anew: bool = False) -> str:
-        """Return the system prompt, made now if no request was made yet, or if it is to be made `anew`."""
+        """Return the system prompt, made now if no request was made yet, or if it is to be made `rebuild_below`."""
         if anew:
-            self.inject.refresh(self.name)
-        return (await self.inject.prepared(self._request())).system
+            self.prompt_middleware.invalidate(self.name)
+        return (await self.prompt_middleware.add_prompt(self._build_request())).system
 
-    async def usage(self) -> ContextReport:
+    async def report_usage(self) -> ContextReport:
         """Return what fills the window of the next request."""
-        return await self._usage(await self.inject.prepared(self._request()))
+        return await self._report_usage(await self.prompt_middleware.add_prompt(self._build_request()))
 
-    async def request(self, messages: Sequence[Message] = (), output: Output | None = None) -> NextRequest:
+    async def preview_request(
+        self, messages: Sequence[Message] = (), output: OutputType | None = None
+    ) -> RequestPreview:
         """Return what would be asked next, after `messages`, before any reduction; nothing is sent or kept."""
-        request = await self.inject.prepared(self._request())
+        request = await self.prompt_middleware.add_prompt(self._build_request())
         request = replace(request, window=(*request.window, *messages))
-        request = await self.remind(request) if self.remind else request
-        said = messages_of(request)
+        request = await self.add_reminder(request) if self.add_reminder else request
+        said = build_messages(request)
         schema = output.schema if output else None
         sent = await request_body(self.model, said, tools=request.tools, schema=schema)
-        return NextRequest(model=self.model.name, messages=said, tools=request.tools, schema=schema, sent=sent)
+        return RequestPreview(model=self.model.name, messages=said, tools=request.tools, schema=schema, body=sent)
 
-    async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
+    async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
         """Run every reduction now, forced; with `dry_run` nobody hears of it and nothing is kept."""
         if dry_run:
             unheard = Emitter(SystemClock())
-            window = valid(self.conversation.keeper.state.window)
-            return (await self._compacted(window, self.dry, focus=focus, emitter=unheard))[1]
-        done: list[Compacted] = []
+            window = repair_window(self.turn_runner.session_state.state.window)
+            return (await self._run_strategies(window, self.dry_run_strategies, focus=focus, emitter=unheard))[1]
+        done: list[CompactionResult] = []
 
-        async def reduced(window: tuple[Message, ...]) -> tuple[Message, ...]:
-            found = self._compacted(
-                window, self.strategies, focus=focus, emitter=self.emitter, noted=self.compactions.note
+        async def reduce_window(window: tuple[Message, ...]) -> tuple[Message, ...]:
+            found = self._run_strategies(
+                window, self.strategies, focus=focus, emitter=self.emitter, noted=self.compactions.record
             )
             left, compacted = await found
             done.append(compacted)
             return left
 
-        await self.conversation.rework(reduced)
+        await self.turn_runner.rewrite_window(reduce_window)
         (compacted,) = done
         if any(report.act == "compact" and report.status == "done" for report in compacted):
-            self.inject.refresh(self.name)
+            self.prompt_middleware.invalidate(self.name)
         return compacted
 
     async def clear(self) -> None:
         """Begin with an empty window and a new prompt."""
 
-        async def nothing(window: tuple[Message, ...]) -> tuple[Message, ...]:
+        async def empty_window(window: tuple[Message, ...]) -> tuple[Message, ...]:
             del window
             return ()
 
-        await self.conversation.rework(nothing)
-        self.inject.refresh(self.name)
+        await self.turn_runner.rewrite_window(empty_window)
+        self.prompt_middleware.invalidate(self.name)
 
-    async def settle(self, *, seconds: float) -> int:
+    async def drain(self, *, seconds: float) -> int:
         """Work off the inbox, wait for what others work on, and return how many jobs are left.
 
         What was asked for here does not wait for a pause; with 0 seconds the jobs are only counted.
@@ -193,51 +195,51 @@ class Session:
         if workspace is None:
             return 0
         if seconds > 0:
-            await workspace.worker.hasten()
-        return await workspace.worker.settle(seconds=seconds)
+            await workspace.worker.make_due()
+        return await workspace.worker.drain_all(seconds=seconds)
 
-    async def flushed(self, *, seconds: float) -> bool:
+    async def flush_inbox(self, *, seconds: float) -> bool:
         """Settle, and tell whether nothing is left in the inbox and nothing failed for good meanwhile."""
         workspace = self.workspace
         if workspace is None:
             return True
-        failed = await _failed(workspace)
-        return await self.settle(seconds=seconds) == 0 and await _failed(workspace) <= failed
+        failed = await _failed_job_ids(workspace)
+        return await self.drain(seconds=seconds) == 0 and await _failed_job_ids(workspace) <= failed
 
-    async def consolidate(self, *, deep: bool = False) -> Consolidated:
+    async def consolidate(self, *, deep: bool = False) -> ConsolidationResult:
         """Make curated memory of what the ledgers hold, with `deep` anew of all, however recent the last time is."""
         curation = self.workspace.curation if self.workspace else None
         if curation is None:
-            return Consolidated(skipped="consolidation is switched off" if self.workspace else "memory is off")
+            return ConsolidationResult(skipped="consolidation is switched off" if self.workspace else "memory is off")
         return await curation.run(force=True, deep=deep, who=PERSON)
 
-    async def _compacted(
+    async def _run_strategies(
         self,
         window: tuple[Message, ...],
         strategies: Sequence[Strategy],
         *,
         focus: str,
         emitter: Emitter,
-        noted: Noted | None = None,
-    ) -> tuple[tuple[Message, ...], Compacted]:
+        noted: RecordReduction | None = None,
+    ) -> tuple[tuple[Message, ...], CompactionResult]:
         """Run `strategies` over `window` and return what is left of it, and what that came to."""
-        request = await self.inject.prepared(replace(self._request(), window=window))
-        reduced, reports = await descend_request(
-            request, strategies, self.measure, emitter, forced=_ASKED, focus=focus, noted=noted
+        request = await self.prompt_middleware.add_prompt(replace(self._build_request(), window=window))
+        reduced, reports = await reduce_request(
+            request, strategies, self.meter, emitter, forced=_ON_REQUEST, focus=focus, noted=noted
         )
-        before, after = await self._usage(request), await self._usage(reduced)
-        return reduced.window, Compacted(reports=reports, before=before, after=after)
+        before, after = await self._report_usage(request), await self._report_usage(reduced)
+        return reduced.window, CompactionResult(reports=reports, before=before, after=after)
 
-    async def _usage(self, request: Request) -> ContextReport:
+    async def _report_usage(self, request: ModelRequest) -> ContextReport:
         """Return what fills the window of a request that has its prompt, with the reminder that it would have."""
-        request = await self.remind(request) if self.remind else request
-        measured = await self.measure.measured(request)
+        request = await self.add_reminder(request) if self.add_reminder else request
+        measured = await self.meter.measure(request)
         estimate, window = measured.estimate, measured.window
-        memory = min(estimate.system, estimate_text(self.prompt.preamble))
+        memory = min(estimate.system, estimate_text(self.prompt_builder.preamble))
         config = self.compaction
         limit = (config.window if config else None) or window.limit
         report = partial(
-            context_report,
+            build_context_report,
             request.window,
             replace(estimate, system=estimate.system - memory, memory=memory),
             session=self.name,
@@ -245,16 +247,18 @@ class Session:
             total=window.overhead + measured.tokens,
             ratio=window.ratio,
             limit=limit,
-            ceiling=thresholds(config, limit).ceiling if config else None,
+            ceiling=resolve_thresholds(config, limit).max_request_tokens if config else None,
         )
         return await run_sync(report)
 
-    def _request(self) -> Request:
-        window = valid(self.conversation.keeper.state.window)
+    def _build_request(self) -> ModelRequest:
+        window = repair_window(self.turn_runner.session_state.state.window)
         turn = Turn(scope=self.scope, agent=self.agent, session=self.name, messages=(), window=window)
-        return Request(turn=turn, system=self.base, window=window, tools=tuple(tool.spec for tool in self.tools))
+        return ModelRequest(
+            turn=turn, system=self.instructions, window=window, tools=tuple(tool.spec for tool in self.tools)
+        )
 
 
-async def _failed(workspace: Workspace) -> set[str]:
+async def _failed_job_ids(workspace: Workspace) -> set[str]:
     """Return the jobs that failed for good."""
     return {record.job.id for record in await workspace.inbox.jobs(states={"failed"}, limit=1000)}

@@ -28,38 +28,38 @@ from ricordo.compaction.config import (
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.flush.config import FlushConfig
-from ricordo.flush.signal_patterns import detector_from
+from ricordo.flush.signal_patterns import load_detector
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.harness.offline import OFFLINE
 from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
-from ricordo.language.signals import SignalDetector, bundled
+from ricordo.language.signals import SignalDetector, default_detector
 from ricordo.maintenance.config import MaintenanceConfig
 from ricordo.maintenance.rules import RetentionConfig
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.injection import InjectionConfig
 from ricordo.queue import InboxConfig
-from ricordo.recall.relevance import MOST_RECALLED
+from ricordo.recall.relevance import DEFAULT_OPENING_MEMORIES
 from ricordo.runtime.config_file import ConfigFile, read_config
-from ricordo.runtime.endpoints import check_owner, endpoint
-from ricordo.runtime.layers import Given, Layers, Origin
-from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
-from ricordo.runtime.trust import ALL_ROOTS, check_trust, vouches_for
+from ricordo.runtime.endpoints import check_endpoint_owner, resolve_endpoint
+from ricordo.runtime.layers import SettingValue, SettingLayers, SettingOrigin
+from ricordo.runtime.setting_types import list_setting_types, suggest_name, list_setting_tables
+from ricordo.runtime.trust import TRUST_ALL, check_trust, is_vouched_for
 from ricordo.spending import SpendingConfig
 from ricordo.stores.opening import parse_address
 from ricordo.stores.preamble import DEFAULT_BUDGET
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
-__all__ = ["OF_THIS_MACHINE", "Settings", "variable_of"]
+__all__ = ["MACHINE_SETTINGS", "Settings", "environment_variable"]
 
-OF_THIS_MACHINE = frozenset(
+MACHINE_SETTINGS = frozenset(
     {"base_url", "cache", "data", "embedder_base_url", "index", "permissions", "root", "trust", "user"}
 )
 """Settings that a root's config.toml can't give: they say where memory lies, whose it is, who is sent a key, and what
 may be called unasked. So do the settings `base_url` of its tables."""
 
-_OWN = frozenset({"permissions"})
+_PERSONAL_SETTINGS = frozenset({"permissions"})
 """Those of them that the person's own config.toml can give."""
 
 _PREFIX = "RICORDO_"
@@ -129,7 +129,7 @@ class Settings:
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
     preamble_tokens: int = DEFAULT_BUDGET.count
-    recalled_memories: int = MOST_RECALLED
+    recalled_memories: int = DEFAULT_OPENING_MEMORIES
     compaction: CompactionConfig | None = None
     tool_result_eviction: ToolResultEvictionConfig | None = None
     clear_results: ClearResultsConfig | None = None
@@ -145,7 +145,7 @@ class Settings:
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)
     spending: SpendingConfig = field(default_factory=SpendingConfig)
-    origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
+    origins: Mapping[str, SettingOrigin] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a blank model or address, no request at all, and a preamble of less than nothing."""
@@ -162,27 +162,27 @@ class Settings:
         for table in ("flush", "consolidation", "compaction"):
             config = getattr(self, table)
             if self.model and config and isinstance(config.model, str) and config.model != OFFLINE:
-                self.address(config.model, setting=f"{table}.base_url", own=config.base_url)
-        _ = self.rules
-        if any(each != ALL_ROOTS and not Path(each).is_absolute() for each in self.trust):
-            raise InvalidSetting(f"trust holds absolute paths of folders, or {ALL_ROOTS} for every root.")
+                self.resolve_address(config.model, setting=f"{table}.base_url", own=config.base_url)
+        _ = self.permission_rules
+        if any(each != TRUST_ALL and not Path(each).is_absolute() for each in self.trust):
+            raise InvalidSetting(f"trust holds absolute paths of folders, or {TRUST_ALL} for every root.")
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
         for name in ("ann_vectors", "preamble_tokens", "recalled_memories", "workspace_tokens"):
             if getattr(self, name) < 0:
                 raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
         if self.signal_patterns is not None:
-            _ = self.detector
+            _ = self.signal_detector
 
     @cached_property
-    def rules(self) -> tuple[PermissionRule, ...]:
+    def permission_rules(self) -> tuple[PermissionRule, ...]:
         """The `permissions` as rules. Raises: InvalidSetting for a line that is none."""
         return tuple(parse_rule(each, source="settings") for each in self.permissions)
 
     @cached_property
-    def detector(self) -> SignalDetector:
+    def signal_detector(self) -> SignalDetector:
         """What recognises signals, such as a correction. Raises: InvalidSetting for a file that can't be used."""
-        return bundled() if self.signal_patterns is None else detector_from(self.signal_patterns)
+        return default_detector() if self.signal_patterns is None else load_detector(self.signal_patterns)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
@@ -195,7 +195,7 @@ class Settings:
         trust = given.get("RICORDO_TRUST", "").split(",")
         return cls(
             root=Path(root) if root else None,
-            user=given.get("RICORDO_USER") or _login(),
+            user=given.get("RICORDO_USER") or _login_name(),
             data=Path(given.get("RICORDO_DATA") or platformdirs.user_data_path("ricordo")),
             cache=Path(given.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
             index=Path(index) if index else None,
@@ -204,7 +204,7 @@ class Settings:
             base_url=given.get("RICORDO_BASE_URL") or None,
             embedder_base_url=given.get("RICORDO_EMBEDDER_BASE_URL") or None,
             origins={
-                name: Origin(kind="environment", name=variable_of(name))
+                name: SettingOrigin(kind="environment", name=environment_variable(name))
                 for name in (
                     "root",
                     "user",
@@ -216,7 +216,7 @@ class Settings:
                     "base_url",
                     "embedder_base_url",
                 )
-                if given.get(variable_of(name))
+                if given.get(environment_variable(name))
             },
         )
 
@@ -241,62 +241,64 @@ class Settings:
         for a file that is no TOML; StorageFailed for one that can't be read.
         """
         surroundings = os.environ if environment is None else environment
-        layers = Layers(owner=cls, presets=_PRESETS)
-        held = _held(surroundings, arguments or {})
+        layers = SettingLayers(owner=cls, presets=_PRESETS)
+        held = _bootstrap_settings(surroundings, arguments or {})
         if own or (own is None and root is not None):
-            layers.add(_from_file(read_config(held.data), own=True))
+            layers.add_layer(_values_from_file(read_config(held.data), own=True))
         if root is not None:
-            (held.vouching_for(root) if trusted else held).check_trust(root)
-            layers.add(_from_file(read_config(root)))
-        layers.add(_from_environment(surroundings))
+            (held.with_trusted_root(root) if trusted else held).check_trust(root)
+            layers.add_layer(_values_from_file(read_config(root)))
+        layers.add_layer(_values_from_environment(surroundings))
         before = layers.values()
-        layers.add(_from_arguments(arguments or {}))
+        layers.add_layer(_values_from_arguments(arguments or {}))
         standard = cls.from_environment({})
-        places = {each.name: getattr(standard, each.name) for each in fields(cls) if _is_place(each.name)}
+        places = {each.name: getattr(standard, each.name) for each in fields(cls) if _is_location(each.name)}
         values = places | layers.values()
         if values.get("base_url") == before.get("base_url"):
-            check_owner(before.get("model"), values.get("model"), base_url=before.get("base_url"))
-        loaded = layers.blaming("", lambda: cls(**{**values, "origins": layers.origins()}))
-        return loaded.vouching_for(root) if trusted and root is not None else loaded
+            check_endpoint_owner(before.get("model"), values.get("model"), base_url=before.get("base_url"))
+        loaded = layers.call_with_origins("", lambda: cls(**{**values, "origins": layers.origins()}))
+        return loaded.with_trusted_root(root) if trusted and root is not None else loaded
 
-    def vouching_for(self, root: Path) -> "Settings":
+    def with_trusted_root(self, root: Path) -> "Settings":
         """Return these with the word of a program that `root` may be used."""
         return replace(self, trust=(*self.trust, os.path.realpath(root)))
 
     def check_trust(self, root: Path) -> None:
         """Return when `root` may be used, or is not made yet. It blocks on the disk. Raises: RootNotTrusted."""
-        check_trust(root, data=self.data, vouched=vouches_for(self.trust, root))
+        check_trust(root, data=self.data, vouched=is_vouched_for(self.trust, root))
 
-    def address(self, name: str, *, setting: str, own: str | None, agent: ChatModel | None = None) -> str | None:
+    def resolve_address(
+        self, name: str, *, setting: str, own: str | None, agent: ChatModel | None = None
+    ) -> str | None:
         """Return where the model `name` is reached, None for its provider's own address.
 
         `setting` is the one that names it, empty for none; `own` is the address that was given for it, and `agent` the
         model of the agent, where there is one. Raises: InvalidSetting where that is not clear.
         """
-        variable = variable_of(setting) if setting else ""
-        return endpoint(name, variable=variable, own=own, base_url=self.base_url, owner=self.model, agent=agent)
+        variable = environment_variable(setting) if setting else ""
+        return resolve_endpoint(name, variable=variable, own=own, base_url=self.base_url, owner=self.model, agent=agent)
 
-    def for_model(self, name: str) -> "Settings":
+    def with_model(self, name: str) -> "Settings":
         """Return these for an agent of the model `name`. Raises: InvalidSetting if `base_url` is another provider's."""
-        check_owner(self.model, name, base_url=self.base_url)
+        check_endpoint_owner(self.model, name, base_url=self.base_url)
         return replace(self, model=name)
 
-    def finding_by_meaning(self) -> "Settings":
+    def with_default_embedder(self) -> "Settings":
         """Return these with `auto` for the embedder, where nobody named one and nobody said that there is none."""
         is_said = self.embedder is not None or "embedder" in self.origins
         return self if is_said else replace(self, embedder="auto")
 
 
-def variable_of(key: str) -> str:
+def environment_variable(key: str) -> str:
     """Return the environment variable that gives the setting with this dotted key."""
     return f"{_PREFIX}{key.replace('.', _NESTED).upper()}"
 
 
-def _is_place(name: str) -> bool:
+def _is_location(name: str) -> bool:
     return name in {"root", "user", "data", "cache", "index"}
 
 
-def _held(environment: Mapping[str, str], arguments: Mapping[str, object]) -> Settings:
+def _bootstrap_settings(environment: Mapping[str, str], arguments: Mapping[str, object]) -> Settings:
     """Return what is known before any file is read: where the person's own data lies, and which roots to trust."""
     names = ("RICORDO_DATA", "RICORDO_TRUST")
     held = Settings.from_environment({name: environment[name] for name in names if name in environment})
@@ -304,47 +306,47 @@ def _held(environment: Mapping[str, str], arguments: Mapping[str, object]) -> Se
     return replace(held, data=data) if isinstance(data, Path) else held
 
 
-def _from_file(config: ConfigFile, *, own: bool = False) -> list[Given]:
+def _values_from_file(config: ConfigFile, *, own: bool = False) -> list[SettingValue]:
     """Return what a config.toml says; the person's `own` may say more than that of a root."""
     given = []
     for key, value in config.values.items():
-        origin = Origin(kind="file", name=str(config.path), line=config.line(key))
-        if own and key in _OWN:
-            if not _is_mine(config.path):
+        origin = SettingOrigin(kind="file", name=str(config.path), line=config.line_of(key))
+        if own and key in _PERSONAL_SETTINGS:
+            if not _is_owned_by_user(config.path):
                 raise InvalidSetting(f"{origin}: {key} is not used, as others can write this file: make it your own.")
-            given.append(Given(key=key, value=value, origin=origin))
+            given.append(SettingValue(key=key, value=value, origin=origin))
             continue
-        if key.partition(".")[0] in OF_THIS_MACHINE or key.rpartition(".")[2] == "base_url":
+        if key.partition(".")[0] in MACHINE_SETTINGS or key.rpartition(".")[2] == "base_url":
             raise InvalidSetting(
-                f"{origin}: {key} can't be set in a file that may come with a folder: set {variable_of(key)}"
-                f"{', or write it into your own config.toml' if key in _OWN else ''}."
+                f"{origin}: {key} can't be set in a file that may come with a folder: set {environment_variable(key)}"
+                f"{', or write it into your own config.toml' if key in _PERSONAL_SETTINGS else ''}."
             )
         if key.rpartition(".")[2] in {"model", "embedder"} and isinstance(value, str) and "://" in value:
             raise InvalidSetting(f"{origin}: {key} names a model; where it is reached is said by RICORDO_BASE_URL.")
-        given.append(Given(key=key, value=value, origin=origin))
+        given.append(SettingValue(key=key, value=value, origin=origin))
     return given
 
 
-def _from_environment(environment: Mapping[str, str]) -> list[Given]:
+def _values_from_environment(environment: Mapping[str, str]) -> list[SettingValue]:
     """Return what the environment says; a variable that is none of ours is passed over unless it names a table."""
-    known = {variable_of(key): key for key in (*kinds_of(Settings), *tables_of(Settings))}
-    tables = tuple(f"{variable_of(key)}{_NESTED}" for key in tables_of(Settings))
+    known = {environment_variable(key): key for key in (*list_setting_types(Settings), *list_setting_tables(Settings))}
+    tables = tuple(f"{environment_variable(key)}{_NESTED}" for key in list_setting_tables(Settings))
     given = []
     for name, value in environment.items():
         if name in known and value:
-            origin = Origin(kind="environment", name=name)
-            given.append(Given(key=known[name], value=value, origin=origin, is_text=True))
+            origin = SettingOrigin(kind="environment", name=name)
+            given.append(SettingValue(key=known[name], value=value, origin=origin, is_text=True))
         elif name not in known and name.startswith(tables):
-            raise InvalidSetting(f"{name}: no setting has this variable{nearest(name, known)}")
+            raise InvalidSetting(f"{name}: no setting has this variable{suggest_name(name, known)}")
     return given
 
 
-def _from_arguments(arguments: Mapping[str, object]) -> list[Given]:
-    origin = Origin(kind="argument")
-    return [Given(key=key, value=value, origin=origin) for key, value in arguments.items() if value is not None]
+def _values_from_arguments(arguments: Mapping[str, object]) -> list[SettingValue]:
+    origin = SettingOrigin(kind="argument")
+    return [SettingValue(key=key, value=value, origin=origin) for key, value in arguments.items() if value is not None]
 
 
-def _is_mine(path: Path) -> bool:
+def _is_owned_by_user(path: Path) -> bool:
     """Tell whether nobody but this user can write a file."""
     if not hasattr(os, "geteuid"):
         return True
@@ -352,7 +354,7 @@ def _is_mine(path: Path) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _login() -> str:
+def _login_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -9,33 +9,33 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from ricordo.errors import RicordoError
-from ricordo.harness.permissions import Permissions, StandingGate
-from ricordo.harness.reminder import PLAN_BUDGET, reminder, reminder_message
-from ricordo.harness.shown import Shown
+from ricordo.harness.permissions import Permissions, RuleGate
+from ricordo.harness.reminder import PLAN_BUDGET, build_reminder, build_reminder_message
+from ricordo.harness.shown import TaskDelivery
 from ricordo.harness.task_list import TaskList
 from ricordo.messages import Message
-from ricordo.middleware import Request
+from ricordo.middleware import ModelRequest
 from ricordo.runtime.agent_options import AgentOptions
-from ricordo.runtime.assembly import Parts, Workspace
-from ricordo.runtime.incognito import silent_rules
-from ricordo.state import KeepsStanding, Standing
-from ricordo.state.codec import RULES_UNKNOWN
-from ricordo.stores.capabilities import Layers
+from ricordo.runtime.assembly import Dependencies, Workspace
+from ricordo.runtime.incognito import create_incognito_rules
+from ricordo.state import WorkStateHolder, WorkState
+from ricordo.state.codec import UNKNOWN_RULES
+from ricordo.stores.capabilities import LayeredMemory
 from ricordo.stores.rules import MemoryRules
-from ricordo.tasks import FileTasks, MemoryTasks, ReadOnlyTasks, Task, TaskRunner, TaskStore
+from ricordo.tasks import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore, Task, TaskRunner, TaskStore
 from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
 from ricordo.tools.plan_tools import plan_tools
-from ricordo.tools.planning import Planning
-from ricordo.tools.real_paths import RealPaths
-from ricordo.tools.task_tools import Worker, spawn_tool, task_tools
+from ricordo.tools.planning import PlanMode
+from ricordo.tools.real_paths import PathResolver
+from ricordo.tools.task_tools import SubAgentWorker, spawn_tool, task_tools
 from ricordo.tools.todo_write import todo_write_tool
 from ricordo.workspace.layout import DEFAULT_AGENT, ROOT_TASKS, tasks_path
 
-__all__ = ["Beside", "beside_window"]
+__all__ = ["SessionServices", "create_session_services"]
 
 _LOG = logging.getLogger("ricordo.agent")
-_RULES_UNKNOWN = (
+_RULES_UNREADABLE = (
     "The rules or the plan of session %s could not be read, so a person is asked before each call, and with nobody to"
     ' ask none is made, until the rule `ask *` is taken back: by `permissions.remove("*")`, or in a chat by'
     " `/permissions remove *`."
@@ -43,121 +43,125 @@ _RULES_UNKNOWN = (
 
 
 @dataclass(kw_only=True)
-class Beside:
-    """What stands beside the window of one session; `runner` works while the session is open.
+class SessionServices:
+    """What stands beside the window of one session; `task_runner` works while the session is open.
 
-    `planning` is None where no plan could be kept.
+    `plan_mode` is None where no plan could be kept.
     """
 
-    keeper: KeepsStanding
-    runner: TaskRunner
-    tasks: TaskList
-    gate: StandingGate
+    session_state: WorkStateHolder
+    task_runner: TaskRunner
+    task_list: TaskList
+    gate: RuleGate
     permissions: Permissions
-    planning: Planning | None = None
-    shown: Shown = field(init=False)
-    _troubled: bool = field(default=False, init=False)
+    plan_mode: PlanMode | None = None
+    task_delivery: TaskDelivery = field(init=False)
+    _has_warned: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Let tools tell of tasks with what they return."""
-        self.shown = Shown(self.keeper)
+        self.task_delivery = TaskDelivery(self.session_state)
 
-    def tools(self, workers: Mapping[str, Worker], *, planning: bool, background: bool) -> Sequence[Tool]:
+    def create_tools(
+        self, workers: Mapping[str, SubAgentWorker], *, planning: bool, background: bool
+    ) -> Sequence[Tool]:
         """Return the tools for what stands: those of plans and todos, and those of tasks where there can be any."""
         tools: list[Tool] = []
         if planning:
-            tools += [todo_write_tool(self.keeper), *(plan_tools(self.planning) if self.planning else ())]
+            tools += [todo_write_tool(self.session_state), *(plan_tools(self.plan_mode) if self.plan_mode else ())]
         if workers:
-            tools.append(spawn_tool(self.runner, workers, keeper=self.shown))
+            tools.append(spawn_tool(self.task_runner, workers, keeper=self.task_delivery))
         if workers or background:
-            tools += task_tools(self.runner, keeper=self.shown)
+            tools += task_tools(self.task_runner, keeper=self.task_delivery)
         return tools
 
-    async def remind(self, request: Request) -> tuple[Message | None, tuple[str, ...]]:
+    async def compose_reminder(self, request: ModelRequest) -> tuple[Message | None, tuple[str, ...]]:
         """Return what a request is reminded of, and which results that tells; None where nothing stands."""
-        standing, tasks = self.keeper.standing, await self._tasks()
-        if standing == Standing(delivered=standing.delivered) and tasks == ():
+        standing, tasks = self.session_state.work_state, await self._list_tasks()
+        if standing == WorkState(delivered=standing.delivered) and tasks == ():
             return None, ()
-        plan = await self._plan(standing)
-        found = await run_sync(partial(reminder, standing, plan=plan, tasks=tasks, window=request.window))
-        return (reminder_message(found.text), found.told) if found.text else (None, ())
+        plan = await self._read_plan(standing)
+        found = await run_sync(partial(build_reminder, standing, plan=plan, tasks=tasks, window=request.window))
+        return (build_reminder_message(found.text), found.delivered_keys) if found.text else (None, ())
 
-    async def _plan(self, standing: Standing) -> str | None:
-        if self.planning is None or not standing.plan.path:
+    async def _read_plan(self, standing: WorkState) -> str | None:
+        if self.plan_mode is None or not standing.plan.path:
             return None
         try:
-            text = await self.planning.text()
+            text = await self.plan_mode.text()
         except RicordoError as error:
-            self._tell("plan", error)
+            self._warn_once("plan", error)
             return None
         # one of which only the beginning is shown may not be written over by who has not seen the rest
         if text is not None and await run_sync(estimate_text, text) <= PLAN_BUDGET.count:
-            self.planning.told(text)
+            self.plan_mode.mark_shown(text)
         return text
 
-    async def _tasks(self) -> tuple[Task, ...] | None:
+    async def _list_tasks(self) -> tuple[Task, ...] | None:
         try:
-            return await self.runner.tasks()
+            return await self.task_runner.tasks()
         except RicordoError as error:
-            self._tell("tasks", error)
+            self._warn_once("tasks", error)
             return None
 
-    def _tell(self, what: str, error: RicordoError) -> None:
+    def _warn_once(self, what: str, error: RicordoError) -> None:
         """Tell the log once: what can't be read ends no turn."""
-        if not self._troubled:
+        if not self._has_warned:
             _LOG.warning("The %s of this session can't be read: %s", what, error)
-        self._troubled = True
+        self._has_warned = True
 
 
-def beside_window(
-    keeper: KeepsStanding,
+def create_session_services(
+    keeper: WorkStateHolder,
     *,
     session: str,
     options: AgentOptions,
-    parts: Parts,
+    parts: Dependencies,
     workspace: Workspace | None,
     keeps: bool,
-    real: RealPaths | None = None,
+    real: PathResolver | None = None,
     root: Path | None = None,
-) -> Beside:
+) -> SessionServices:
     """Return what stands beside the window of `session`; for a sub-agent its parent's plan mode and rules hold.
 
     `real` sees through the links in what a call names, so that a denial holds for what they lead to. `root` is whose
     remembered rules hold in an incognito session, which has no `workspace`.
     """
-    if RULES_UNKNOWN in keeper.standing.permissions:
-        _LOG.warning(_RULES_UNKNOWN, session)
-    place = workspace.place if workspace and keeps else None
+    if UNKNOWN_RULES in keeper.work_state.permissions:
+        _LOG.warning(_RULES_UNREADABLE, session)
+    place = workspace.memory_root if workspace and keeps else None
     agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
     runner = TaskRunner(
-        _task_store(parts, workspace, tasks_path(agent, session), keeps=keeps), agent=agent, session=session, user=user,
+        _choose_task_store(parts, workspace, tasks_path(agent, session), keeps=keeps), agent=agent, session=session, user=user,
         clock=parts.clock, ids=parts.ids, emitter=parts.emitter, scope=options.scope,
     )  # fmt: skip
-    of_root = FileTasks(workspace.place.files, ROOT_TASKS, workspace.place.redactor) if workspace else None
+    of_root = (
+        FileTaskStore(workspace.memory_root.files, ROOT_TASKS, workspace.memory_root.redactor) if workspace else None
+    )
     planning = None
     if place:
-        planning = Planning(
+        planning = PlanMode(
             keeper, place.files, place.changes, redactor=place.redactor, clock=parts.clock, approve=options.approve,
             session=session,
         )  # fmt: skip
-    layers = workspace.store.offers(Layers) if workspace else None
+    layers = workspace.store.offers(LayeredMemory) if workspace else None
     remembered = MemoryRules(layers) if layers else None
-    silent = silent_rules(root, options.scope, parts) if options.incognito and root else None
-    held = options.parentage.standing if options.parentage else lambda: keeper.standing
-    gate = StandingGate(
-        held, given=(*options.permissions, *parts.settings.rules), remembered=silent or remembered,
+    silent = create_incognito_rules(root, options.scope, parts) if options.incognito and root else None
+    held = options.parent.get_state if options.parent else lambda: keeper.work_state
+    gate = RuleGate(
+        held, given=(*options.permissions, *parts.settings.permission_rules), remembered=silent or remembered,
         approve=options.approve,
         real=real,
     )  # fmt: skip
-    return Beside(
-        keeper=keeper, runner=runner, tasks=TaskList(runner, of_root, clock=parts.clock), gate=gate,
-        permissions=Permissions(keeper, parts.settings.rules), planning=planning,
+    return SessionServices(
+        session_state=keeper, task_runner=runner, task_list=TaskList(runner, of_root, clock=parts.clock), gate=gate,
+        permissions=Permissions(keeper, parts.settings.permission_rules), plan_mode=planning,
     )  # fmt: skip
 
 
-def _task_store(parts: Parts, workspace: Workspace | None, path: str, *, keeps: bool) -> TaskStore:
+def _choose_task_store(parts: Dependencies, workspace: Workspace | None, path: str, *, keeps: bool) -> TaskStore:
     """Return where the tasks of a session are; in a root that can only be read, those recorded are shown."""
     if workspace is None:
-        return MemoryTasks()
-    recorded = FileTasks(workspace.place.files, path, workspace.place.redactor)
-    return recorded if keeps else ReadOnlyTasks(recorded, clock=parts.clock)
+        return MemoryTaskStore()
+    recorded = FileTaskStore(workspace.memory_root.files, path, workspace.memory_root.redactor)
+    return recorded if keeps else ReadOnlyTaskStore(recorded, clock=parts.clock)

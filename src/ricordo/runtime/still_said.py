@@ -8,48 +8,48 @@ from anyio.to_thread import run_sync
 from ricordo.files import FileStore
 from ricordo.messages import Message
 from ricordo.middleware import StepMiddleware
-from ricordo.middleware.forgotten import HideForgotten
-from ricordo.runtime.assembly import Workspace, files_of
-from ricordo.runtime.guard_key import digest_key, guard_key
-from ricordo.stores import Layers, Store
-from ricordo.stores.place import Place
-from ricordo.workspace.forgotten import Forgotten, copies, texts_of
-from ricordo.workspace.hiding import HidingFiles
+from ricordo.middleware.forgotten import ForgottenMiddleware
+from ricordo.runtime.assembly import Workspace, root_files
+from ricordo.runtime.guard_key import digest_key, load_guard_key
+from ricordo.stores import LayeredMemory, Store
+from ricordo.stores.place import MemoryRoot
+from ricordo.workspace.forgotten import ForgottenStatements, find_repetitions, collect_texts
+from ricordo.workspace.hiding import MaskedFiles
 from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import read_log
+from ricordo.workspace.transcript import read_transcript
 
-__all__ = ["hiding", "searched_files", "still_said"]
+__all__ = ["create_forgotten_middleware", "searchable_files", "read_unforgotten_messages"]
 
 
-def hiding(workspace: Workspace | None, store: Store) -> tuple[StepMiddleware, ...]:
+def create_forgotten_middleware(workspace: Workspace | None, store: Store) -> tuple[StepMiddleware, ...]:
     """Return what keeps out of the window of a session what was forgotten; nothing without a root."""
     if workspace is None:
         return ()
-    place, layers = workspace.place, store.offers(Layers)
+    place, layers = workspace.memory_root, store.offers(LayeredMemory)
 
-    async def forgotten() -> list[Forgotten]:
-        return [await each.forgotten() for each in (await layers.places() if layers else [place])]
+    async def list_forgotten() -> list[ForgottenStatements]:
+        return [await each.read_forgotten() for each in (await layers.places() if layers else [place])]
 
-    return (HideForgotten(forgotten),)
+    return (ForgottenMiddleware(list_forgotten),)
 
 
-async def searched_files(root: Path, place: Path) -> FileStore:
+async def searchable_files(root: Path, place: Path) -> FileStore:
     """Return the files of a place in `root` as searches read them: records say nothing that was forgotten.
 
     Nothing is opened or mended by this. Raises: DocumentInvalid for a damaged key.
     """
-    return HidingFiles(files_of(place), digest_key(await guard_key(files_of(root))))
+    return MaskedFiles(root_files(place), digest_key(await load_guard_key(root_files(root))))
 
 
-async def still_said(place: Place, agent: str, session: str) -> Sequence[Message]:
+async def read_unforgotten_messages(place: MemoryRoot, agent: str, session: str) -> Sequence[Message]:
     """Return the messages of a session that say nothing that was forgotten, oldest first; empty for no session."""
-    messages = (await read_log(place.files, transcript_path(agent, session))).messages
-    forgotten = await place.forgotten()
-    return await run_sync(_unforgotten, messages, forgotten, session) if forgotten else messages
+    messages = (await read_transcript(place.files, transcript_path(agent, session))).messages
+    forgotten = await place.read_forgotten()
+    return await run_sync(_filter_forgotten, messages, forgotten, session) if forgotten else messages
 
 
-def _unforgotten(messages: Sequence[Message], forgotten: Forgotten, session: str) -> Sequence[Message]:
+def _filter_forgotten(messages: Sequence[Message], forgotten: ForgottenStatements, session: str) -> Sequence[Message]:
     """Return the messages without those that say it, also in other words than one of them does."""
     left = [message for message in messages if (session, message.id) not in forgotten.messages]
-    gone = [text for message in left for text in forgotten.found("\n".join(texts_of(message)))]
-    return [message for message in left if not copies(texts_of(message), gone)] if gone else left
+    gone = [text for message in left for text in forgotten.find("\n".join(collect_texts(message)))]
+    return [message for message in left if not find_repetitions(collect_texts(message), gone)] if gone else left

@@ -21,79 +21,79 @@ from types import NoneType
 
 from anyio.to_thread import run_sync
 
-from ricordo.clock import Clock, Ids
+from ricordo.clock import Clock, IdSource
 from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting
-from ricordo.events import Sink
+from ricordo.events import EventSink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
-from ricordo.files.known_folder import KnownFolder
+from ricordo.files.known_folder import RequiredFolder
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor, has_secret
-from ricordo.index.keyword import KeywordIndex
+from ricordo.index.keyword import WorkspaceIndex
 from ricordo.models import Embedder
-from ricordo.runtime.assembly import Parts, open_workspace, trusted_files
-from ricordo.runtime.built_in_stores import BUILT_IN, imported
-from ricordo.runtime.claiming import claimed_root
-from ricordo.runtime.given import require, scope_of
-from ricordo.runtime.guard_key import digest_key, guard_key, new_key
-from ricordo.runtime.guarded_models import guarded_embedder
-from ricordo.runtime.roots import nearest_root, workspace_in
-from ricordo.runtime.serving import named_embedder
+from ricordo.runtime.assembly import Dependencies, open_workspace, trust_list_files
+from ricordo.runtime.built_in_stores import BUILT_IN_STORES, import_store
+from ricordo.runtime.claiming import claim_trusted_root
+from ricordo.runtime.given import check_type, check_scope
+from ricordo.runtime.guard_key import digest_key, load_guard_key, create_key
+from ricordo.runtime.guarded_models import guard_embedder
+from ricordo.runtime.roots import default_root, find_workspace
+from ricordo.runtime.serving import load_named_embedder
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.store_folders import at_home, refuse_file, refuse_foreign, refuse_no_memory
+from ricordo.runtime.store_folders import expand_home, check_not_file, check_no_foreign_files, check_memory_folder
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes
 from ricordo.stores.contract import Backend, Store, StoreParts
-from ricordo.stores.opening import SCHEMES, Address, Opening, StoreFactory, parse_address
-from ricordo.uncut import finish
-from ricordo.workspace.layout import PROJECT
+from ricordo.stores.opening import SCHEMES, Address, OpenRequest, StoreFactory, parse_address
+from ricordo.uncut import run_even_if_cancelled
+from ricordo.workspace.layout import PROJECT_FILE
 
 __all__ = [
-    "GROUP",
-    "Opener",
-    "Scheme",
+    "STORE_GROUP",
+    "StoreOpener",
+    "StoreScheme",
     "close_store",
-    "default_store",
+    "get_default_store",
     "open_backend",
     "open_store",
     "register_store",
-    "schemes",
+    "list_schemes",
     "set_default_store",
 ]
 
-GROUP = "ricordo.stores"
+STORE_GROUP = "ricordo.stores"
 """The group of entry points under which packages offer their stores, the name being the scheme."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_+-]+")
+_SCHEME_NAME = re.compile(r"[a-z][a-z0-9_+-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scheme:
-    """A backend that can be named in an address: `keeps` says where it keeps what, `needs` what has to be installed.
+class StoreScheme:
+    """A backend that can be named in an address: `description` says where it keeps what, `requires` what has to be installed.
 
     `origin` is who offers it: Ricordo, the program, or the name of the entry point's package.
     """
 
     name: str
-    keeps: str = ""
-    needs: str = ""
+    description: str = ""
+    requires: str = ""
     origin: str = "Ricordo"
 
 
-_PLACELESS = frozenset({"none", "ring", "mock", "fanout"})
+_SCHEMES_WITHOUT_FOLDER = frozenset({"none", "ring", "mock", "fanout"})
 """Schemes of which what stands after the colon is no folder."""
 
-_AS_IT_IS = frozenset({"folder"})
+_USER_FOLDER_SCHEMES = frozenset({"folder"})
 """Schemes of which the folder is the user's own: nothing but memories is put into it, and it is claimed elsewhere."""
 
-_PLACES = {"sessions": ".harness"}
+_DEFAULT_FOLDERS = {"sessions": ".harness"}
 """The folder of a scheme where an address names none."""
 
-_SLASHES = re.compile(r"//(?!/)")
-_LAYERED = Scheme(name="layered", keeps="everything that a Ricordo root does")
+_LEADING_SLASHES = re.compile(r"//(?!/)")
+_LAYERED_SCHEME = StoreScheme(name="layered", description="everything that a Ricordo root does")
 
 
-class _Registry:
+class _StoreRegistry:
     """What this process added: factories by scheme, and the address of its default store."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class _Registry:
         self.default: str | None = None
 
 
-_REGISTRY = _Registry()
+_REGISTRY = _StoreRegistry()
 
 
 def register_store(scheme: str, factory: StoreFactory) -> None:
@@ -112,19 +112,19 @@ def register_store(scheme: str, factory: StoreFactory) -> None:
     """
     if scheme in SCHEMES:
         raise InvalidSetting(f"The scheme {scheme} is Ricordo's own: name yours otherwise.")
-    if not _NAME.fullmatch(scheme):
+    if not _SCHEME_NAME.fullmatch(scheme):
         raise InvalidSetting(f"{scheme!r} is no scheme: it has two or more lower-case letters, digits, _, + or -.")
     _REGISTRY.factories[scheme] = factory
 
 
-def schemes() -> tuple[Scheme, ...]:
+def list_schemes() -> tuple[StoreScheme, ...]:
     """Return what can be named in an address: Ricordo's own, then what was registered, then what is installed."""
-    own = [_described(name) for name in SCHEMES]
-    registered = [Scheme(name=name, origin="this program") for name in sorted(_REGISTRY.factories)]
+    own = [_describe_scheme(name) for name in SCHEMES]
+    registered = [StoreScheme(name=name, origin="this program") for name in sorted(_REGISTRY.factories)]
     known = {*SCHEMES, *_REGISTRY.factories}
     installed = {
-        point.name: Scheme(name=point.name, origin=point.dist.name if point.dist else point.value)
-        for point in entry_points(group=GROUP)
+        point.name: StoreScheme(name=point.name, origin=point.dist.name if point.dist else point.value)
+        for point in entry_points(group=STORE_GROUP)
         if point.name not in known
     }
     return (*own, *registered, *(installed[name] for name in sorted(installed)))
@@ -140,7 +140,7 @@ def set_default_store(address: str | None) -> None:
     _REGISTRY.default = address
 
 
-def default_store() -> str | None:
+def get_default_store() -> str | None:
     """Return the address of the default store; None until one is set, and then nothing is kept."""
     return _REGISTRY.default
 
@@ -152,9 +152,9 @@ async def open_store(
     scope: Scope | None,
     settings: Settings | None = None,
     clock: Clock | None = None,
-    ids: Ids | None = None,
+    ids: IdSource | None = None,
     disk: Disk | None = None,
-    sink: Sink | None = None,
+    sink: EventSink | None = None,
     embedder: Embedder | None = None,
     trusted: bool = False,
 ) -> AsyncIterator[Store]:
@@ -184,9 +184,9 @@ async def open_backend(
     scope: Scope | None,
     settings: Settings | None = None,
     clock: Clock | None = None,
-    ids: Ids | None = None,
+    ids: IdSource | None = None,
     disk: Disk | None = None,
-    sink: Sink | None = None,
+    sink: EventSink | None = None,
     embedder: Embedder | None = None,
     trusted: bool = False,
 ) -> AsyncIterator[Backend]:
@@ -194,11 +194,11 @@ async def open_backend(
 
     `scope` is whose folder it is. The stores that are bound are to be closed by `close_store`.
     """
-    scope = scope_of(scope)
-    require("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
-    parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=sink)
-    opener = Opener(scope=scope, parts=replace(parts, ids=ids or parts.ids), embedder=embedder, trusted=trusted)
-    async with opener.backend(address or default_store() or "none") as backend:
+    scope = check_scope(scope)
+    check_type("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
+    parts = Dependencies.create(settings=settings, clock=clock, disk=disk, sink=sink)
+    opener = StoreOpener(scope=scope, parts=replace(parts, ids=ids or parts.ids), embedder=embedder, trusted=trusted)
+    async with opener.open_backend(address or get_default_store() or "none") as backend:
         yield backend
 
 
@@ -206,11 +206,11 @@ async def close_store(store: Store) -> None:
     """Write what the store holds back, also when the task is being cancelled. Raises `StorageError`."""
     closes = store.offers(Closes)
     if closes:
-        await finish(closes.close)
+        await run_even_if_cancelled(closes.close)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opener:
+class StoreOpener:
     """Opens backends for one scope; a relative place is one below `base`, the working directory when None.
 
     With `within` no place outside of that folder is opened: what names it may have come from somebody else. With
@@ -218,67 +218,67 @@ class Opener:
     """
 
     scope: Scope
-    parts: Parts
+    parts: Dependencies
     embedder: Embedder | None = None
     base: Path | None = None
     within: Path | None = None
     trusted: bool = False
 
     @asynccontextmanager
-    async def backend(self, text: str) -> AsyncIterator[Backend]:
+    async def open_backend(self, text: str) -> AsyncIterator[Backend]:
         """Open what an address names and close it at the end. Raises as `open_store` does."""
         if any(map(has_secret, self.scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         address = parse_address(text)
-        folder = await run_sync(self._place, address)
-        factory = await run_sync(self._factory, address.scheme)
-        claimed = await run_sync(self._claim, address.scheme, folder)
-        key = await self._key(address.scheme, claimed)
+        folder = await run_sync(self._resolve_folder, address)
+        factory = await run_sync(self._find_factory, address.scheme)
+        claimed = await run_sync(self._owner_folder, address.scheme, folder)
+        key = await self._load_key(address.scheme, claimed)
         parts = StoreParts(
             redactor=Redactor(key), clock=self.parts.clock, ids=self.parts.ids, emitter=self.parts.emitter, key=key
         )
-        embedder = guarded_embedder(self.embedder, parts.redactor) if self.embedder else None
-        opening = Opening(
-            address=address, scope=self.scope, parts=parts, another=self.backend, folder=folder,
-            files=self._files_of_others if address.scheme in _AS_IT_IS else self._files,
-            embedder=embedder, index=partial(KeywordIndex.open, redactor=parts.redactor),
-            named_embedder=partial(self._named_embedder, redactor=parts.redactor),
-            records=self._records if address.scheme in _AS_IT_IS else None,
+        embedder = guard_embedder(self.embedder, parts.redactor) if self.embedder else None
+        opening = OpenRequest(
+            address=address, scope=self.scope, parts=parts, open_another=self.open_backend, folder=folder,
+            open_files=self._open_user_files if address.scheme in _USER_FOLDER_SCHEMES else self._open_files,
+            embedder=embedder, open_index=partial(WorkspaceIndex.open, redactor=parts.redactor),
+            embedder_by_name=partial(self._load_embedder, redactor=parts.redactor),
+            record_files=self._metadata_files if address.scheme in _USER_FOLDER_SCHEMES else None,
         )  # fmt: skip
         async with factory(opening) as backend:
             yield backend
 
-    def _named_embedder(self, name: str, redactor: Redactor) -> Embedder:
-        return guarded_embedder(named_embedder(name, self.parts.settings, self.parts.model), redactor)
+    def _load_embedder(self, name: str, redactor: Redactor) -> Embedder:
+        return guard_embedder(load_named_embedder(name, self.parts.settings, self.parts.model), redactor)
 
-    def _factory(self, scheme: str) -> StoreFactory:
+    def _find_factory(self, scheme: str) -> StoreFactory:
         """Return what opens a scheme; it imports, so call it in a thread. Raises: InvalidSetting, ExtraMissing."""
-        if scheme == _LAYERED.name:
+        if scheme == _LAYERED_SCHEME.name:
             return self._open_layered
         if scheme in _REGISTRY.factories:
             return _REGISTRY.factories[scheme]
-        if scheme in BUILT_IN:
-            return imported(scheme, BUILT_IN[scheme])
-        return _installed(scheme)
+        if scheme in BUILT_IN_STORES:
+            return import_store(scheme, BUILT_IN_STORES[scheme])
+        return _load_entry_point(scheme)
 
-    def folder(self, address: Address) -> Path | None:
+    def find_folder(self, address: Address) -> Path | None:
         """Return where the files of an address lie, in a Ricordo root its workspace; None for one without a place."""
-        found = self._place(address)
-        return workspace_in(found, self.scope) or found if found else None
+        found = self._resolve_folder(address)
+        return find_workspace(found, self.scope) or found if found else None
 
-    def _place(self, address: Address) -> Path | None:
+    def _resolve_folder(self, address: Address) -> Path | None:
         """Return the folder that an address points to. Raises: InvalidSetting for one that may not be opened."""
-        scheme, place = address.scheme, address.place or _PLACES.get(address.scheme, "")
+        scheme, place = address.scheme, address.place or _DEFAULT_FOLDERS.get(address.scheme, "")
         if self.within and scheme not in SCHEMES:
             raise InvalidSetting(
                 f"A config.toml can't name the store {address}, only Ricordo's own: set RICORDO_STORE."
             )
-        has_place = scheme not in _PLACELESS
-        if has_place and scheme in BUILT_IN and (not place or _SLASHES.match(place)):
+        has_place = scheme not in _SCHEMES_WITHOUT_FOLDER
+        if has_place and scheme in BUILT_IN_STORES and (not place or _LEADING_SLASHES.match(place)):
             raise InvalidSetting(f"{str(address)!r} names no folder: write one, such as {scheme}:./notes.")
-        if not has_place or not place or _SLASHES.match(place):
+        if not has_place or not place or _LEADING_SLASHES.match(place):
             return None
-        folder = ((self.base or Path.cwd()) / at_home(place)).absolute()
+        folder = ((self.base or Path.cwd()) / expand_home(place)).absolute()
         if self.within and not folder.resolve().is_relative_to(self.within.resolve()):
             raise InvalidSetting(
                 f"A config.toml can't name the store {address}: it may have come with a folder, so its store lies "
@@ -286,85 +286,87 @@ class Opener:
             )
         return folder
 
-    async def _claimed(self, folder: Path) -> tuple[Scope, bytes]:
+    async def _claim_folder(self, folder: Path) -> tuple[Scope, bytes]:
         """Return whose a folder is and its key; it is made the scope's if it is nobody's."""
         files, settings = LocalFiles(folder, disk=self.parts.disk), self.parts.settings
-        if not await run_sync((folder / PROJECT).is_file):
-            await run_sync(refuse_foreign, folder)
-        return await claimed_root(
-            folder, files, self.scope, settings=settings.vouching_for(folder) if self.trusted else settings,
-            listed=trusted_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
+        if not await run_sync((folder / PROJECT_FILE).is_file):
+            await run_sync(check_no_foreign_files, folder)
+        return await claim_trusted_root(
+            folder, files, self.scope, settings=settings.with_trusted_root(folder) if self.trusted else settings,
+            listed=trust_list_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
         )  # fmt: skip
 
     @asynccontextmanager
-    async def _files(self, folder: Path) -> AsyncIterator[FileStore]:
+    async def _open_files(self, folder: Path) -> AsyncIterator[FileStore]:
         """Give the files of a folder, claimed for the scope; of a Ricordo root, those of its workspace."""
-        await self._claimed(folder)
-        yield await run_sync(self._known, folder)
+        await self._claim_folder(folder)
+        yield await run_sync(self._known_folder_files, folder)
 
-    def _known(self, folder: Path) -> FileStore:
+    def _known_folder_files(self, folder: Path) -> FileStore:
         """Return the files of a folder that was claimed, in which its marker lies."""
-        if inside := workspace_in(folder, self.scope):
-            return KnownFolder(inside, locks=inside.parent / "locks", disk=self.parts.disk)
-        return KnownFolder(folder, disk=self.parts.disk, is_never_empty=True)
+        if inside := find_workspace(folder, self.scope):
+            return RequiredFolder(inside, locks=inside.parent / "locks", disk=self.parts.disk)
+        return RequiredFolder(folder, disk=self.parts.disk, is_never_empty=True)
 
-    def _claim(self, scheme: str, folder: Path | None) -> Path | None:
+    def _owner_folder(self, scheme: str, folder: Path | None) -> Path | None:
         """Return the folder that says whose a store is; None where nothing does. Raises: InvalidInput."""
         if folder is None or scheme not in SCHEMES:
             return None
-        if scheme in _AS_IT_IS:
-            beside = self._beside(folder)
-            refuse_no_memory(folder, beside / PROJECT)
+        if scheme in _USER_FOLDER_SCHEMES:
+            beside = self._metadata_folder(folder)
+            check_memory_folder(folder, beside / PROJECT_FILE)
             return beside
-        refuse_file(folder)
-        return folder if scheme in BUILT_IN else None
+        check_not_file(folder)
+        return folder if scheme in BUILT_IN_STORES else None
 
-    async def _key(self, scheme: str, claimed: Path | None) -> bytes:
+    async def _load_key(self, scheme: str, claimed: Path | None) -> bytes:
         """Return the secret for the digests of a store: that of its folder, or the user's for stores of others."""
         if claimed:
-            return (await self._claimed(claimed))[1]
+            return (await self._claim_folder(claimed))[1]
         if scheme in SCHEMES:
-            return new_key()
-        return digest_key(await guard_key(LocalFiles(self.parts.settings.data / "stores", disk=self.parts.disk)))
+            return create_key()
+        return digest_key(await load_guard_key(LocalFiles(self.parts.settings.data / "stores", disk=self.parts.disk)))
 
-    def _beside(self, folder: Path) -> Path:
+    def _metadata_folder(self, folder: Path) -> Path:
         """Return where it is kept whose a folder is that stays as it is, with its locks."""
         digest = blake2b(os.fsencode(os.path.realpath(folder)), digest_size=10).hexdigest()
         return self.parts.settings.data / "folders" / digest
 
     @asynccontextmanager
-    async def _files_of_others(self, folder: Path) -> AsyncIterator[FileStore]:
+    async def _open_user_files(self, folder: Path) -> AsyncIterator[FileStore]:
         """Give the files of a folder that is the user's own, claimed for the scope without a mark in it."""
-        beside = await run_sync(self._beside, folder)
-        await self._claimed(beside)
-        yield await run_sync(partial(KnownFolder, folder, locks=beside / "locks", disk=self.parts.disk))
+        beside = await run_sync(self._metadata_folder, folder)
+        await self._claim_folder(beside)
+        yield await run_sync(partial(RequiredFolder, folder, locks=beside / "locks", disk=self.parts.disk))
 
-    def _records(self, folder: Path) -> FileStore:
+    def _metadata_files(self, folder: Path) -> FileStore:
         """Return the files for what is noted of a folder that is the user's own."""
-        return LocalFiles(self._beside(folder), disk=self.parts.disk)
+        return LocalFiles(self._metadata_folder(folder), disk=self.parts.disk)
 
     @asynccontextmanager
-    async def _open_layered(self, opening: Opening) -> AsyncIterator[Backend]:
+    async def _open_layered(self, opening: OpenRequest) -> AsyncIterator[Backend]:
         """Open what `Memory.open` does."""
-        root = opening.folder if opening.folder else await run_sync(nearest_root)
+        root = opening.folder if opening.folder else await run_sync(default_root)
         settings = self.parts.settings
-        parts = replace(self.parts, settings=settings.vouching_for(root)) if self.trusted else self.parts
+        parts = replace(self.parts, settings=settings.with_trusted_root(root)) if self.trusted else self.parts
         async with open_workspace(root, self.scope, parts) as workspace:
             yield workspace.backend
 
 
-def _described(name: str) -> Scheme:
-    if name == _LAYERED.name:
-        return _LAYERED
-    built_in = BUILT_IN[name]
-    return Scheme(name=name, keeps=built_in.keeps, needs=f"ricordo[{built_in.extra}]" if built_in.extra else "")
+def _describe_scheme(name: str) -> StoreScheme:
+    if name == _LAYERED_SCHEME.name:
+        return _LAYERED_SCHEME
+    built_in = BUILT_IN_STORES[name]
+    return StoreScheme(
+        name=name, description=built_in.description, requires=f"ricordo[{built_in.extra}]" if built_in.extra else ""
+    )
 
 
-def _installed(scheme: str) -> StoreFactory:
+def _load_entry_point(scheme: str) -> StoreFactory:
     """Return what an installed package offers under this name. Raises: InvalidSetting, ExtraMissing."""
-    found = [point for point in entry_points(group=GROUP) if point.name == scheme]
+    found = [point for point in entry_points(group=STORE_GROUP) if point.name == scheme]
     if not found:
-        known = [each.name for each in schemes()]
+        known = [each.name for each in list_schemes()]
         near = get_close_matches(scheme, known, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}? " if near else ""
         raise InvalidSetting(

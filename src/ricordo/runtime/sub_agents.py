@@ -10,42 +10,42 @@ from typing import Literal
 
 from anyio.to_thread import run_sync
 
-from ricordo.clock import Ids
+from ricordo.clock import IdSource
 from ricordo.errors import InvalidSetting
 from ricordo.harness.offline import OFFLINE
 from ricordo.harness.sub_agents import Inherited, RemoteAgent, SubAgent
-from ricordo.messages import Message, Text, mark_of
-from ricordo.middleware import Ending, Request, Response, Step, TurnResult
+from ricordo.messages import Message, Text, get_mark
+from ricordo.middleware import TurnEnding, ModelRequest, ModelResponse, StepHandler, TurnResult
 from ricordo.models import ModelSettings
 from ricordo.models.provider import load_model
-from ricordo.runtime.agent_options import AgentOptions, Parentage
-from ricordo.runtime.parts import Parts
-from ricordo.runtime.reductions import Reductions
-from ricordo.runtime.session import Session
+from ricordo.runtime.agent_options import AgentOptions, ParentLink
+from ricordo.runtime.parts import Dependencies
+from ricordo.runtime.reductions import ReductionOptions
+from ricordo.runtime.session import AgentSession
 from ricordo.runtime.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
-from ricordo.state import KeepsStanding
-from ricordo.tasks import Progress, Report
-from ricordo.tasks.threads import in_thread
-from ricordo.tools import Approval, Approve
+from ricordo.state import WorkStateHolder
+from ricordo.tasks import TaskProgress, ReportProgress
+from ricordo.tasks.threads import run_in_worker_thread
+from ricordo.tools import Approval, ApprovalHandler
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
-from ricordo.tools.task_tools import Worker
+from ricordo.tools.task_tools import SubAgentWorker
 
-__all__ = ["LocalWorker", "RemoteWorker", "loaded", "workers"]
+__all__ = ["LocalWorker", "RemoteWorker", "load_sub_agent_models", "create_workers"]
 
-_REDUCTIONS = ("compaction", "tool_result_eviction", "clear_results", "dedupe_reads", "truncate_args")
-_LONGEST_SESSION = 80
-_TAIL = 8
-_PLANNING = "[The agent that asks is only planning: tools that change anything are refused.]"
-_STOPPED = "[It was stopped at its limit of requests, before it had come to an end.]"
-_CUT_OFF = "[Its answer was cut off before its end.]"
-_REFUSED = "[Its model refused to go on.]"
-_SPENT = "[It was stopped at its limit of tokens or cost, before it had come to an end.]"
-_NOTES: Mapping[Ending, str] = {
-    "max_iters": _STOPPED,
-    "limit": _SPENT,
-    "length": _CUT_OFF,
-    "window": _CUT_OFF,
-    "refused": _REFUSED,
+_REDUCTION_NAMES = ("compaction", "tool_result_eviction", "clear_results", "dedupe_reads", "truncate_args")
+_MAX_SESSION_CHARS = 80
+_ID_CHARS = 8
+_PLAN_MODE_NOTE = "[The agent that asks is only planning: tools that change anything are refused.]"
+_REQUEST_LIMIT_NOTE = "[It was stopped at its limit of requests, before it had come to an end.]"
+_CUT_OFF_NOTE = "[Its answer was cut off before its end.]"
+_REFUSAL_NOTE = "[Its model refused to go on.]"
+_TURN_LIMIT_NOTE = "[It was stopped at its limit of tokens or cost, before it had come to an end.]"
+_ENDING_NOTES: Mapping[TurnEnding, str] = {
+    "max_iters": _REQUEST_LIMIT_NOTE,
+    "limit": _TURN_LIMIT_NOTE,
+    "length": _CUT_OFF_NOTE,
+    "window": _CUT_OFF_NOTE,
+    "refused": _REFUSAL_NOTE,
 }
 
 
@@ -53,70 +53,70 @@ _NOTES: Mapping[Ending, str] = {
 class RemoteWorker:
     """Lets an agent elsewhere work."""
 
-    described: RemoteAgent
+    spec: RemoteAgent
     type: Literal["local_agent", "remote_agent"] = "remote_agent"
 
     @property
     def name(self) -> str:
         """What `spawn` calls it."""
-        return self.described.name
+        return self.spec.name
 
     @property
     def description(self) -> str:
         """When to use it."""
-        return self.described.description
+        return self.spec.description
 
     @property
     def seconds(self) -> float | None:
         """How long it may work."""
-        return self.described.seconds
+        return self.spec.seconds
 
-    async def __call__(self, prompt: str, report: Report) -> str:
+    async def __call__(self, prompt: str, report: ReportProgress) -> str:
         """Return its answer. Raises what it raises."""
-        return await in_thread(self.described.ask)(prompt, report)
+        return await run_in_worker_thread(self.spec.ask)(prompt, report)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalWorker:
     """Lets a sub-agent work in this process; `parent` is described by its options, and by what its session came to.
 
-    `begin` opens a session.
+    `create_session` opens a session.
     """
 
-    described: SubAgent
+    spec: SubAgent
     parent: AgentOptions
     session: str
-    keeper: KeepsStanding
-    ids: Ids
-    begin: Callable[[AgentOptions], Awaitable[Session]]
+    session_state: WorkStateHolder
+    ids: IdSource
+    create_session: Callable[[AgentOptions], Awaitable[AgentSession]]
     type: Literal["local_agent", "remote_agent"] = "local_agent"
 
     @property
     def name(self) -> str:
         """What `spawn` calls it."""
-        return self.described.name
+        return self.spec.name
 
     @property
     def description(self) -> str:
         """When to use it."""
-        return self.described.description
+        return self.spec.description
 
     @property
     def seconds(self) -> float | None:
         """How long it may work."""
-        return self.described.seconds
+        return self.spec.seconds
 
-    async def __call__(self, prompt: str, report: Report) -> str:
+    async def __call__(self, prompt: str, report: ReportProgress) -> str:
         """Return what it replies to `prompt`, in a new session. Raises: ModelError; StorageError."""
-        name = f"{self.session[:_LONGEST_SESSION]}-{self.ids.new()[-_TAIL:]}"
-        session = await self.begin(self.options(name, report))
-        planning = f"{prompt}\n\n{_PLANNING}" if self.keeper.standing.plan.active else prompt
-        result = await session.conversation.send([Message(role="user", parts=(Text(text=planning),))])
-        return _told(result)
+        name = f"{self.session[:_MAX_SESSION_CHARS]}-{self.ids.new()[-_ID_CHARS:]}"
+        session = await self.create_session(self.build_options(name, report))
+        planning = f"{prompt}\n\n{_PLAN_MODE_NOTE}" if self.session_state.work_state.plan.active else prompt
+        result = await session.turn_runner.send([Message(role="user", parts=(Text(text=planning),))])
+        return _describe_result(result)
 
-    def options(self, session: str, report: Report) -> AgentOptions:
+    def build_options(self, session: str, report: ReportProgress) -> AgentOptions:
         """Return what describes it, in `session`; each of its requests is told to `report`."""
-        described, parent = self.described, self.parent
+        described, parent = self.spec, self.parent
         return replace(
             parent,
             model=parent.model if described.model is None else described.model,
@@ -125,73 +125,76 @@ class LocalWorker:
             instructions=described.instructions,
             memory_tools=described.memory_tools,
             memory_hooks=described.memory_hooks,
-            approve=_asking_as(described.name, parent.approve),
+            approve=_approve_as(described.name, parent.approve),
             planning=False,
             sub_agents=(),
             max_iters=described.max_iters or parent.max_iters,
-            parentage=Parentage(
-                standing=lambda: self.keeper.standing, has=self._has, reduced=self._reduced, step=_Watched(report)
+            parent=ParentLink(
+                get_state=lambda: self.session_state.work_state,
+                has_tool=self._has_tool,
+                inherit_reductions=self._inherit_reductions,
+                middleware=_ProgressMiddleware(report),
             ),
         )
 
-    def _reduced(self, on: Reductions) -> Reductions:
+    def _inherit_reductions(self, on: ReductionOptions) -> ReductionOptions:
         """Return the parent's reductions with those of its own; strategies that take their place are the parent's."""
-        given = {name: getattr(self.described, name) for name in _REDUCTIONS}
+        given = {name: getattr(self.spec, name) for name in _REDUCTION_NAMES}
         own = {name: value for name, value in given.items() if not isinstance(value, Inherited)}
         return replace(on, **own, strategies=None) if own else on
 
-    def _has(self, tool: str) -> bool:
+    def _has_tool(self, tool: str) -> bool:
         """Tell whether it is given this tool of its parent."""
-        if self.described.memory_tools and tool in MEMORY_TOOLS:
+        if self.spec.memory_tools and tool in MEMORY_TOOLS:
             return True
-        if self.described.tools is not None:
-            return tool in self.described.tools
+        if self.spec.tools is not None:
+            return tool in self.spec.tools
         return tool not in SESSION_TOOLS | MEMORY_TOOLS | {*OPT_IN_TOOLS}
 
 
-def _asking_as(name: str, approve: Approve | None) -> Approve | None:
+def _approve_as(name: str, approve: ApprovalHandler | None) -> ApprovalHandler | None:
     """Return what asks the same person, and says who asks."""
     if approve is None:
         return None
 
-    async def ask(asked: Approval) -> bool:
+    async def ask_person(asked: Approval) -> bool:
         return await approve(replace(asked, agent=name))
 
-    return ask
+    return ask_person
 
 
-class _Watched:
+class _ProgressMiddleware:
     """Step middleware that tells how many requests were made, and what was called last."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportProgress) -> None:
         self._report = report
 
-    async def __call__(self, request: Request, step: Step) -> Response:
+    async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         response = await step(request)
         called = ", ".join(dict.fromkeys(call.name for call in response.reply.message.tool_calls))
-        self._report(Progress(done=request.step, text=called or "answering"))
+        self._report(TaskProgress(done=request.step, text=called or "answering"))
         return response
 
 
-def workers(
+def create_workers(
     described: tuple[SubAgent | RemoteAgent, ...],
     *,
     parent: str,
     known: Callable[[], frozenset[str]],
-    local: Callable[[SubAgent], Worker],
-) -> dict[str, Worker]:
+    local: Callable[[SubAgent], SubAgentWorker],
+) -> dict[str, SubAgentWorker]:
     """Return who can be let to work for the agent `parent`, by name; `known` are the tools that there are to be given.
 
     Raises: InvalidSetting for two of one name, for the parent's, and for a tool that there is none of.
     """
-    found: dict[str, Worker] = {}
+    found: dict[str, SubAgentWorker] = {}
     for each in described:
         if each.name == parent:
             raise InvalidSetting(f"A sub-agent can't be called {parent}, as its parent is: their sessions would mix.")
         if each.name in found:
             raise InvalidSetting(f"Two sub-agents are called {each.name}.")
         if isinstance(each, RemoteAgent):
-            found[each.name] = RemoteWorker(described=each)
+            found[each.name] = RemoteWorker(spec=each)
             continue
         unknown = sorted(set(each.tools or ()) - known())
         if unknown:
@@ -201,22 +204,24 @@ def workers(
     return found
 
 
-def _told(result: TurnResult) -> str:
+def _describe_result(result: TurnResult) -> str:
     """Return what it replied; of a turn that broke off what it said last, and how that ended."""
-    note = _NOTES.get(result.ending)
+    note = _ENDING_NOTES.get(result.ending)
     if note is None:
         return str(result)
-    said = [message.text for message in result.messages if message.role == "assistant" and mark_of(message) is None]
+    said = [message.text for message in result.messages if message.role == "assistant" and get_mark(message) is None]
     last = next((text for text in reversed(said) if text.strip()), "")
     return "\n".join(filter(None, [last, note]))
 
 
-async def loaded(sub_agents: Sequence[SubAgent | RemoteAgent], parts: Parts) -> tuple[SubAgent | RemoteAgent, ...]:
+async def load_sub_agent_models(
+    sub_agents: Sequence[SubAgent | RemoteAgent], parts: Dependencies
+) -> tuple[SubAgent | RemoteAgent, ...]:
     """Return the sub-agents with their models, so that one that can't be loaded is told at the opening."""
     found: list[SubAgent | RemoteAgent] = []
     for each in sub_agents:
         if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
-            url = parts.settings.address(each.model, setting="", own=None, agent=parts.model)
+            url = parts.settings.resolve_address(each.model, setting="", own=None, agent=parts.model)
             load = partial(load_model, each.model, base_url=url, **asdict(each.model_settings))
             found.append(replace(each, model=await run_sync(load), model_settings=ModelSettings()))
         else:

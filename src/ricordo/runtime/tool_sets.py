@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ricordo.compaction.config import ToolResultEvictionConfig
-from ricordo.compaction.evict import READER
+from ricordo.compaction.evict import READ_TOOL
 from ricordo.compaction.placeholder import evicted_parts
 from ricordo.files import FileStore
 from ricordo.harness.compactions import Compactions
 from ricordo.messages import Message
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
-from ricordo.runtime.assembly import Parts, Workspace, working_files
-from ricordo.runtime.incognito import forgetful_tools
-from ricordo.runtime.reductions import Reductions
-from ricordo.scopes import path_part
+from ricordo.runtime.assembly import Dependencies, Workspace, working_directory_files
+from ricordo.runtime.incognito import incognito_file_tools
+from ricordo.runtime.reductions import ReductionOptions
+from ricordo.scopes import encode_folder_name
 from ricordo.stores import Forgets, Lists
-from ricordo.stores.place import Place
+from ricordo.stores.place import MemoryRoot
 from ricordo.tools import Tool
-from ricordo.tools.expand import Opened, expand_tool
+from ricordo.tools.expand import ExpandedMessages, expand_tool
 from ricordo.tools.file_roots import FileRoots, SharedFiles
 from ricordo.tools.file_tools import file_tools
 from ricordo.tools.forget import forget_tool
@@ -30,8 +30,8 @@ from ricordo.tools.memory_files import memory_files_tool
 from ricordo.tools.memory_tools import OPT_IN_TOOLS, memory_tools
 from ricordo.tools.read_file import read_file_tool
 from ricordo.tools.session_tools import session_tools
-from ricordo.tools.task_tools import Tasks
-from ricordo.workspace.hiding import HidingFiles
+from ricordo.tools.task_tools import SessionTasks
+from ricordo.workspace.hiding import MaskedFiles
 from ricordo.workspace.layout import DEFAULT_AGENT
 
 __all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet", "reader_name"]
@@ -45,33 +45,33 @@ SESSION_TOOLS = frozenset({"session_list", "session_history", "session_search"})
 """What a sub-agent has only where it is named: these look into what its parent's user said."""
 
 
-_READ_RESULT = "read_result"
+_RESULT_READER = "read_result"
 
 
 def reader_name(tools: Sequence[Tool]) -> str:
-    """Return the name of the tool that reads evicted results beside the program's own `tools`."""
-    return _READ_RESULT if any(tool.spec.name == READER for tool in tools) else READER
+    """Return the name of the tool that reads evicted results beside the program's own `build`."""
+    return _RESULT_READER if any(tool.spec.name == READ_TOOL for tool in tools) else READ_TOOL
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSet:
-    """Puts the tools of one session together; `keeps` tells whether its root can be written to.
+    """Puts the tools of one session together; `is_writable` tells whether its root can be written to.
 
     `folder` is the working directory. `tasks` are where a shell may run commands in the background.
     """
 
     options: AgentOptions
-    parts: Parts
+    parts: Dependencies
     root: Path
     folder: Path
     workspace: Workspace | None
     memory: AgentStore
-    keeps: bool
-    on: Reductions
+    is_writable: bool
+    reductions: ReductionOptions
     session: str
-    tasks: Tasks | None = None
+    tasks: SessionTasks | None = None
 
-    def tools(
+    def build(
         self, compactions: Compactions, standing: Sequence[Tool] = (), window: Sequence[Message] = ()
     ) -> tuple[Tool, ...]:
         """Return the tools in the order in which the model is told of them; a sub-agent's are those it is given.
@@ -79,139 +79,148 @@ class ToolSet:
         `standing` are those for plans, todos and tasks. What opens a compaction is always there, and what reads evicted
         results where those are on, or where the `window` has some.
         """
-        given = [tool for tool in [*self.inheritable(), *self._past()] if self._has(tool)]
+        given = [tool for tool in [*self.list_inheritable(), *self._session_tools()] if self._is_allowed(tool)]
         names = {tool.spec.name for tool in given}
-        for name in sorted({*self._wanted} - names):
+        for name in sorted({*self._opt_in_names} - names):
             _LOG.warning("The tool `%s` is not there: the store of this session lacks what it needs.", name)
-        reading = [tool for tool in self._evicted(window) if tool.spec.name not in names]
-        return (*given, *self._expand(compactions), *reading, *standing)
+        reading = [tool for tool in self._result_reader_tools(window) if tool.spec.name not in names]
+        return (*given, *self._expand_tools(compactions), *reading, *standing)
 
-    def inheritable(self) -> list[Tool]:
+    def list_inheritable(self) -> list[Tool]:
         """Return what a sub-agent can be given: all but what belongs to one session."""
-        return [*self.options.tools, *self._memory(), *self._opted_in(), *self._files()]
+        return [*self.options.tools, *self._memory_tools(), *self._opt_in_tools(), *self._file_tools()]
 
-    def known(self) -> frozenset[str]:
+    def inheritable_names(self) -> frozenset[str]:
         """Return the names that a sub-agent's tools may have."""
-        return frozenset(tool.spec.name for tool in self.inheritable()) | MEMORY_TOOLS | SESSION_TOOLS | {*OPT_IN_TOOLS}
+        return (
+            frozenset(tool.spec.name for tool in self.list_inheritable())
+            | MEMORY_TOOLS
+            | SESSION_TOOLS
+            | {*OPT_IN_TOOLS}
+        )
 
     @property
     def _agent(self) -> str:
         return self.options.scope.agent or DEFAULT_AGENT
 
     @property
-    def _own(self) -> frozenset[str]:
+    def _own_names(self) -> frozenset[str]:
         return frozenset(tool.spec.name for tool in self.options.tools)
 
     @property
     def _user(self) -> str:
         return self.options.scope.user or ""
 
-    def _has(self, tool: Tool) -> bool:
-        parentage = self.options.parentage
-        return parentage is None or parentage.has(tool.spec.name)
+    def _is_allowed(self, tool: Tool) -> bool:
+        parentage = self.options.parent
+        return parentage is None or parentage.has_tool(tool.spec.name)
 
-    def _memory(self) -> Sequence[Tool]:
-        if self.memory.standing == "off" or not (self.options.memory_tools or self._names(MEMORY_TOOLS)):
+    def _memory_tools(self) -> Sequence[Tool]:
+        if self.memory.status == "off" or not (self.options.memory_tools or self._inherits_any(MEMORY_TOOLS)):
             return ()
-        place = self.workspace.place if self.workspace and self.memory.is_own else None
+        place = self.workspace.memory_root if self.workspace and self.memory.is_own else None
         return memory_tools(
-            self.memory.store if self.memory.keeps else None,
+            self.memory.store if self.memory.is_active else None,
             place.files if place else None,
-            shared=self._shared.files if self._shared else None,
+            shared=self._shared_files.files if self._shared_files else None,
             clock=self.parts.clock,
             redactor=place.redactor if place else None,
         )
 
     @property
-    def _shared(self) -> SharedFiles | None:
+    def _shared_files(self) -> SharedFiles | None:
         """What the project shares, where the user has a place of their own."""
         shared = self.workspace.shared if self.workspace else None
         return SharedFiles(files=shared, root=self.root) if shared else None
 
     @property
-    def _wanted(self) -> list[str]:
+    def _opt_in_names(self) -> list[str]:
         """The names of what is there only where it is asked for; a tool of the program that is called so is instead."""
-        if not self.memory.keeps:
+        if not self.memory.is_active:
             return []
         named = self.options.opt_in_tools
         named = self.parts.settings.opt_in_tools if named is None else named
-        asked = [name for name in OPT_IN_TOOLS if (self.options.memory_tools and name in named) or self._names({name})]
-        return [name for name in asked if name not in self._own]
+        asked = [
+            name for name in OPT_IN_TOOLS if (self.options.memory_tools and name in named) or self._inherits_any({name})
+        ]
+        return [name for name in asked if name not in self._own_names]
 
-    def _opted_in(self) -> Sequence[Tool]:
+    def _opt_in_tools(self) -> Sequence[Tool]:
         """Return what was asked for by name, as far as the store and the root have what it needs."""
-        store, place = self.memory.store, self.workspace.place if self.workspace else None
+        store, place = self.memory.store, self.workspace.memory_root if self.workspace else None
         found: list[Tool] = []
-        for name in self._wanted:
+        for name in self._opt_in_names:
             if name == "forget" and store.offers(Lists) is not None and store.offers(Forgets) is not None:
                 found.append(forget_tool(store, approve=self.options.approve))
             if name == "memory" and place is not None:
-                changes = place.changes if self.keeps else None
+                changes = place.changes if self.is_writable else None
                 found.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=Path(place.folder)))
         return found
 
-    def _names(self, tools: AbstractSet[str]) -> bool:
+    def _inherits_any(self, tools: AbstractSet[str]) -> bool:
         """Tell whether a sub-agent is given one of these, whatever its parent has."""
-        parentage = self.options.parentage
-        return parentage is not None and any(map(parentage.has, tools - self._own))
+        parentage = self.options.parent
+        return parentage is not None and any(map(parentage.has_tool, tools - self._own_names))
 
-    def _past(self) -> Sequence[Tool]:
-        if not (self.options.session_tools or self._names(SESSION_TOOLS)) or self.workspace is None:
+    def _session_tools(self) -> Sequence[Tool]:
+        if not (self.options.session_tools or self._inherits_any(SESSION_TOOLS)) or self.workspace is None:
             return ()
-        return session_tools(self._shown(self.workspace.place), agent=self._agent, user=self._user, expand=True)
+        return session_tools(
+            self._visible_files(self.workspace.memory_root), agent=self._agent, user=self._user, expand=True
+        )
 
-    def _expand(self, compactions: Compactions) -> Sequence[Tool]:
+    def _expand_tools(self, compactions: Compactions) -> Sequence[Tool]:
         """Return what opens what a reduction took away, which a person can ask for whatever is on.
 
         Messages of other sessions are opened only with the session tools.
         """
-        place = self.workspace.place if self.workspace else None
+        place = self.workspace.memory_root if self.workspace else None
         if place is None:
             return (expand_tool(compactions.expand, agent=self._agent, user=self._user),)
 
-        async def expand(handle: str) -> Opened:
-            opened, forgotten = await compactions.expand(handle), await place.forgotten()
-            messages = tuple(forgotten.without(message, self.session) for message in opened.messages)
+        async def expand(handle: str) -> ExpandedMessages:
+            opened, forgotten = await compactions.expand(handle), await place.read_forgotten()
+            messages = tuple(forgotten.mask_message(message, self.session) for message in opened.messages)
             return replace(opened, messages=messages)
 
-        files = self._shown(place) if self.options.session_tools else None
+        files = self._visible_files(place) if self.options.session_tools else None
         return (expand_tool(expand, files, agent=self._agent, user=self._user),)
 
-    def _files(self) -> Sequence[Tool]:
-        options, place = self.options, self.workspace.place if self.workspace else None
+    def _file_tools(self) -> Sequence[Tool]:
+        options, place = self.options, self.workspace.memory_root if self.workspace else None
         if options.incognito and (options.file_tools or options.shell):
-            return forgetful_tools(
+            return incognito_file_tools(
                 self.root, self.folder, self.parts, approve=options.approve, shell=options.shell, tasks=self.tasks
             )
         if place is None or not (options.file_tools or options.shell):
             return ()
         return file_tools(
-            self._shown(place),
-            working_files(self.folder, self.root, self.parts, place.files),
+            self._visible_files(place),
+            working_directory_files(self.folder, self.root, self.parts, place.files),
             changes=place.changes,
             approve=options.approve,
             folder=self.folder,
             redactor=place.redactor,
             root=Path(place.folder),
             closed=self.root,
-            shared=self._shared,
+            shared=self._shared_files,
             shell=options.shell,
             tasks=self.tasks,
             bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
         )
 
-    def _shown(self, place: Place) -> FileStore:
+    def _visible_files(self, place: MemoryRoot) -> FileStore:
         """Return the files of a root as a model reads them."""
-        return HidingFiles(place.files, place.key)
+        return MaskedFiles(place.files, place.key)
 
-    def _evicted(self, window: Sequence[Message]) -> Sequence[Tool]:
+    def _result_reader_tools(self, window: Sequence[Message]) -> Sequence[Tool]:
         """Return what reads the results that were evicted in this session, where there are no other file tools."""
-        config = self.on.tool_result_eviction
-        if self.workspace is None or not (any(map(evicted_parts, window)) or (config and self.keeps)):
+        config = self.reductions.tool_result_eviction
+        if self.workspace is None or not (any(map(evicted_parts, window)) or (config and self.is_writable)):
             return ()
         config = config or ToolResultEvictionConfig()
-        folder = f"{config.eviction_path.strip('/')}/{path_part(self.session)}"
-        redactor = self.workspace.place.redactor
-        roots = FileRoots(self.workspace.place.files, root=self.workspace.folder, below=folder)
+        folder = f"{config.eviction_path.strip('/')}/{encode_folder_name(self.session)}"
+        redactor = self.workspace.memory_root.redactor
+        roots = FileRoots(self.workspace.memory_root.files, root=self.workspace.folder, below=folder)
         reading = read_file_tool(roots, redactor, name=reader_name(self.options.tools))
         return (reading, grep_files_tool(roots, redactor))

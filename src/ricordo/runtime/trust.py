@@ -19,25 +19,25 @@ from itertools import chain
 from pathlib import Path
 
 from ricordo.errors import DocumentInvalid, RootNotTrusted
-from ricordo.files.disk import translated
-from ricordo.runtime.guard_key import KEY_LENGTHS, identity_of
+from ricordo.files.disk import translate_os_error
+from ricordo.runtime.guard_key import KEY_LENGTHS, identity_from_key
 from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, WORKSPACE
 
 __all__ = [
-    "ALL_ROOTS", "HIDES_ALL", "LIST", "SHOWS_CURATED", "check_links", "check_trust", "is_listed", "is_private_rule",
-    "is_unmade", "lies_in", "links_in", "list_path", "narrow_modes", "owner_trouble", "stored_key", "vouches_for",
+    "TRUST_ALL", "IGNORE_ALL", "TRUST_LIST", "IGNORE_ALL_BUT_CURATED", "check_links", "check_trust", "is_listed", "is_own_ignore_file",
+    "is_vacant", "is_in_data_folder", "find_links", "trust_record_path", "restrict_modes", "find_foreign_owner", "read_key_file", "is_vouched_for",
 ]  # fmt: skip
 
-LIST = "trusted"
+TRUST_LIST = "trusted"
 """The folder of the list of trusted roots, below the user's data folder."""
 
-ALL_ROOTS = "1"
+TRUST_ALL = "1"
 """The value of RICORDO_TRUST that trusts every root."""
 
-HIDES_ALL = b"*\n"
+IGNORE_ALL = b"*\n"
 """The .gitignore of a root, which hides all of it from git."""
 
-SHOWS_CURATED = (
+IGNORE_ALL_BUT_CURATED = (
     b"# MEMORY.md and the topics may be committed; `ricordo memory untrack` hides them again.\n"
     b"*\n"
     b"!/workspace/\n"
@@ -49,11 +49,11 @@ SHOWS_CURATED = (
 """The .gitignore of a root after `ricordo memory track`."""
 
 _LOG = logging.getLogger("ricordo.trust")
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_HARMLESS = frozenset({"locks", ".DS_Store"})
+_OTHERS_MODE = stat.S_IRWXG | stat.S_IRWXO
+_HARMLESS_NAMES = frozenset({"locks", ".DS_Store"})
 
 
-def list_path(identity: str) -> str:
+def trust_record_path(identity: str) -> str:
     """Return the path of the record of a root, below the folder of the list."""
     return f"roots/{identity}.json"
 
@@ -64,64 +64,64 @@ def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
     A root in the data folder belongs to the user. One that the caller has `vouched` for is not checked. Raises:
     RootNotTrusted; DocumentInvalid for a damaged key; StorageError.
     """
-    if vouched or lies_in(root, data):
+    if vouched or is_in_data_folder(root, data):
         return
     check_links(root)
-    if is_unmade(root):
+    if is_vacant(root):
         return
-    if trouble := owner_trouble(root):
+    if trouble := find_foreign_owner(root):
         raise RootNotTrusted(trouble, root=str(root))
-    key = stored_key(root)
-    if key is None or not is_listed(identity_of(key), data):
-        raise RootNotTrusted(_not_listed(root), root=str(root))
+    key = read_key_file(root)
+    if key is None or not is_listed(identity_from_key(key), data):
+        raise RootNotTrusted(_untrusted_message(root), root=str(root))
 
 
 def check_links(folder: Path) -> None:
     """Raise `RootNotTrusted` if a root, or the folder of a user in it, is or contains a link. It blocks on the disk."""
-    if links := links_in(folder):
-        raise RootNotTrusted(_link_refused(links[0], is_root=links[0] == folder), root=str(folder))
+    if links := find_links(folder):
+        raise RootNotTrusted(_link_message(links[0], is_root=links[0] == folder), root=str(folder))
 
 
-def vouches_for(trusted: Sequence[str], root: Path) -> bool:
-    """Tell whether `root` is one of the folders `trusted`, or below one; `ALL_ROOTS` means every folder."""
+def is_vouched_for(trusted: Sequence[str], root: Path) -> bool:
+    """Tell whether `root` is one of the folders `trusted`, or below one; `TRUST_ALL` means every folder."""
     real = Path(os.path.realpath(root))
-    return ALL_ROOTS in trusted or any(real.is_relative_to(os.path.realpath(each)) for each in trusted)
+    return TRUST_ALL in trusted or any(real.is_relative_to(os.path.realpath(each)) for each in trusted)
 
 
-def lies_in(root: Path, data: Path) -> bool:
+def is_in_data_folder(root: Path, data: Path) -> bool:
     """Tell whether a root is in the user's data folder, and not a link into it. It blocks on the disk."""
     return not root.is_symlink() and Path(os.path.realpath(root)).is_relative_to(os.path.realpath(data))
 
 
 def is_listed(identity: str, data: Path) -> bool:
     """Tell whether a root with this identity was made or trusted here. It blocks on the disk."""
-    return (data / LIST / list_path(identity)).is_file()
+    return (data / TRUST_LIST / trust_record_path(identity)).is_file()
 
 
-def is_unmade(root: Path) -> bool:
+def is_vacant(root: Path) -> bool:
     """Tell whether `root` contains no file that could take effect, so that a root can be made there."""
     try:
         names = [path.name for path in root.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError as error:
-        raise translated(error, str(root)) from error
+        raise translate_os_error(error, str(root)) from error
     return all(_is_harmless(root, name) for name in names)
 
 
-def links_in(root: Path) -> list[Path]:
+def find_links(root: Path) -> list[Path]:
     """Return the symbolic links among the root and its direct entries. It blocks on the disk.
 
     The index is not checked: it is a cache, and a link in its place is set aside.
     """
-    return [path for path in _entries(root) if path.is_symlink() and not path.name.startswith("memory_index")]
+    return [path for path in _iter_entries(root) if path.is_symlink() and not path.name.startswith("memory_index")]
 
 
-def owner_trouble(root: Path) -> str:
+def find_foreign_owner(root: Path) -> str:
     """Return which file of the root belongs to another user of this machine, as a sentence; empty for none."""
     if not hasattr(os, "geteuid"):
         return ""
-    for path in _entries(root):
+    for path in _iter_entries(root):
         with suppress(FileNotFoundError):
             owner = path.lstat().st_uid
             if owner != os.geteuid():
@@ -132,7 +132,7 @@ def owner_trouble(root: Path) -> str:
     return ""
 
 
-def stored_key(root: Path) -> bytes | None:
+def read_key_file(root: Path) -> bytes | None:
     """Return the content of the key file of a root; None if there is none. Raises: DocumentInvalid if it is damaged."""
     try:
         # opening a pipe would wait for a writer
@@ -143,7 +143,7 @@ def stored_key(root: Path) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise translated(error, str(root / GUARD_KEY)) from error
+        raise translate_os_error(error, str(root / GUARD_KEY)) from error
     if len(found) not in KEY_LENGTHS:
         raise DocumentInvalid(
             f"{root / GUARD_KEY} is damaged: restore it from a backup, or delete it and run `ricordo trust`, which "
@@ -152,7 +152,7 @@ def stored_key(root: Path) -> bytes | None:
     return found
 
 
-def narrow_modes(root: Path, *, below: bool = False) -> None:
+def restrict_modes(root: Path, *, below: bool = False) -> None:
     """Remove the permissions of other users from a root and its key, and log it. It blocks on the disk.
 
     If others could use one of these, or with `below`, the same is done for all that the root contains.
@@ -175,32 +175,32 @@ def _narrow(path: Path) -> int:
     with suppress(OSError):
         found = path.lstat().st_mode
         mode = stat.S_IMODE(found)
-        if mode & _OTHERS and not stat.S_ISLNK(found):
-            path.chmod(mode & ~_OTHERS)
+        if mode & _OTHERS_MODE and not stat.S_ISLNK(found):
+            path.chmod(mode & ~_OTHERS_MODE)
             return mode
     return 0
 
 
-def is_private_rule(root: Path, rule: bytes) -> bool:
+def is_own_ignore_file(root: Path, rule: bytes) -> bool:
     """Tell whether `rule`, the .gitignore of a root, is one of Ricordo's own, and no other one below overrides it.
 
     It blocks on the disk.
     """
-    if rule == HIDES_ALL:
+    if rule == IGNORE_ALL:
         return True
     below = (root / WORKSPACE, root / WORKSPACE / "memory", root / WORKSPACE / "memory" / "topics")
-    return rule == SHOWS_CURATED and not any(os.path.lexists(folder / IGNORE_FILE) for folder in below)
+    return rule == IGNORE_ALL_BUT_CURATED and not any(os.path.lexists(folder / IGNORE_FILE) for folder in below)
 
 
 def _is_harmless(root: Path, name: str) -> bool:
     if name == IGNORE_FILE:
         with suppress(OSError):
-            return (root / name).read_bytes() == HIDES_ALL
+            return (root / name).read_bytes() == IGNORE_ALL
         return False
-    return name in _HARMLESS or name.startswith(".~")
+    return name in _HARMLESS_NAMES or name.startswith(".~")
 
 
-def _entries(root: Path) -> Iterator[Path]:
+def _iter_entries(root: Path) -> Iterator[Path]:
     """Yield the root and its direct entries."""
     yield root
     try:
@@ -208,10 +208,10 @@ def _entries(root: Path) -> Iterator[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise translated(error, str(root)) from error
+        raise translate_os_error(error, str(root)) from error
 
 
-def _not_listed(root: Path) -> str:
+def _untrusted_message(root: Path) -> str:
     path = shlex.quote(str(root))
     return (
         f"{root} is not trusted: it was not made here, or before there was a list of trusted roots. Nothing of it is "
@@ -219,7 +219,7 @@ def _not_listed(root: Path) -> str:
     )
 
 
-def _link_refused(path: Path, *, is_root: bool) -> str:
+def _link_message(path: Path, *, is_root: bool) -> str:
     kind = "folder" if path.is_dir() else "file"
     advice = f"Name the {kind} that it leads to, or put" if is_root else "Put"
     advice = f"{advice} the {kind} in its place." if path.exists() else "It leads nowhere: delete it."

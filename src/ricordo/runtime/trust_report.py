@@ -18,95 +18,107 @@ from secrets import token_bytes
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, RicordoError, StorageError
 from ricordo.guard import Redactor
-from ricordo.messages.jsontext import decoded
-from ricordo.runtime.config_file import CONFIG, is_secret_name, parsed_config
-from ricordo.runtime.guard_key import identity_of
-from ricordo.runtime.listing import listed
+from ricordo.messages.jsontext import decode_json
+from ricordo.runtime.config_file import CONFIG_FILE, is_secret_name, parsed_config
+from ricordo.runtime.guard_key import identity_from_key
+from ricordo.runtime.listing import list_settings
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.trust import is_listed, is_private_rule, lies_in, links_in, owner_trouble, stored_key, vouches_for
-from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, PROJECT
+from ricordo.runtime.trust import (
+    is_listed,
+    is_own_ignore_file,
+    is_in_data_folder,
+    find_links,
+    find_foreign_owner,
+    read_key_file,
+    is_vouched_for,
+)
+from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, PROJECT_FILE
 
-__all__ = ["TrustReport", "has_private_key", "tracked_files", "trust_report"]
+__all__ = ["TrustReport", "has_private_key", "list_tracked_files", "create_trust_report"]
 
-_MOST_BYTES = 1_000_000
-_MOST_FILES = 20_000
-_MOST_LISTED = 20
-_FIRST_LINES = 8
-_LONGEST = 160
-_LONGEST_READ = 4_096
-_GUARD = Redactor(token_bytes(32))
+_MAX_BYTES = 1_000_000
+_MAX_FILES = 20_000
+_MAX_LISTED_FILES = 20
+_HEAD_LINES = 8
+_MAX_LINE_CHARS = 160
+_MAX_READ_CHARS = 4_096
+_REDACTOR = Redactor(token_bytes(32))
 """Takes secrets out of what is shown; nothing is kept of what it finds."""
 _GIT_SECONDS = 10
-_MOST_TRACKED = 6
+_MAX_TRACKED = 6
 _RULE_FIELD = re.compile(r"\[rule:: ([^\]]{1,200})\]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrustReport:
-    """What lies in a root; `trusted` tells whether it may be used, and `why` by what.
+    """What lies in a root; `trusted` tells whether it may be used, and `reason` by what.
 
-    `trouble` is what keeps it from being trusted. `found` holds, by what it would decide, what would come into effect,
+    `obstacles` is what keeps it from being trusted. `effects` holds, by what it would decide, what would come into effect,
     as lines; it has no line for what is not there.
     """
 
     root: Path
     exists: bool
     trusted: bool
-    why: str = ""
-    trouble: tuple[str, ...] = ()
-    found: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    reason: str = ""
+    obstacles: tuple[str, ...] = ()
+    effects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def trust_report(root: Path, settings: Settings) -> TrustReport:
+def create_trust_report(root: Path, settings: Settings) -> TrustReport:
     """Return what would come into effect if `root` were trusted. It blocks on the disk and changes nothing."""
-    links, why = links_in(root), _why_trusted(root, settings)
+    links, why = find_links(root), _trust_reason(root, settings)
     trouble = [f"{path} is a symbolic link: a root with a link in it is not used." for path in links]
-    trouble += [told] if (told := owner_trouble(root)) else []
-    if GUARD_KEY in tracked_files(root):
+    trouble += [told] if (told := find_foreign_owner(root)) else []
+    if GUARD_KEY in list_tracked_files(root):
         trouble.append(
             f"git tracks {root / GUARD_KEY}, and whoever knows the key of a trusted root can make another one that is "
             f"trusted: run `git rm --cached {shlex.quote(str(root / GUARD_KEY))}` first."
         )
     if root.is_symlink():
-        return TrustReport(root=root, exists=True, trusted=bool(why), why=why, trouble=tuple(trouble))
-    files = list(islice(_walked(root), _MOST_FILES))
+        return TrustReport(root=root, exists=True, trusted=bool(why), reason=why, obstacles=tuple(trouble))
+    files = list(islice(_walk_files(root), _MAX_FILES))
     found = {
-        "scope": _scope(root),
-        "settings": _settings(root),
-        "rules": [line for path in files if _is_rule(root, path) for line in _begun(root, path)],
-        "memory": [line for path in files if _is_memory(root, path) for line in _begun(root, path)],
-        "rules in memories": [line for path in files if path.suffix == ".md" for line in _remembered_rules(root, path)],
-        "profile": [line for path in files if path.name == "profile.json" for line in _begun(root, path)],
-        "permissions": [line for path in files if path.parent.name == "state" for line in _permissions(root, path)],
+        "scope": _scope_lines(root),
+        "settings": _setting_lines(root),
+        "rules": [line for path in files if _is_rule(root, path) for line in _head_lines(root, path)],
+        "memory": [line for path in files if _is_memory(root, path) for line in _head_lines(root, path)],
+        "rules in memories": [
+            line for path in files if path.suffix == ".md" for line in _memory_rule_lines(root, path)
+        ],
+        "profile": [line for path in files if path.name == "profile.json" for line in _head_lines(root, path)],
+        "permissions": [
+            line for path in files if path.parent.name == "state" for line in _permission_lines(root, path)
+        ],
         "links": [f"{path.relative_to(root)} -> {path.readlink()}" for path in files if path.is_symlink()],
-        "open to others": _open(root, files),
-        "git": _git(root),
-        "key": _key(root),
+        "open to others": _exposed_files(root, files),
+        "git": _git_lines(root),
+        "key": _key_lines(root),
         "files": [f"{len(files):,} files"] if files else [],
     }
     return TrustReport(
         root=root,
         exists=bool(files),
         trusted=bool(why),
-        why=why,
-        trouble=tuple(trouble),
-        found={name: tuple(_few(lines)) for name, lines in found.items() if lines},
+        reason=why,
+        obstacles=tuple(trouble),
+        effects={name: tuple(_cap_lines(lines)) for name, lines in found.items() if lines},
     )
 
 
-def _why_trusted(root: Path, settings: Settings) -> str:
-    if vouches_for(settings.trust, root):
+def _trust_reason(root: Path, settings: Settings) -> str:
+    if is_vouched_for(settings.trust, root):
         return "RICORDO_TRUST names it"
-    if lies_in(root, settings.data):
+    if is_in_data_folder(root, settings.data):
         return "it lies in your own data folder"
     with suppress(DocumentInvalid, StorageError):
-        key = stored_key(root)
-        if key is not None and is_listed(identity_of(key), settings.data):
+        key = read_key_file(root)
+        if key is not None and is_listed(identity_from_key(key), settings.data):
             return "it is on the list"
     return ""
 
 
-def _walked(root: Path) -> Iterator[Path]:
+def _walk_files(root: Path) -> Iterator[Path]:
     """Give the files of a root and its links, none of which is followed."""
     for folder, folders, names in os.walk(root):
         here = Path(folder)
@@ -114,22 +126,22 @@ def _walked(root: Path) -> Iterator[Path]:
         yield from sorted(path for path in (here / name for name in folders) if path.is_symlink())
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Return a plain file as text, up to the bound; empty for anything else, and for one that can't be read."""
     with suppress(OSError):
         if stat.S_ISREG(path.lstat().st_mode):
             with path.open("rb") as file:
-                return file.read(_MOST_BYTES).decode("utf-8", "replace")
+                return file.read(_MAX_BYTES).decode("utf-8", "replace")
     return ""
 
 
-def _begun(root: Path, path: Path) -> list[str]:
+def _head_lines(root: Path, path: Path) -> list[str]:
     """Return the size of a file, then how it begins."""
-    lines = _text(path).splitlines()
+    lines = _read_text(path).splitlines()
     with suppress(OSError):
-        begun = _GUARD.clean_keeping_lines("\n".join(line[:_LONGEST_READ] for line in lines[:_FIRST_LINES]))
-        shown = [f"  {line[:_LONGEST]}" for line in begun.split("\n")]
-        more = [f"  … {len(lines) - _FIRST_LINES:,} more lines"] if len(lines) > _FIRST_LINES else []
+        begun = _REDACTOR.clean_keeping_lines("\n".join(line[:_MAX_READ_CHARS] for line in lines[:_HEAD_LINES]))
+        shown = [f"  {line[:_MAX_LINE_CHARS]}" for line in begun.split("\n")]
+        more = [f"  … {len(lines) - _HEAD_LINES:,} more lines"] if len(lines) > _HEAD_LINES else []
         return [f"{path.relative_to(root)}: {path.lstat().st_size:,} bytes", *shown, *more]
     return []
 
@@ -142,22 +154,22 @@ def _is_memory(root: Path, path: Path) -> bool:
     return path.name == "MEMORY.md" or (path.suffix == ".md" and "memory" in path.relative_to(root).parts[:-1])
 
 
-def _scope(root: Path) -> list[str]:
-    text = _text(root / PROJECT)
+def _scope_lines(root: Path) -> list[str]:
+    text = _read_text(root / PROJECT_FILE)
     if not text:
         return []
     try:
-        scope = decoded(text)["scope"]
-        return [f"{name} {_GUARD.clean(str(value))[:_LONGEST]}" for name, value in scope.items()]
+        scope = decode_json(text)["scope"]
+        return [f"{name} {_REDACTOR.clean(str(value))[:_MAX_LINE_CHARS]}" for name, value in scope.items()]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return [f"{PROJECT} can't be read"]
+        return [f"{PROJECT_FILE} can't be read"]
 
 
-def _settings(root: Path) -> list[str]:
-    if (root / CONFIG).is_symlink():
-        return [f"{CONFIG} is a symbolic link and was not read"]
+def _setting_lines(root: Path) -> list[str]:
+    if (root / CONFIG_FILE).is_symlink():
+        return [f"{CONFIG_FILE} is a symbolic link and was not read"]
     try:
-        rows = listed(Settings.load(root, {}, trusted=True, own=False))
+        rows = list_settings(Settings.load(root, {}, trusted=True, own=False))
     except (DocumentInvalid, InvalidSetting, StorageError) as error:
         return [str(error), *_refused(root)]
     return [f"{row.key} = {row.value}" for row in rows if row.origin.kind == "file"]
@@ -166,30 +178,32 @@ def _settings(root: Path) -> list[str]:
 def _refused(root: Path) -> list[str]:
     """Return what a settings file says that is refused as a whole: it would take effect once its fault is mended."""
     try:
-        values = parsed_config(root / CONFIG, _text(root / CONFIG).encode()).values
+        values = parsed_config(root / CONFIG_FILE, _read_text(root / CONFIG_FILE).encode()).values
     except DocumentInvalid:
-        return _begun(root, root / CONFIG)
-    shown = {name: "[hidden]" if is_secret_name(name) else _GUARD.clean(str(value)) for name, value in values.items()}
-    said = [f"{_GUARD.clean(name)} = {value}"[:_LONGEST] for name, value in shown.items()]
+        return _head_lines(root, root / CONFIG_FILE)
+    shown = {
+        name: "[hidden]" if is_secret_name(name) else _REDACTOR.clean(str(value)) for name, value in values.items()
+    }
+    said = [f"{_REDACTOR.clean(name)} = {value}"[:_MAX_LINE_CHARS] for name, value in shown.items()]
     return ["The file is not used as long as that is so. It says:", *said] if said else []
 
 
-def _remembered_rules(root: Path, path: Path) -> list[str]:
-    return [f"{path.relative_to(root)}: {_GUARD.clean(rule)}" for rule in _RULE_FIELD.findall(_text(path))]
+def _memory_rule_lines(root: Path, path: Path) -> list[str]:
+    return [f"{path.relative_to(root)}: {_REDACTOR.clean(rule)}" for rule in _RULE_FIELD.findall(_read_text(path))]
 
 
-def _permissions(root: Path, path: Path) -> list[str]:
+def _permission_lines(root: Path, path: Path) -> list[str]:
     """Return the rules in the state of a session; those that let calls through would not be used."""
     try:
-        rules = decoded(_text(path) or "{}").get("permissions") or []
-        lines = [_GUARD.clean(str(rule["rule"]))[:_LONGEST] for rule in rules]
+        rules = decode_json(_read_text(path) or "{}").get("permissions") or []
+        lines = [_REDACTOR.clean(str(rule["rule"]))[:_MAX_LINE_CHARS] for rule in rules]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return [f"{path.relative_to(root)} can't be read"]
     unused = " (not used: it was not permitted here)"
     return [f"{path.relative_to(root)}: {line}{unused if line.startswith('allow') else ''}" for line in lines]
 
 
-def _open(root: Path, files: list[Path]) -> list[str]:
+def _exposed_files(root: Path, files: list[Path]) -> list[str]:
     """Return what others on this machine may read or change: the root, and what lies right in it."""
     if os.name != "posix":
         return []
@@ -202,7 +216,7 @@ def _open(root: Path, files: list[Path]) -> list[str]:
     return found
 
 
-def tracked_files(root: Path) -> tuple[str, ...]:
+def list_tracked_files(root: Path) -> tuple[str, ...]:
     """Return the files of a root that git tracks, as paths below it; none without git. It blocks on the disk."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
     try:
@@ -218,31 +232,31 @@ def has_private_key(root: Path) -> bool:
     What git checks out can be read by others: it keeps no narrower mode. It blocks on the disk. Raises:
     DocumentInvalid; StorageError.
     """
-    if stored_key(root) is None:
+    if read_key_file(root) is None:
         return False
     mode = (root / GUARD_KEY).lstat().st_mode
     return os.name != "posix" or not mode & (stat.S_IRWXG | stat.S_IRWXO)
 
 
-def _git(root: Path) -> list[str]:
-    tracked, rule = tracked_files(root), _text(root / IGNORE_FILE)
-    more = f" and {len(tracked) - _MOST_TRACKED:,} more" if len(tracked) > _MOST_TRACKED else ""
-    names = ", ".join(tracked[:_MOST_TRACKED]) + more
+def _git_lines(root: Path) -> list[str]:
+    tracked, rule = list_tracked_files(root), _read_text(root / IGNORE_FILE)
+    more = f" and {len(tracked) - _MAX_TRACKED:,} more" if len(tracked) > _MAX_TRACKED else ""
+    names = ", ".join(tracked[:_MAX_TRACKED]) + more
     lines = [f"git tracks {names}: what is written into them can be committed"] if tracked else []
-    if not is_private_rule(root, rule.encode()):
+    if not is_own_ignore_file(root, rule.encode()):
         return [f"{IGNORE_FILE} does not hide the root: trusting puts that right", *lines]
     shows = "MEMORY.md" in rule
     return [*(["git sees MEMORY.md and the topics: `ricordo memory untrack` hides them"] if shows else []), *lines]
 
 
-def _key(root: Path) -> list[str]:
+def _key_lines(root: Path) -> list[str]:
     try:
-        known = stored_key(root) is not None and not has_private_key(root)
+        known = read_key_file(root) is not None and not has_private_key(root)
     except (RicordoError, OSError) as error:
         return [str(error)]
     return [f"{GUARD_KEY} can be known to others: trusting makes a new one"] if known else []
 
 
-def _few(lines: list[str]) -> list[str]:
-    rest = len(lines) - _MOST_LISTED * _FIRST_LINES
-    return [*lines[: _MOST_LISTED * _FIRST_LINES], *([f"… {rest:,} more lines"] if rest > 0 else [])]
+def _cap_lines(lines: list[str]) -> list[str]:
+    rest = len(lines) - _MAX_LISTED_FILES * _HEAD_LINES
+    return [*lines[: _MAX_LISTED_FILES * _HEAD_LINES], *([f"… {rest:,} more lines"] if rest > 0 else [])]

@@ -11,53 +11,53 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.audit.history_retention import retain_history
+from ricordo.audit.history_retention import trim_history
 from ricordo.audit.usage import UsageLog
-from ricordo.compaction.collect import Collected, collect
-from ricordo.consolidation.asking import Adviser, ModelAdviser, rules_alone
-from ricordo.consolidation.config import PREVIEW
+from ricordo.compaction.collect import CleanupResult, remove_unreferenced
+from ricordo.consolidation.asking import Adviser, ModelAdviser, rules_only_note
+from ricordo.consolidation.config import PREVIEW_MODE
 from ricordo.consolidation.consolidate import Consolidator
-from ricordo.consolidation.plan import Material
+from ricordo.consolidation.plan import ConsolidationInput
 from ricordo.consolidation.types import Advice
 from ricordo.errors import ExtraMissing, ModelError, StorageError
 from ricordo.events import Emitter
 from ricordo.harness.offline import OFFLINE
-from ricordo.maintenance.curation import Curation
-from ricordo.maintenance.cycle import Cycle, CycleStep
-from ricordo.maintenance.expire import expire
-from ricordo.maintenance.plan import ConsolidationDue, not_within
-from ricordo.maintenance.prune import prune
-from ricordo.maintenance.retain import retain
-from ricordo.maintenance.turns import TurnsAtWork
+from ricordo.maintenance.curation import ConsolidationJob
+from ricordo.maintenance.cycle import MaintenanceCycle, CycleStep
+from ricordo.maintenance.expire import archive_expired_ledgers
+from ricordo.maintenance.plan import ConsolidationDue, at_most_every
+from ricordo.maintenance.prune import prune_session_files
+from ricordo.maintenance.retain import apply_retention
+from ricordo.maintenance.turns import TurnActivity
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
-from ricordo.runtime.guarded_models import model_for_memory
+from ricordo.runtime.guarded_models import prepare_memory_model
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
-from ricordo.spending import Meter
-from ricordo.stores.place import Place
-from ricordo.tasks import FileTasks
+from ricordo.spending import SpendingMeter
+from ricordo.stores.place import MemoryRoot
+from ricordo.tasks import FileTaskStore
 from ricordo.workspace.layout import ROOT_TASKS
 
-__all__ = ["Upkeep", "kept_up"]
+__all__ = ["MaintenanceServices", "create_maintenance"]
 
-_CONFIRMED, _OPENED = 4, 2
-_SHOWN = 10
+_CONFIRMED_WEIGHT, _OPENED_WEIGHT = 4, 2
+_SHOWN_PER_POINT = 10
 """So many times is a memory shown until that counts once, as what stands in view is shown anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upkeep:
+class MaintenanceServices:
     """How one root is kept up; `curation` and `due` are None where consolidation is switched off."""
 
-    cycle: Cycle
+    cycle: MaintenanceCycle
     interval: timedelta
-    tidy: Callable[[], Awaitable[Collected]]
-    curation: Curation | None = None
+    tidy: Callable[[], Awaitable[CleanupResult]]
+    curation: ConsolidationJob | None = None
     due: ConsolidationDue | None = None
 
     @asynccontextmanager
-    async def hurrying(self) -> AsyncIterator[None]:
+    async def hurry_at_exit(self) -> AsyncIterator[None]:
         """Hurry once the block has ended."""
         try:
             yield
@@ -67,33 +67,35 @@ class Upkeep:
     def hurry(self) -> None:
         """Let consolidation ask no model any more, as a process that closes can't wait."""
         if self.curation:
-            self.curation.hurry()
+            self.curation.use_rules_only()
 
 
-def kept_up(
-    place: Place,
+def create_maintenance(
+    place: MemoryRoot,
     scope: Scope,
     settings: Settings,
     emitter: Emitter,
     *,
-    turns: TurnsAtWork,
+    turns: TurnActivity,
     model: ChatModel | None = None,
-    meter: Meter | None = None,
-) -> Upkeep:
+    meter: SpendingMeter | None = None,
+) -> MaintenanceServices:
     """Return how `place` is kept up as the settings say, giving way to `turns`.
 
     Consolidation asks the model that they name, else the agent's `model`; what it costs is counted by `meter`.
     """
     config = settings.consolidation
-    tidy = partial(collect, place.files, place.clock, eviction_path=_eviction_path(settings))
-    adviser = _adviser(settings, scope, model, partial(model_for_memory, redactor=place.redactor, meter=meter))
-    curation = _curation(place, scope, settings, emitter, adviser=adviser, turns=turns)
-    return Upkeep(
-        cycle=Cycle(steps=_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
+    tidy = partial(remove_unreferenced, place.files, place.clock, eviction_path=_eviction_path(settings))
+    adviser = _choose_adviser(
+        settings, scope, model, partial(prepare_memory_model, redactor=place.redactor, meter=meter)
+    )
+    curation = _create_curation(place, scope, settings, emitter, adviser=adviser, turns=turns)
+    return MaintenanceServices(
+        cycle=MaintenanceCycle(steps=_create_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
         interval=settings.maintenance.interval,
         tidy=tidy,
         curation=curation,
-        due=not_within(timedelta(seconds=config.min_gap)) if config else None,
+        due=at_most_every(timedelta(seconds=config.min_gap)) if config else None,
     )
 
 
@@ -102,40 +104,43 @@ def _eviction_path(settings: Settings) -> str | None:
     return settings.tool_result_eviction.eviction_path if settings.tool_result_eviction else None
 
 
-def _steps(
-    place: Place, settings: Settings, curation: Curation | None, tidy: Callable[[], Awaitable[Collected]]
+def _create_steps(
+    place: MemoryRoot,
+    settings: Settings,
+    curation: ConsolidationJob | None,
+    tidy: Callable[[], Awaitable[CleanupResult]],
 ) -> list[CycleStep]:
     config, clock = settings.maintenance, place.clock
 
-    async def expiring() -> Mapping[str, int]:
+    async def expire_ledgers() -> Mapping[str, int]:
         days = config.daily_file_retention_days
-        return {"files": len(await expire(place.files, place.changes, today=clock.today(), days=days))}
+        return {"files": len(await archive_expired_ledgers(place.files, place.changes, today=clock.today(), days=days))}
 
-    async def pruning() -> Mapping[str, int]:
-        pruned = await prune(place.files, place.changes, now=clock.now(), config=config)
-        rules = settings.retention.read
+    async def prune_files() -> Mapping[str, int]:
+        pruned = await prune_session_files(place.files, place.changes, now=clock.now(), config=config)
+        rules = settings.retention.parsed_rules
         bounds = settings.consolidation
-        gone = await retain(
+        gone = await apply_retention(
             place.files, place.changes, rules, now=clock.now(), key=place.key, config=bounds,
             eviction_path=_eviction_path(settings), scope=place.scope,
         )  # fmt: skip
         by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
-        trimmed = await retain_history(place.files, place.changes, now=clock.now(), config=settings.history)
+        trimmed = await trim_history(place.files, place.changes, now=clock.now(), config=settings.history)
         return {**pruned.counts, **by_rule, **trimmed.counts, "evicted": (await tidy()).count}
 
-    async def reindexing() -> Mapping[str, int]:
+    async def refresh_index() -> Mapping[str, int]:
         await place.index.refresh()
         return {}
 
     return [
-        CycleStep(name="expire", stage="expire", act=expiring),
+        CycleStep(name="expire", stage="expire", act=expire_ledgers),
         *([CycleStep(name="consolidate", act=curation)] if curation else []),
-        CycleStep(name="prune", stage="prune", act=pruning),
-        CycleStep(name="reindex", stage="index", act=reindexing),
+        CycleStep(name="prune", stage="prune", act=prune_files),
+        CycleStep(name="reindex", stage="index", act=refresh_index),
     ]
 
 
-def _adviser(
+def _choose_adviser(
     settings: Settings, scope: Scope, model: ChatModel | None, for_memory: Callable[..., ChatModel]
 ) -> Adviser | None:
     """Return who asks a model; None where the rules do it all."""
@@ -143,52 +148,62 @@ def _adviser(
     if config is None:
         return None
 
-    def made(asked: ChatModel) -> Adviser:
+    def make_adviser(asked: ChatModel) -> Adviser:
         return ModelAdviser(model=for_memory(asked, "consolidation", scope=scope), config=config)
 
     if isinstance(config.model, str) and config.model != OFFLINE:
-        address = settings.address(config.model, setting="consolidation.base_url", own=config.base_url, agent=model)
+        address = settings.resolve_address(
+            config.model, setting="consolidation.base_url", own=config.base_url, agent=model
+        )
         load = partial(load_model, config.model, base_url=address, **asdict(config.model_settings))
-        return _Named(load=load, made=made)
+        return _LazyAdviser(load=load, make=make_adviser)
     asked = model if config.model is None else config.model
-    return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
+    return make_adviser(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
 
 
 @dataclass(kw_only=True)
-class _Named:
+class _LazyAdviser:
     """Advice of a model that is loaded when it is first asked, as most of who opens a root never asks it."""
 
     load: Callable[[], ChatModel]
-    made: Callable[[ChatModel], Adviser]
-    _found: Adviser | None = field(default=None, init=False)
+    make: Callable[[ChatModel], Adviser]
+    _adviser: Adviser | None = field(default=None, init=False)
 
-    async def __call__(self, material: Material, pause: Callable[[], Awaitable[object]]) -> Advice:
+    async def __call__(self, material: ConsolidationInput, pause: Callable[[], Awaitable[object]]) -> Advice:
         """Return what the model advises; nothing while it can't be loaded."""
-        if self._found is None:
+        if self._adviser is None:
             try:
-                self._found = self.made(await run_sync(self.load))
+                self._adviser = self.make(await run_sync(self.load))
             except (ModelError, ExtraMissing) as error:
-                return Advice(note=rules_alone(type(error).__name__))
-        return await self._found(material, pause)
+                return Advice(note=rules_only_note(type(error).__name__))
+        return await self._adviser(material, pause)
 
 
-async def _used(usage: UsageLog | None) -> Mapping[str, int]:
+async def _usage_scores(usage: UsageLog | None) -> Mapping[str, int]:
     """Return by id how much each memory was of use: confirming counts most, being shown least."""
     if usage is None:
         return {}
     try:
-        known = await usage.all()
+        known = await usage.read_all()
     except StorageError:
         return {}
     return {
-        name: _CONFIRMED * each.confirmed.count + _OPENED * each.used.count + each.shown.count // _SHOWN
+        name: _CONFIRMED_WEIGHT * each.confirmed.count
+        + _OPENED_WEIGHT * each.used.count
+        + each.shown.count // _SHOWN_PER_POINT
         for name, each in known.items()
     }
 
 
-def _curation(
-    place: Place, scope: Scope, settings: Settings, emitter: Emitter, *, adviser: Adviser | None, turns: TurnsAtWork
-) -> Curation | None:
+def _create_curation(
+    place: MemoryRoot,
+    scope: Scope,
+    settings: Settings,
+    emitter: Emitter,
+    *,
+    adviser: Adviser | None,
+    turns: TurnActivity,
+) -> ConsolidationJob | None:
     config = settings.consolidation
     if config is None:
         return None
@@ -200,17 +215,17 @@ def _curation(
         key=place.key,
         config=config,
         adviser=adviser,
-        courtesy=turns.patience,
-        used=partial(_used, place.usage),
+        courtesy=turns.yield_policy,
+        used=partial(_usage_scores, place.usage),
         emitter=emitter,
         scope=scope,
     )
-    return Curation(
+    return ConsolidationJob(
         consolidator=consolidator,
         turns=turns,
-        holds=config.mode == PREVIEW,
+        holds_proposals=config.mode == PREVIEW_MODE,
         refresh=place.index.refresh,
-        tasks=FileTasks(place.files, ROOT_TASKS, place.redactor),
+        tasks=FileTaskStore(place.files, ROOT_TASKS, place.redactor),
         clock=place.clock,
         ids=place.ids,
         emitter=emitter,

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor
 
-from ricordo.messages import Message, mark_of
+from ricordo.messages import Message, get_mark
 from ricordo.tokens import RequestEstimate
 from ricordo.tokens.estimate import estimate_message
 
-__all__ = ["ContextReport", "apportioned", "context_report"]
+__all__ = ["ContextReport", "apportion", "build_context_report"]
 
-_CONVERSATION = ("user", "assistant", "results", "summary", "injected")
-_INJECTED = frozenset({"memory", "notice"})
+_CONVERSATION_SECTIONS = ("user", "assistant", "results", "summary", "injected")
+_INJECTED_MARKS = frozenset({"memory", "notice"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +57,18 @@ class ContextReport:
         return self.system + self.memory + self.tools + self.conversation + self.reminder
 
     @property
-    def over(self) -> int:
+    def excess_tokens(self) -> int:
         """By how much the request is larger than the model's window; 0 when it fits, or that is not known."""
         return max(0, self.tokens - self.limit) if self.limit else 0
 
     @property
     def sections(self) -> tuple[tuple[str, int], ...]:
         """Every section with its tokens, in the order of the request, then the reserve and what is free."""
-        names = ("system", "memory", "tools", *_CONVERSATION, "reminder", "reserve", "free")
+        names = ("system", "memory", "tools", *_CONVERSATION_SECTIONS, "reminder", "reserve", "free")
         return tuple((name, getattr(self, name)) for name in names)
 
 
-def context_report(
+def build_context_report(
     messages: Sequence[Message],
     estimate: RequestEstimate,
     *,
@@ -81,12 +81,12 @@ def context_report(
 ) -> ContextReport:
     """Return the report of a request with these `messages`.
 
-    `estimate` is that of the request, `total` the same corrected, and `ceiling` what compaction lets a request take;
+    `estimate` is that of the request, `total` the same corrected, and `max_request_tokens` what compaction lets a request take;
     None where it lets it take all of `limit`.
     """
-    conversation = dict.fromkeys(_CONVERSATION, 0)
+    conversation = dict.fromkeys(_CONVERSATION_SECTIONS, 0)
     for message in messages:
-        conversation[_section(message)] += estimate_message(message)
+        conversation[_section_of(message)] += estimate_message(message)
     raw = {
         "system": estimate.system,
         "memory": estimate.memory,
@@ -94,7 +94,7 @@ def context_report(
         **conversation,
         "reminder": estimate.reminder,
     }
-    tokens = dict(zip(raw, apportioned(tuple(raw.values()), total), strict=True))
+    tokens = dict(zip(raw, apportion(tuple(raw.values()), total), strict=True))
     left = 0 if limit is None else max(0, limit - total)
     reserve = 0 if limit is None or ceiling is None else min(max(0, limit - ceiling), left)
     return ContextReport(
@@ -109,7 +109,7 @@ def context_report(
     )
 
 
-def apportioned(parts: Sequence[int], total: int) -> tuple[int, ...]:
+def apportion(parts: Sequence[int], total: int) -> tuple[int, ...]:
     """Return whole numbers in the proportions of `parts` that add up to `total`: the largest remainders get the rest.
 
     Without any part all is 0.
@@ -125,14 +125,14 @@ def apportioned(parts: Sequence[int], total: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _section(message: Message) -> str:
-    mark = mark_of(message)
+def _section_of(message: Message) -> str:
+    mark = get_mark(message)
     if mark == "summary":
         return "summary"
     # what an agent without a model says is quoted from memory, and is what it says all the same
     if message.role == "assistant" and not message.tool_results:
         return "assistant"
-    if mark in _INJECTED or message.role == "system":
+    if mark in _INJECTED_MARKS or message.role == "system":
         return "injected"
     if message.role == "tool" or message.tool_results:
         return "results"

@@ -12,21 +12,21 @@ from pathlib import Path
 import anyio
 
 from ricordo.errors import ScopeMismatch
-from ricordo.runtime.marker import owner_of
-from ricordo.runtime.roots import place_root, user_root
+from ricordo.runtime.marker import owning_scope
+from ricordo.runtime.roots import scope_folder, user_root_path
 from ricordo.scopes import Scope
-from ricordo.stores.place import SHARED_LABEL, Place
-from ricordo.uncut import uncut_in_thread
-from ricordo.workspace.layout import PROJECT
+from ricordo.stores.place import SHARED_LABEL, MemoryRoot
+from ricordo.uncut import run_in_thread
+from ricordo.workspace.layout import PROJECT_FILE
 
-__all__ = ["USER_LABEL", "Layer", "VisiblePlaces", "layers_of"]
+__all__ = ["USER_LABEL", "RootLayer", "VisibleRoots", "list_root_layers"]
 
 USER_LABEL = "user"
 """The label of a user's own root, where a place of a project comes first."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer:
+class RootLayer:
     """A place that a scope sees: its label, the folder where it lies or would, and whose it is."""
 
     label: str
@@ -34,78 +34,81 @@ class Layer:
     scope: Scope
 
 
-def layers_of(root: Path, scope: Scope, data: Path) -> tuple[Layer, ...]:
+def list_root_layers(root: Path, scope: Scope, data: Path) -> tuple[RootLayer, ...]:
     """Return the layers of `scope` in `root`, narrowest first; `data` holds the users' own roots."""
-    owner, folder = owner_of(scope), place_root(root, scope)
+    owner, folder = owning_scope(scope), scope_folder(root, scope)
     label = "project" if scope.project is not None else "own"
     if folder == root or scope.user is None:
-        return (Layer(label=label, folder=root, scope=owner),)
+        return (RootLayer(label=label, folder=root, scope=owner),)
     return (
-        Layer(label=label, folder=folder, scope=Scope(**owner.parts() | {"user": scope.user})),
-        Layer(label=SHARED_LABEL, folder=root, scope=owner),
-        Layer(
+        RootLayer(label=label, folder=folder, scope=Scope(**owner.parts() | {"user": scope.user})),
+        RootLayer(label=SHARED_LABEL, folder=root, scope=owner),
+        RootLayer(
             label=USER_LABEL,
-            folder=user_root(data, scope.user, scope.tenant),
+            folder=user_root_path(data, scope.user, scope.tenant),
             scope=Scope(user=scope.user, tenant=scope.tenant),
         ),
     )
 
 
-class VisiblePlaces:
+class VisibleRoots:
     """The places of one scope, which are opened by `open_place` and closed by whoever opened them."""
 
     def __init__(
-        self, layers: Sequence[Layer], narrowest: Place, open_place: Callable[[Layer], Awaitable[Place]]
+        self,
+        layers: Sequence[RootLayer],
+        narrowest: MemoryRoot,
+        open_place: Callable[[RootLayer], Awaitable[MemoryRoot]],
     ) -> None:
         """Have `narrowest`, which is the place of the first layer, open and no other."""
         self._layers = {layer.label: layer for layer in layers}
-        self._open_place = open_place
-        self._places = {layers[0].label: narrowest}
-        self._opening = anyio.Lock()
+        self._open_root = open_place
+        self._roots = {layers[0].label: narrowest}
+        self._open_lock = anyio.Lock()
         self.narrowest = narrowest
 
     @property
-    def opened(self) -> list[Place]:
+    def open_roots(self) -> list[MemoryRoot]:
         """The places that are open, narrowest first."""
-        return [self._places[label] for label in self._layers if label in self._places]
+        return [self._roots[label] for label in self._layers if label in self._roots]
 
-    def is_missed(self) -> bool:
+    def has_unopened(self) -> bool:
         """Tell whether there is a place that is not open yet. It blocks on the disk."""
-        return any(_is_there(layer) for label, layer in self._layers.items() if label not in self._places)
+        return any(_exists(layer) for label, layer in self._layers.items() if label not in self._roots)
 
-    async def existing(self) -> list[Place]:
+    async def open_existing(self) -> list[MemoryRoot]:
         """Return the places that exist, narrowest first."""
         for label, layer in self._layers.items():
-            if label not in self._places and await uncut_in_thread(_is_there, layer):
-                await self._opened(layer)
-        return self.opened
+            if label not in self._roots and await run_in_thread(_exists, layer):
+                await self._open_layer(layer)
+        return self.open_roots
 
-    async def of(self, scope: Scope) -> Place:
+    async def root_for(self, scope: Scope) -> MemoryRoot:
         """Return the place of what is saved for `scope`, which is made if it is not there.
 
         Raises: ScopeMismatch where none of those that are seen is its place.
         """
         wanted = scope.parts()
         for layer in self._layers.values():
-            if _is_within(layer.scope.parts(), wanted):
-                return await self._opened(layer)
+            if _covers(layer.scope.parts(), wanted):
+                return await self._open_layer(layer)
         raise ScopeMismatch(
             f"What is saved for {scope} belongs to another place than those of {self.narrowest.scope}: open a memory "
             "for that scope."
         )
 
-    async def _opened(self, layer: Layer) -> Place:
-        async with self._opening:
-            if layer.label not in self._places:
-                self._places[layer.label] = await self._open_place(layer)
-        return self._places[layer.label]
+    async def _open_layer(self, layer: RootLayer) -> MemoryRoot:
+        async with self._open_lock:
+            if layer.label not in self._roots:
+                self._roots[layer.label] = await self._open_root(layer)
+        return self._roots[layer.label]
 
 
-def _is_there(layer: Layer) -> bool:
-    return os.path.lexists(layer.folder / PROJECT)
+def _exists(layer: RootLayer) -> bool:
+    return os.path.lexists(layer.folder / PROJECT_FILE)
 
 
-def _is_within(owner: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+def _covers(owner: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Tell whether `wanted` names all of an owner but the tenant, and the team of a project, which the root says.
 
     What is shared has no user.

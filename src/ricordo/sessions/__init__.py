@@ -1,18 +1,18 @@
 """Sessions: what was said when, from the transcripts."""
 
-from ricordo.sessions.catalogue import Glance, SessionInfo, find_session, list_sessions
-from ricordo.sessions.past import Found, PastSessions, pointed
-from ricordo.sessions.search import Finding, Narrowed, Spoken
+from ricordo.sessions.catalogue import SessionOverview, SessionInfo, find_session, list_sessions
+from ricordo.sessions.past import SessionSearchResult, PastSessions, parse_pointer
+from ricordo.sessions.search import SessionMatch, SessionFilter, MessageExcerpt
 
 __all__ = [
-    "Finding",
-    "Found",
-    "Glance",
-    "Narrowed",
+    "SessionMatch",
+    "SessionSearchResult",
+    "SessionOverview",
+    "SessionFilter",
     "PastSessions",
     "SessionInfo",
-    "Spoken",
+    "MessageExcerpt",
     "find_session",
     "list_sessions",
-    "pointed",
+    "parse_pointer",
 ]

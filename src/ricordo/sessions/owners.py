@@ -12,20 +12,20 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.files import FileInfo, FileStore
-from ricordo.messages.jsontext import decoded, loads, record
+from ricordo.messages.jsontext import decode_json, loads, require_object
 from ricordo.workspace.layout import state_path
 
-__all__ = ["EVERYBODY", "owner_of", "state_of"]
+__all__ = ["NO_OWNER", "read_owner", "find_state"]
 
-EVERYBODY = ""
+NO_OWNER = ""
 """The owner of a session without a state, or with one that names nobody, such as an imported one."""
 
-_HEAD = 4_096
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_USER = re.compile(rf'\{{"v":\d+,"agent":{_STRING},"session":{_STRING},"user":({_STRING})[,}}]')
+_HEAD_BYTES = 4_096
+_JSON_STRING = r'"(?:[^"\\]|\\.)*"'
+_USER_PATTERN = re.compile(rf'\{{"v":\d+,"agent":{_JSON_STRING},"session":{_JSON_STRING},"user":({_JSON_STRING})[,}}]')
 
 
-def state_of(transcript: str, session: str, listed: Mapping[str, FileInfo]) -> FileInfo | None:
+def find_state(transcript: str, session: str, listed: Mapping[str, FileInfo]) -> FileInfo | None:
     """Return the state of the session with this transcript, or what was set aside as unreadable; None for neither."""
     with suppress(InvalidMessage):
         folder = f"{transcript.rpartition('/sessions/')[0]}/state"
@@ -36,21 +36,21 @@ def state_of(transcript: str, session: str, listed: Mapping[str, FileInfo]) -> F
     return None
 
 
-async def owner_of(files: FileStore, state: FileInfo) -> str | None:
-    """Return the user that a state names, `EVERYBODY` for nobody; None when it can't be read."""
+async def read_owner(files: FileStore, state: FileInfo) -> str | None:
+    """Return the user that a state names, `NO_OWNER` for nobody; None when it can't be read."""
     try:
-        head = await files.read_from(state.path, 0, _HEAD)
-        found = _USER.match(head.decode("utf-8", "replace"))
+        head = await files.read_from(state.path, 0, _HEAD_BYTES)
+        found = _USER_PATTERN.match(head.decode("utf-8", "replace"))
         if found:
-            return _user({"user": decoded(found[1])})
+            return _user_field({"user": decode_json(found[1])})
         data = await files.read_from(state.path, 0)
-        return _user(record(await run_sync(loads, data), "The state"))
+        return _user_field(require_object(await run_sync(loads, data), "The state"))
     except FileMissing:
-        return EVERYBODY
+        return NO_OWNER
     except (StorageError, InvalidMessage, ValueError):
         return None
 
 
-def _user(fields: Mapping[str, object]) -> str | None:
-    user = fields.get("user", EVERYBODY)
+def _user_field(fields: Mapping[str, object]) -> str | None:
+    user = fields.get("user", NO_OWNER)
     return user if isinstance(user, str) else None

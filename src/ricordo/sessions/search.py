@@ -11,22 +11,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ricordo.errors import InvalidMessage, InvalidQuery
-from ricordo.messages import Message, Role, decode
+from ricordo.messages import Message, Role, decode_message
 from ricordo.messages.jsontext import dumps
-from ricordo.sessions.said import Piece, searched
+from ricordo.sessions.said import MessageText, searchable_texts
 from ricordo.tokens import safe_boundary
 
-__all__ = ["Finding", "Narrowed", "Phrase", "Spoken", "findings", "with_neighbours"]
+__all__ = ["SessionMatch", "SessionFilter", "Phrase", "MessageExcerpt", "find_matches", "add_neighbours"]
 
-_AROUND = 120
-_LONGEST = 400
-_NEAR = 12
+_SNIPPET_MARGIN = 120
+_MAX_SNIPPET_CHARS = 400
+_MAX_LINE_DISTANCE = 12
 _ESCAPES = ("\\u", "\\/", "\\\\")
 _SPACES = r"(?:\s|\\[nrtf])+"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Narrowed:
+class SessionFilter:
     """Which messages are looked through, by default all: said from `since` up to `until`, in one session, by a speaker.
 
     A speaker is a role, `user`, `assistant` or `tool`, or a name, whatever its capitals. A message without a time
@@ -38,7 +38,7 @@ class Narrowed:
     session: str = ""
     speaker: str = ""
 
-    def passes(self, message: Message) -> bool:
+    def matches(self, message: Message) -> bool:
         """Tell whether a message is one of them, whatever its session."""
         speaker = self.speaker.casefold()
         if speaker and speaker not in {message.role, (message.name or "").casefold()}:
@@ -50,7 +50,7 @@ class Narrowed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spoken:
+class MessageExcerpt:
     """What was said beside a finding: its beginning, on one line, and by whom."""
 
     speaker: str
@@ -58,7 +58,7 @@ class Spoken:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class SessionMatch:
     """A message that holds the phrase: its place, `line` from 1, and what stands around the phrase, on one line.
 
     `agent` is a folder. `piece` is the text in which it was found first. `before` and `after` are what people and
@@ -73,10 +73,10 @@ class Finding:
     role: Role
     name: str | None
     time: datetime | None
-    piece: Piece
+    piece: MessageText
     snippet: str
-    before: Spoken | None = None
-    after: Spoken | None = None
+    before: MessageExcerpt | None = None
+    after: MessageExcerpt | None = None
 
 
 class Phrase:
@@ -84,19 +84,19 @@ class Phrase:
 
     def __init__(self, query: str) -> None:
         """Look for `query`. Raises `InvalidQuery` if there is nothing in it."""
-        words = _folded(query).split()
+        words = _fold(query).split()
         if not words:
             raise InvalidQuery("There is nothing to look for: write a word or a phrase.")
         self._pattern = re.compile(r"\s+".join(map(re.escape, words)))
-        self._written = re.compile(_SPACES.join(re.escape(_folded(dumps(word)[1:-1])) for word in words))
+        self._raw_pattern = re.compile(_SPACES.join(re.escape(_fold(dumps(word)[1:-1])) for word in words))
 
-    def may_be_in(self, line: str) -> bool:
+    def may_match(self, line: str) -> bool:
         """Tell whether a line of JSON could say the phrase."""
         if any(escape in line for escape in _ESCAPES) or not unicodedata.is_normalized("NFC", line):
             return True
-        return self._written.search(line.casefold()) is not None
+        return self._raw_pattern.search(line.casefold()) is not None
 
-    def snippet_of(self, text: str) -> str | None:
+    def find_snippet(self, text: str) -> str | None:
         """Return the first place of the phrase with what is around it, on one line; None when it is not there."""
         composed = unicodedata.normalize("NFC", text)
         folded = composed.casefold()
@@ -105,23 +105,23 @@ class Phrase:
             return None
         start, end = match.span()
         if len(folded) != len(composed):
-            start, end = _unfolded(composed, start), _unfolded(composed, end - 1) + 1
-        return _around(composed, start, end)
+            start, end = _original_index(composed, start), _original_index(composed, end - 1) + 1
+        return _cut_snippet(composed, start, end)
 
 
-def findings(
-    data: bytes, phrase: Phrase, *, session: str, agent: str, path: str, within: Narrowed | None = None
-) -> list[Finding]:
+def find_matches(
+    data: bytes, phrase: Phrase, *, session: str, agent: str, path: str, within: SessionFilter | None = None
+) -> list[SessionMatch]:
     """Return the messages of the log `data` that hold the phrase and are `within`, in the order of the log."""
     found = []
-    for number, message in _candidates(data, phrase):
-        if within and not within.passes(message):
+    for number, message in _candidate_messages(data, phrase):
+        if within and not within.matches(message):
             continue
-        for piece in searched(message):
-            snippet = phrase.snippet_of(piece.text)
+        for piece in searchable_texts(message):
+            snippet = phrase.find_snippet(piece.text)
             if snippet is not None:
                 found.append(
-                    Finding(
+                    SessionMatch(
                         session=session,
                         agent=agent,
                         path=path,
@@ -138,48 +138,48 @@ def findings(
     return found
 
 
-def with_neighbours(data: bytes, found: Sequence[Finding]) -> list[Finding]:
+def add_neighbours(data: bytes, found: Sequence[SessionMatch]) -> list[SessionMatch]:
     """Return findings of the log `data` with what was said before and after each."""
     lines = data.split(b"\n")
     return [
         replace(
             each,
-            before=_spoken(lines[max(each.line - 1 - _NEAR, 0) : each.line - 1][::-1]),
-            after=_spoken(lines[each.line : each.line + _NEAR]),
+            before=_first_excerpt(lines[max(each.line - 1 - _MAX_LINE_DISTANCE, 0) : each.line - 1][::-1]),
+            after=_first_excerpt(lines[each.line : each.line + _MAX_LINE_DISTANCE]),
         )
         for each in found
     ]
 
 
-def _spoken(lines: Iterable[bytes]) -> Spoken | None:
+def _first_excerpt(lines: Iterable[bytes]) -> MessageExcerpt | None:
     """Return the first of these messages in which a person or an agent says something."""
     for line in lines:
         try:
-            message = decode(line) if line.startswith(b"{") else None
+            message = decode_message(line) if line.startswith(b"{") else None
         except InvalidMessage:
             continue
         if message is not None and message.role in {"user", "assistant"}:
-            text = " ".join(" ".join(piece.text for piece in searched(message) if piece.sort == "text").split())
+            text = " ".join(" ".join(piece.text for piece in searchable_texts(message) if piece.sort == "text").split())
             if text:
-                short = text if len(text) <= _AROUND else f"{text[: safe_boundary(text, _AROUND)]}…"
-                return Spoken(speaker=message.name or message.role, text=short)
+                short = text if len(text) <= _SNIPPET_MARGIN else f"{text[: safe_boundary(text, _SNIPPET_MARGIN)]}…"
+                return MessageExcerpt(speaker=message.name or message.role, text=short)
     return None
 
 
-def _candidates(data: bytes, phrase: Phrase) -> Iterator[tuple[int, Message]]:
+def _candidate_messages(data: bytes, phrase: Phrase) -> Iterator[tuple[int, Message]]:
     for number, line in enumerate(data.split(b"\n"), start=1):
-        if line.startswith(b"{") and phrase.may_be_in(line.decode("utf-8", "replace")):
+        if line.startswith(b"{") and phrase.may_match(line.decode("utf-8", "replace")):
             try:
-                yield number, decode(line)
+                yield number, decode_message(line)
             except InvalidMessage:
                 continue
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
-def _unfolded(text: str, at: int) -> int:
+def _original_index(text: str, at: int) -> int:
     """Return the index of the character of `text` that character `at` of its folded form comes from."""
     reached = 0
     for index, character in enumerate(text):
@@ -189,8 +189,8 @@ def _unfolded(text: str, at: int) -> int:
     return len(text)
 
 
-def _around(text: str, start: int, end: int) -> str:
-    begin = safe_boundary(text, start - _AROUND)
-    stop = safe_boundary(text, min(end, start + _LONGEST) + _AROUND)
+def _cut_snippet(text: str, start: int, end: int) -> str:
+    begin = safe_boundary(text, start - _SNIPPET_MARGIN)
+    stop = safe_boundary(text, min(end, start + _MAX_SNIPPET_CHARS) + _SNIPPET_MARGIN)
     shown = " ".join(text[begin:stop].split())
     return f"{'…' if begin else ''}{shown}{'…' if stop < len(text) else ''}"

@@ -14,17 +14,17 @@ from decimal import Decimal, InvalidOperation
 
 from ricordo.errors import FileMissing
 from ricordo.files import FileStore
-from ricordo.messages.jsontext import decoded
-from ricordo.spending.plan import Spent
+from ricordo.messages.jsontext import decode_json
+from ricordo.spending.plan import SpendingTotal
 
-__all__ = ["FOLDER", "Asked", "Reserved", "SpendingJournal"]
+__all__ = ["SPENDING_FOLDER", "RequestRecord", "Reservation", "SpendingJournal"]
 
-FOLDER = "spending"
+SPENDING_FOLDER = "spending"
 """Where the files lie, below the root."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestRecord:
     """One request: on which day of the user's calendar, what for (`purpose`), of which model and for whom.
 
     `input` and `output` are tokens, `cost` is in US dollars, None where the price is not known. `error` is the type of
@@ -47,9 +47,9 @@ class Asked:
     settles: str = ""
 
     @property
-    def spent(self) -> Spent:
+    def total(self) -> SpendingTotal:
         """What it used."""
-        return Spent(
+        return SpendingTotal(
             requests=1,
             failed=bool(self.error),
             input=self.input,
@@ -61,7 +61,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reserved:
+class Reservation:
     """The most tokens that a request may take which begins now; `id` is its own."""
 
     day: date
@@ -78,17 +78,17 @@ class SpendingJournal:
         self._files = files
         self._day: date | None = None
         self._read_to = 0
-        self._spent = Spent()
+        self._total = SpendingTotal()
         self._reserved: dict[str, int] = {}
 
-    async def reserve(self, reserved: Reserved) -> None:
+    async def reserve(self, reserved: Reservation) -> None:
         """Append what a request may take, durably."""
         await self._append(
             reserved.day,
             {"at": reserved.at, "day": reserved.day.isoformat(), "id": reserved.id, "reserved": reserved.tokens},
         )
 
-    async def note(self, asked: Asked) -> None:
+    async def append_request(self, asked: RequestRecord) -> None:
         """Append one request, durably."""
         values: dict[str, str | int | None] = {
             "at": asked.at, "day": asked.day.isoformat(), "purpose": asked.purpose, "model": asked.model,
@@ -100,88 +100,88 @@ class SpendingJournal:
 
     async def _append(self, day: date, values: dict[str, str | int | None]) -> None:
         line = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-        await self._files.append(_path(day), f"{line}\n".encode())
+        await self._files.append(_month_path(day), f"{line}\n".encode())
 
-    async def spent_on(self, day: date) -> Spent:
+    async def read_day(self, day: date) -> SpendingTotal:
         """Return what was spent and is reserved on `day`, by all processes."""
         if day != self._day:
-            self._forget(day)
+            self._reset(day)
         try:
-            data = await self._files.read_from(_path(day), self._read_to)
+            data = await self._files.read_from(_month_path(day), self._read_to)
         except FileMissing:
-            self._forget(day)
-            return self._spent
+            self._reset(day)
+            return self._total
         whole, _, _ = data.rpartition(b"\n")
         if whole:
             self._read_to += len(whole) + 1
-            for line in _read(whole):
+            for line in _read_lines(whole):
                 if line.day == day:
-                    self._count(line)
-        return replace(self._spent, reserved=sum(self._reserved.values()))
+                    self._add_line(line)
+        return replace(self._total, reserved=sum(self._reserved.values()))
 
-    def _forget(self, day: date) -> None:
-        self._day, self._read_to, self._spent, self._reserved = day, 0, Spent(), {}
+    def _reset(self, day: date) -> None:
+        self._day, self._read_to, self._total, self._reserved = day, 0, SpendingTotal(), {}
 
-    def _count(self, line: "Asked | Reserved") -> None:
-        if isinstance(line, Reserved):
+    def _add_line(self, line: "RequestRecord | Reservation") -> None:
+        if isinstance(line, Reservation):
             self._reserved[line.id] = line.tokens
         else:
-            self._spent += line.spent
+            self._total += line.total
             self._reserved.pop(line.settles, None)
 
-    async def since(self, day: date) -> list[Asked]:
+    async def read_since(self, day: date) -> list[RequestRecord]:
         """Return the requests of `day` and after it, in the order they were written."""
-        paths = [info.path for info in await self._files.list(FOLDER) if info.path >= _path(day)]
-        found = [line for path in paths for line in _read((await self._files.read(path)).data)]
-        return [line for line in found if isinstance(line, Asked) and line.day >= day]
+        paths = [info.path for info in await self._files.list(SPENDING_FOLDER) if info.path >= _month_path(day)]
+        found = [line for path in paths for line in _read_lines((await self._files.read(path)).data)]
+        return [line for line in found if isinstance(line, RequestRecord) and line.day >= day]
 
 
-def _path(day: date) -> str:
-    return f"{FOLDER}/{day:%Y-%m}.jsonl"
+def _month_path(day: date) -> str:
+    return f"{SPENDING_FOLDER}/{day:%Y-%m}.jsonl"
 
 
-def _read(data: bytes) -> Iterator[Asked | Reserved]:
+def _read_lines(data: bytes) -> Iterator[RequestRecord | Reservation]:
     for line in data.split(b"\n"):
         try:
-            values = decoded(line)
-            yield _reserved(values) if "reserved" in values else _asked(values)
+            values = decode_json(line)
+            yield _read_reservation(values) if "reserved" in values else _read_request(values)
         except (ValueError, KeyError, TypeError, AttributeError, InvalidOperation):
             # a blank, torn or damaged line
             continue
 
 
-def _reserved(values: dict[str, object]) -> Reserved:
-    return Reserved(
+def _read_reservation(values: dict[str, object]) -> Reservation:
+    return Reservation(
         day=date.fromisoformat(str(values["day"])),
         at=str(values["at"]),
         id=str(values["id"]),
-        tokens=_count(values["reserved"]),
+        tokens=_read_count(values["reserved"]),
     )
 
 
-def _asked(values: dict[str, object]) -> Asked:
+def _read_request(values: dict[str, object]) -> RequestRecord:
     cost = values.get("cost")
-    return Asked(
+    return RequestRecord(
         day=date.fromisoformat(str(values["day"])),
         at=str(values["at"]),
         purpose=str(values["purpose"]),
         model=str(values["model"]),
-        input=_count(values.get("input")),
-        output=_count(values.get("output")),
-        cost=None if cost is None else _cost(cost),
+        input=_read_count(values.get("input")),
+        output=_read_count(values.get("output")),
+        cost=None if cost is None else _read_cost(cost),
         user=str(values.get("user", "")),
         agent=str(values.get("agent", "")),
         session=str(values.get("session", "")),
         error=str(values.get("error", "")),
-        over=_count(values.get("over")),
+        over=_read_count(values.get("over")),
         settles=str(values.get("settles", "")),
     )
 
 
-def _count(value: object) -> int:
+def _read_count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def _cost(value: object) -> Decimal | None:
+def _read_cost(value: object) -> Decimal | None:
     found = Decimal(str(value))
     return found if found.is_finite() and found >= 0 else None

@@ -15,47 +15,47 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ricordo.clock import Clock, rfc3339
+from ricordo.clock import Clock, format_rfc3339
 from ricordo.errors import ReplyInvalid, SpendingLimitReached, StorageError
 from ricordo.files import FileStore
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.jsontext import dumps
 from ricordo.models import ChatModel, Reply
-from ricordo.models.around import Around
+from ricordo.models.around import ModelWrapper
 from ricordo.models.closing import closing_events
-from ricordo.models.contract import Finished, ReplyEvent
-from ricordo.models.limits import limited
+from ricordo.models.contract import ReplyFinished, ReplyEvent
+from ricordo.models.limits import limit_replies
 from ricordo.scopes import Scope
 from ricordo.spending.config import SpendingConfig
-from ricordo.spending.journal import Asked, Reserved, SpendingJournal
-from ricordo.spending.plan import LEAST_REPLY, Spent, allowed_reply, most_tokens, refusal
+from ricordo.spending.journal import RequestRecord, Reservation, SpendingJournal
+from ricordo.spending.plan import MIN_REPLY_ALLOWANCE, SpendingTotal, max_reply_tokens, max_prompt_tokens, find_refusal
 from ricordo.tokens import estimate_message, estimate_request, estimate_text
-from ricordo.uncut import finish
+from ricordo.uncut import run_even_if_cancelled
 
 if TYPE_CHECKING:
     from datetime import date
 
-__all__ = ["Meter", "Metered"]
+__all__ = ["SpendingMeter", "MeteredModel"]
 
 _LOCK = "spending"
 _LOG = logging.getLogger("ricordo.spending")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Allowed:
+class _RequestAllowance:
     """A request that may be made: its record so far, and how many tokens its prompt and its reply take at most."""
 
-    asked: Asked
+    record: RequestRecord
     estimate: int
     prompt: int
     reply: int
 
     @property
-    def most(self) -> int:
+    def max_tokens(self) -> int:
         return self.prompt + self.reply
 
 
-class Meter:
+class SpendingMeter:
     """Counts the requests of memory in one root against the limit of a day; all its processes count together.
 
     What can't be written down, as on a full disk, is counted as long as this process lives.
@@ -67,8 +67,8 @@ class Meter:
         self._journal = SpendingJournal(files)
         self._config = config
         self._clock = clock
-        self._unwritten: dict[date, Spent] = {}
-        self._held: dict[str, int] = {}
+        self._unwritten_totals: dict[date, SpendingTotal] = {}
+        self._unwritten_reservations: dict[str, int] = {}
         """What is reserved and could not be written down, by its id."""
 
     @property
@@ -76,65 +76,67 @@ class Meter:
         """The limit."""
         return self._config
 
-    async def spent(self) -> Spent:
+    async def read_today(self) -> SpendingTotal:
         """Return what was spent today, and what requests that have not ended may take yet."""
         today = self._clock.today()
-        unwritten = self._unwritten.get(today, Spent()) + Spent(reserved=sum(self._held.values()))
+        unwritten = self._unwritten_totals.get(today, SpendingTotal()) + SpendingTotal(
+            reserved=sum(self._unwritten_reservations.values())
+        )
         try:
-            return await self._journal.spent_on(today) + unwritten
+            return await self._journal.read_day(today) + unwritten
         except StorageError as error:
             _LOG.warning("What was spent today can't be read: %s", error)
             return unwritten
 
-    async def refusal(self, *, tokens: int = 0) -> str:
+    async def find_refusal(self, *, tokens: int = 0) -> str:
         """Return why no request of about so many `tokens` is to be made today; empty when one may be."""
-        return refusal(await self.spent(), self._config, tokens=tokens)
+        return find_refusal(await self.read_today(), self._config, tokens=tokens)
 
-    def metered(self, model: ChatModel, purpose: str, *, scope: Scope | None = None) -> "Metered":
+    def wrap(self, model: ChatModel, purpose: str, *, scope: Scope | None = None) -> "MeteredModel":
         """Return `model` as memory asks it: for `purpose`, such as `flush`, on behalf of `scope`."""
-        return Metered(model=model, meter=self, purpose=purpose, scope=scope)
+        return MeteredModel(model=model, meter=self, purpose=purpose, scope=scope)
 
-    async def allowed(self, asked: Asked, estimate: int) -> _Allowed:
+    async def reserve(self, asked: RequestRecord, estimate: int) -> _RequestAllowance:
         """Reserve what a request with a prompt of about `estimate` tokens may take.
 
         Raises: SpendingLimitReached if the limit leaves no room for it.
         """
         try:
             async with self._files.lock(_LOCK):
-                return await self._reserved(asked, estimate)
+                return await self._make_allowance(asked, estimate)
         except StorageError as error:
             _LOG.warning("Other processes can't be told of a request of memory: %s", error)
-            return await self._reserved(asked, estimate)
+            return await self._make_allowance(asked, estimate)
 
-    async def _reserved(self, asked: Asked, estimate: int) -> _Allowed:
-        prompt, spent = most_tokens(estimate), await self.spent()
-        reply = allowed_reply(spent, self._config, prompt=prompt)
+    async def _make_allowance(self, asked: RequestRecord, estimate: int) -> _RequestAllowance:
+        prompt, spent = max_prompt_tokens(estimate), await self.read_today()
+        reply = max_reply_tokens(spent, self._config, prompt=prompt)
         if not reply:
-            least = min(LEAST_REPLY, self._config.reply_tokens)
-            why = refusal(spent, self._config, tokens=prompt + least)
+            least = min(MIN_REPLY_ALLOWANCE, self._config.reply_tokens)
+            why = find_refusal(spent, self._config, tokens=prompt + least)
             raise SpendingLimitReached(f"{SpendingLimitReached.__doc__} Today {why}.")
         name = secrets.token_hex(4)
         try:
-            await self._journal.reserve(Reserved(day=asked.day, at=asked.at, id=name, tokens=prompt + reply))
+            await self._journal.reserve(Reservation(day=asked.day, at=asked.at, id=name, tokens=prompt + reply))
         except StorageError:
-            self._held[name] = prompt + reply
-        return _Allowed(asked=replace(asked, settles=name), estimate=estimate, prompt=prompt, reply=reply)
+            self._unwritten_reservations[name] = prompt + reply
+        return _RequestAllowance(record=replace(asked, settles=name), estimate=estimate, prompt=prompt, reply=reply)
 
-    async def note(self, asked: Asked) -> None:
+    async def record_request(self, asked: RequestRecord) -> None:
         """Write a request down, which settles what was reserved for it; a cancellation waits until that is done."""
         try:
-            await finish(partial(self._journal.note, asked))
+            await run_even_if_cancelled(partial(self._journal.append_request, asked))
         except StorageError as error:
             _LOG.warning("A request of memory was not written down: %s", error)
-            self._unwritten[asked.day] = self._unwritten.get(asked.day, Spent()) + asked.spent
-            self._held.pop(asked.settles, None)
+            self._unwritten_totals[asked.day] = self._unwritten_totals.get(asked.day, SpendingTotal()) + asked.total
+            self._unwritten_reservations.pop(asked.settles, None)
 
-    def request(self, model: str, purpose: str, scope: Scope | None) -> Asked:
+    def create_request(self, model: str, purpose: str, scope: Scope | None) -> RequestRecord:
         """Return the record of a request that is made now."""
         parts = scope.parts() if scope else {}
-        return Asked(
+        return RequestRecord(
             day=self._clock.today(),
-            at=rfc3339(self._clock.now()),
+            at=format_rfc3339(self._clock.now()),
             purpose=purpose,
             model=model,
             user=parts.get("user", ""),
@@ -144,10 +146,10 @@ class Meter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metered(Around):
+class MeteredModel(ModelWrapper):
     """A `ChatModel` whose requests are counted by `meter`."""
 
-    meter: Meter
+    meter: SpendingMeter
     purpose: str
     scope: Scope | None = None
 
@@ -163,14 +165,14 @@ class Metered(Around):
         Raises:
             SpendingLimitReached: the day's limit leaves no room for this request; it was not made.
         """
-        allowed = await self._allowed(messages, tools, schema)
-        model = limited(self.model, allowed.reply)
+        allowed = await self._reserve(messages, tools, schema)
+        model = limit_replies(self.model, allowed.reply)
         try:
             reply = await model.complete(messages, tools=tools, schema=schema)
         except BaseException as error:
-            await self.meter.note(_failed(allowed, error))
+            await self.meter.record_request(_record_failure(allowed, error))
             raise
-        await self.meter.note(_answered(allowed, reply))
+        await self.meter.record_request(_record_reply(allowed, reply))
         return reply
 
     async def stream(
@@ -181,41 +183,41 @@ class Metered(Around):
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the events of the model inside. Raises as `complete` does, before the first one."""
-        allowed = await self._allowed(messages, tools, schema)
-        model = limited(self.model, allowed.reply)
-        done = replace(allowed.asked, error="GeneratorExit")
+        allowed = await self._reserve(messages, tools, schema)
+        model = limit_replies(self.model, allowed.reply)
+        done = replace(allowed.record, error="GeneratorExit")
         try:
             async with closing_events(model.stream(messages, tools=tools, schema=schema)) as events:
                 async for event in events:
-                    if isinstance(event, Finished):
-                        done = _answered(allowed, event.reply)
+                    if isinstance(event, ReplyFinished):
+                        done = _record_reply(allowed, event.reply)
                     yield event
         except BaseException as error:
             if done.error:
-                done = _failed(allowed, error)
+                done = _record_failure(allowed, error)
             raise
         finally:
-            await self.meter.note(done)
+            await self.meter.record_request(done)
 
-    async def _allowed(
+    async def _reserve(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
-    ) -> _Allowed:
+    ) -> _RequestAllowance:
         form = estimate_text(dumps(dict(schema))) if schema else 0
         estimate = estimate_request(messages, tools=tools).total + form
-        return await self.meter.allowed(self.meter.request(self.name, self.purpose, self.scope), estimate)
+        return await self.meter.reserve(self.meter.create_request(self.name, self.purpose, self.scope), estimate)
 
 
-def _failed(allowed: _Allowed, error: BaseException) -> Asked:
+def _record_failure(allowed: _RequestAllowance, error: BaseException) -> RequestRecord:
     """Return the record of a request that failed; a reply that can't be used took its tokens all the same."""
     reply = error.reply if isinstance(error, ReplyInvalid) else None
-    asked = _answered(allowed, reply) if isinstance(reply, Reply) else allowed.asked
+    asked = _record_reply(allowed, reply) if isinstance(reply, Reply) else allowed.record
     return replace(asked, error=type(error).__name__)
 
 
-def _answered(allowed: _Allowed, reply: Reply) -> Asked:
+def _record_reply(allowed: _RequestAllowance, reply: Reply) -> RequestRecord:
     """Return the record with what the reply used; what its provider does not count is estimated."""
     usage = reply.usage
     given, output = usage.input or allowed.estimate, usage.output or estimate_message(reply.message)
-    over = max(0, given + output - allowed.most)
-    model = reply.model or allowed.asked.model
-    return replace(allowed.asked, model=model, input=given, output=output, cost=reply.cost, over=over)
+    over = max(0, given + output - allowed.max_tokens)
+    model = reply.model or allowed.record.model
+    return replace(allowed.record, model=model, input=given, output=output, cost=reply.cost, over=over)

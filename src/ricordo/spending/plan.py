@@ -9,16 +9,16 @@ from decimal import Decimal
 
 from ricordo.spending.config import SpendingConfig
 
-__all__ = ["LEAST_REPLY", "Spent", "allowed_reply", "most_tokens", "refusal"]
+__all__ = ["MIN_REPLY_ALLOWANCE", "SpendingTotal", "max_reply_tokens", "max_prompt_tokens", "find_refusal"]
 
-LEAST_REPLY = 500
+MIN_REPLY_ALLOWANCE = 500
 """A reply that may take fewer tokens than these is not asked for, unless none may take more."""
 
 _MARGIN = 1.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class SpendingTotal:
     """Requests, their tokens (`input` includes what came from the provider's cache) and their cost in US dollars.
 
     `failed` are those of the `requests` that gave no answer, `unpriced` those whose price is not known. `over` are the
@@ -35,9 +35,9 @@ class Spent:
     over: int = 0
     reserved: int = 0
 
-    def __add__(self, other: "Spent") -> "Spent":
+    def __add__(self, other: "SpendingTotal") -> "SpendingTotal":
         """Return both together."""
-        return Spent(
+        return SpendingTotal(
             requests=self.requests + other.requests,
             failed=self.failed + other.failed,
             input=self.input + other.input,
@@ -54,12 +54,12 @@ class Spent:
         return self.input + self.output
 
 
-def most_tokens(estimate: int) -> int:
+def max_prompt_tokens(estimate: int) -> int:
     """Return how many tokens a prompt of about so many takes at most, as providers count with tokenizers of theirs."""
     return math.ceil(estimate * _MARGIN)
 
 
-def refusal(spent: Spent, config: SpendingConfig, *, tokens: int = 0) -> str:
+def find_refusal(spent: SpendingTotal, config: SpendingConfig, *, tokens: int = 0) -> str:
     """Return why a request of about so many `tokens` is not to be made any more; empty when it may be.
 
     1 asks for the smallest there is: whether anything is left.
@@ -73,14 +73,14 @@ def refusal(spent: Spent, config: SpendingConfig, *, tokens: int = 0) -> str:
     return ""
 
 
-def allowed_reply(spent: Spent, config: SpendingConfig, *, prompt: int) -> int:
+def max_reply_tokens(spent: SpendingTotal, config: SpendingConfig, *, prompt: int) -> int:
     """Return how many tokens the reply to a prompt of at most `prompt` tokens may take; 0 when it is not to be asked.
 
     Where less is left than a whole reply may take, it is allowed what is left, unless that is too little to say
     anything.
     """
-    least = min(LEAST_REPLY, config.reply_tokens)
-    if refusal(spent, config, tokens=prompt + least):
+    least = min(MIN_REPLY_ALLOWANCE, config.reply_tokens)
+    if find_refusal(spent, config, tokens=prompt + least):
         return 0
     if config.daily_tokens is None:
         return config.reply_tokens

@@ -5,7 +5,7 @@ in a document of that version. Each of them may also be absent from a newer one,
 
 Invariants: `decode(encode(state), ...) == state` for every state, and the fields of a newer version survive in `extra`,
 its number under `v`. What stands is read as it was written or not at all: nothing in it is mended. Of a damaged
-document `salvaged` takes what is whole, and where its rules or its plan are not, what it returns lets nothing act
+document `salvage_state` takes what is whole, and where its rules or its plan are not, what it returns lets nothing act
 unasked.
 """
 
@@ -18,15 +18,15 @@ from typing import TypeVar, get_args
 from ricordo.errors import InvalidMessage, InvalidSetting
 from ricordo.guard.permissions import PermissionRule, ToolPattern, parse_rule, render_rule
 from ricordo.messages import JsonValue, codec
-from ricordo.messages.jsontext import dumps, integer, loads, record, records, text
-from ricordo.state.contract import AgentState, Plan, Standing, Todo, TodoStatus
+from ricordo.messages.jsontext import dumps, require_integer, loads, require_object, require_objects, require_text
+from ricordo.state.contract import AgentState, PlanState, WorkState, Todo, TodoStatus
 
-__all__ = ["RULES_UNKNOWN", "VERSION", "decode", "encode", "salvaged"]
+__all__ = ["UNKNOWN_RULES", "STATE_VERSION", "decode_state", "encode_state", "salvage_state"]
 
-VERSION = 2
-"""The version of the documents that `encode` writes."""
+STATE_VERSION = 2
+"""The version of the documents that `encode_state` writes."""
 
-RULES_UNKNOWN = PermissionRule(
+UNKNOWN_RULES = PermissionRule(
     decision="ask",
     pattern=ToolPattern(tool="*"),
     why="the state of this session could not be read, so its rules are not known",
@@ -34,16 +34,18 @@ RULES_UNKNOWN = PermissionRule(
 )
 """What a session begins with whose rules or plan mode could not be read, until a person removes it."""
 
-_STANDING = ("plan", "todos", "permissions", "delivered")
-_KNOWN = frozenset({"agent", "session", "user", "learns", "turns", "undone", "ratio", *_STANDING, "window", "last"})
+_WORK_STATE_KEYS = ("plan", "todos", "permissions", "delivered")
+_KNOWN_KEYS = frozenset(
+    {"agent", "session", "user", "learns", "turns", "undone", "ratio", *_WORK_STATE_KEYS, "window", "last"}
+)
 _T = TypeVar("_T")
 
 
-def encode(state: AgentState) -> bytes:
+def encode_state(state: AgentState) -> bytes:
     """Write the document: UTF-8, one line. Raises: InvalidMessage for a value that the document has no form for."""
     extra = dict(state.extra)
-    version = extra.pop("v", VERSION)
-    if not _KNOWN.isdisjoint(extra) or ("v" in state.extra and not _is_newer(version)):
+    version = extra.pop("v", STATE_VERSION)
+    if not _KNOWN_KEYS.isdisjoint(extra) or ("v" in state.extra and not _is_newer_version(version)):
         raise InvalidMessage("The extra fields of a state have names that the document uses itself.")
     if state.turns < 0 or state.undone < 0 or not state.ratio > 0:
         raise InvalidMessage("A state has counted no turn or more, and a ratio above 0.")
@@ -56,164 +58,176 @@ def encode(state: AgentState) -> bytes:
         "turns": state.turns,
         "undone": state.undone,
         "ratio": state.ratio,
-        **_written(state.standing),
+        **_render_work_state(state.work_state),
         "last": state.last,
-        "window": [loads(codec.encode(message)) for message in state.window],
+        "window": [loads(codec.encode_message(message)) for message in state.window],
     }
     return (dumps(known | extra) + "\n").encode()
 
 
-def decode(data: bytes, *, agent: str, session: str) -> AgentState:
+def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
     """Read the document of `agent` in `session`. Raises: InvalidMessage if it is none."""
-    fields = record(loads(data), "The state")
-    version = integer(fields.get("v"), "v")
+    fields = require_object(loads(data), "The state")
+    version = require_integer(fields.get("v"), "v")
     if version < 1:
         raise InvalidMessage(f"v: a state has a version from 1 up, not {version}.")
-    extra = {key: value for key, value in fields.items() if key not in _KNOWN and (key != "v" or version > VERSION)}
-    window = records(fields.get("window", []), "window")
+    extra = {
+        key: value
+        for key, value in fields.items()
+        if key not in _KNOWN_KEYS and (key != "v" or version > STATE_VERSION)
+    }
+    window = require_objects(fields.get("window", []), "window")
     return AgentState(
         agent=agent,
         session=session,
-        window=tuple(codec.decode(dumps(message)) for message in window),
-        last=text(fields.get("last", ""), "last"),
-        user=text(fields.get("user", ""), "user"),
-        learns=_truth(fields, "learns", "learns", default=True),
-        turns=_count(fields, "turns"),
-        undone=_count(fields, "undone"),
-        ratio=_ratio(fields),
-        standing=_read(fields),
+        window=tuple(codec.decode_message(dumps(message)) for message in window),
+        last=require_text(fields.get("last", ""), "last"),
+        user=require_text(fields.get("user", ""), "user"),
+        learns=_require_bool(fields, "learns", "learns", default=True),
+        turns=_require_count(fields, "turns"),
+        undone=_require_count(fields, "undone"),
+        ratio=_require_ratio(fields),
+        work_state=_parse_work_state(fields),
         extra=extra,
     )
 
 
-def salvaged(data: bytes, *, agent: str, session: str) -> AgentState:
+def salvage_state(data: bytes, *, agent: str, session: str) -> AgentState:
     """Return what can be read of a damaged document: whose it is, whether it is learned from, and what stands.
 
     Each of these is as it was written, or as in a new state where it can't be read; of the rules each one that is
-    whole. Where a rule, all of them or the plan can't be read, `RULES_UNKNOWN` comes first. The window is in the
+    whole. Where a rule, all of them or the plan can't be read, `UNKNOWN_RULES` comes first. The window is in the
     transcript.
     """
     try:
-        fields = record(loads(data), "The state")
+        fields = require_object(loads(data), "The state")
     except InvalidMessage:
         fields = {"permissions": None}
-    whole, rules = _whole_rules(fields)
-    plan = _or(None, lambda: _plan(record(_held(fields, "plan", {}), "plan")))
-    unknown = () if whole and plan is not None else (RULES_UNKNOWN,)
+    whole, rules = _read_rules(fields)
+    plan = _read_or(None, lambda: _parse_plan(require_object(_salvage_field(fields, "plan", {}), "plan")))
+    unknown = () if whole and plan is not None else (UNKNOWN_RULES,)
     return AgentState(
         agent=agent,
         session=session,
-        user=_or("", lambda: text(fields.get("user", ""), "user")),
-        learns=_or(True, lambda: _truth(fields, "learns", "learns", default=True)),
-        standing=Standing(
-            plan=plan or Plan(),
-            todos=_or((), lambda: _todos(fields)),
+        user=_read_or("", lambda: require_text(fields.get("user", ""), "user")),
+        learns=_read_or(True, lambda: _require_bool(fields, "learns", "learns", default=True)),
+        work_state=WorkState(
+            plan=plan or PlanState(),
+            todos=_read_or((), lambda: _parse_todos(fields)),
             permissions=(*unknown, *(rule for rule in rules if rule not in unknown)),
-            delivered=_or((), lambda: _delivered(fields)),
+            delivered=_read_or((), lambda: _parse_delivered(fields)),
         ),
     )
 
 
-def _whole_rules(fields: Mapping[str, JsonValue]) -> tuple[bool, list[PermissionRule]]:
+def _read_rules(fields: Mapping[str, JsonValue]) -> tuple[bool, list[PermissionRule]]:
     """Return whether all rules can be read, and those that can."""
-    listed = _held(fields, "permissions", [])
+    listed = _salvage_field(fields, "permissions", [])
     if not isinstance(listed, list):
         return False, []
     rules: list[PermissionRule] = []
     for found in listed:
         with suppress(InvalidMessage):
-            rules.append(_rule(record(found, "permissions"), "permissions"))
+            rules.append(_parse_rule_record(require_object(found, "permissions"), "permissions"))
     return len(rules) == len(listed), rules
 
 
-def _held(fields: Mapping[str, JsonValue], name: str, absent: JsonValue) -> JsonValue:
+def _salvage_field(fields: Mapping[str, JsonValue], name: str, absent: JsonValue) -> JsonValue:
     """Return a field of a damaged document, which may be `absent` in version 1; later ones always write it."""
-    is_first = _or(0, lambda: integer(fields.get("v"), "v")) == 1
+    is_first = _read_or(0, lambda: require_integer(fields.get("v"), "v")) == 1
     return fields.get(name, absent if is_first else None)
 
 
-def _or(otherwise: _T, read: Callable[[], _T]) -> _T:
+def _read_or(otherwise: _T, read: Callable[[], _T]) -> _T:
     try:
         return read()
     except InvalidMessage:
         return otherwise
 
 
-def _written(standing: Standing) -> dict[str, JsonValue]:
+def _render_work_state(standing: WorkState) -> dict[str, JsonValue]:
     _check_progress(standing.todos)
     plan: dict[str, JsonValue] = {
         "active": standing.plan.active,
         "path": standing.plan.path,
-        "by": _one_of(standing.plan.by, ("user", "agent"), "plan.by"),
+        "by": _require_one_of(standing.plan.by, ("user", "agent"), "plan.by"),
     }
     if standing.plan.approved:
         plan["approved"] = True
     return {
         "plan": plan,
         "todos": [
-            {"id": todo.id, "content": todo.content, "status": _one_of(todo.status, get_args(TodoStatus), "status")}
+            {
+                "id": todo.id,
+                "content": todo.content,
+                "status": _require_one_of(todo.status, get_args(TodoStatus), "status"),
+            }
             for todo in standing.todos
         ],
         "permissions": [
-            {"rule": _rule_text(rule), "why": rule.why, "source": rule.source} for rule in standing.permissions
+            {"rule": _render_rule_line(rule), "why": rule.why, "source": rule.source} for rule in standing.permissions
         ],
         "delivered": list(standing.delivered),
     }
 
 
-def _read(fields: Mapping[str, JsonValue]) -> Standing:
-    rules = records(fields.get("permissions", []), "permissions")
-    return Standing(
-        plan=_plan(record(fields.get("plan", {}), "plan")),
-        todos=_todos(fields),
-        permissions=tuple(_rule(found, f"permissions[{at}]") for at, found in enumerate(rules)),
-        delivered=_delivered(fields),
+def _parse_work_state(fields: Mapping[str, JsonValue]) -> WorkState:
+    rules = require_objects(fields.get("permissions", []), "permissions")
+    return WorkState(
+        plan=_parse_plan(require_object(fields.get("plan", {}), "plan")),
+        todos=_parse_todos(fields),
+        permissions=tuple(_parse_rule_record(found, f"permissions[{at}]") for at, found in enumerate(rules)),
+        delivered=_parse_delivered(fields),
     )
 
 
-def _todos(fields: Mapping[str, JsonValue]) -> tuple[Todo, ...]:
-    todos = tuple(_todo(found, f"todos[{at}]") for at, found in enumerate(records(fields.get("todos", []), "todos")))
+def _parse_todos(fields: Mapping[str, JsonValue]) -> tuple[Todo, ...]:
+    todos = tuple(
+        _parse_todo(found, f"todos[{at}]") for at, found in enumerate(require_objects(fields.get("todos", []), "todos"))
+    )
     _check_progress(todos)
     return todos
 
 
-def _delivered(fields: Mapping[str, JsonValue]) -> tuple[str, ...]:
+def _parse_delivered(fields: Mapping[str, JsonValue]) -> tuple[str, ...]:
     delivered = fields.get("delivered", [])
     if not isinstance(delivered, list):
         raise InvalidMessage("delivered: a list is needed.")
-    return tuple(text(found, f"delivered[{at}]") for at, found in enumerate(delivered))
+    return tuple(require_text(found, f"delivered[{at}]") for at, found in enumerate(delivered))
 
 
-def _plan(fields: Mapping[str, JsonValue]) -> Plan:
-    by = text(fields.get("by", "agent"), "plan.by")
-    return Plan(
-        active=_truth(fields, "active", "plan.active", default=False),
-        path=text(fields.get("path", ""), "plan.path"),
-        by="user" if _one_of(by, ("user", "agent"), "plan.by") == "user" else "agent",
-        approved=_truth(fields, "approved", "plan.approved", default=False),
+def _parse_plan(fields: Mapping[str, JsonValue]) -> PlanState:
+    by = require_text(fields.get("by", "agent"), "plan.by")
+    return PlanState(
+        active=_require_bool(fields, "active", "plan.active", default=False),
+        path=require_text(fields.get("path", ""), "plan.path"),
+        by="user" if _require_one_of(by, ("user", "agent"), "plan.by") == "user" else "agent",
+        approved=_require_bool(fields, "approved", "plan.approved", default=False),
     )
 
 
-def _todo(fields: Mapping[str, JsonValue], where: str) -> Todo:
+def _parse_todo(fields: Mapping[str, JsonValue], where: str) -> Todo:
     statuses: tuple[TodoStatus, ...] = get_args(TodoStatus)
-    named = _one_of(text(fields.get("status", "pending"), f"{where}.status"), statuses, f"{where}.status")
+    named = _require_one_of(
+        require_text(fields.get("status", "pending"), f"{where}.status"), statuses, f"{where}.status"
+    )
     return Todo(
-        id=text(fields.get("id"), f"{where}.id"),
-        content=text(fields.get("content"), f"{where}.content"),
+        id=require_text(fields.get("id"), f"{where}.id"),
+        content=require_text(fields.get("content"), f"{where}.content"),
         status=next(status for status in statuses if status == named),
     )
 
 
-def _rule(fields: Mapping[str, JsonValue], where: str) -> PermissionRule:
-    line = text(fields.get("rule"), f"{where}.rule")
-    why, source = (text(fields.get(name, ""), f"{where}.{name}") for name in ("why", "source"))
+def _parse_rule_record(fields: Mapping[str, JsonValue], where: str) -> PermissionRule:
+    line = require_text(fields.get("rule"), f"{where}.rule")
+    why, source = (require_text(fields.get(name, ""), f"{where}.{name}") for name in ("why", "source"))
     try:
         return parse_rule(line, why=why, source=source)
     except InvalidSetting as error:
         raise InvalidMessage(f"{where}.rule: {error}") from error
 
 
-def _rule_text(rule: PermissionRule) -> str:
+def _render_rule_line(rule: PermissionRule) -> str:
     """Return the line of a rule, if it is read back as this rule: one that is not would lose the whole document."""
     try:
         line = render_rule(rule)
@@ -229,32 +243,32 @@ def _check_progress(todos: Sequence[Todo]) -> None:
         raise InvalidMessage("todos: one at most is in progress.")
 
 
-def _one_of(found: str, allowed: Sequence[str], where: str) -> str:
+def _require_one_of(found: str, allowed: Sequence[str], where: str) -> str:
     if found not in allowed:
         raise InvalidMessage(f"{where}: one of {', '.join(allowed)} is needed, not {found}.")
     return found
 
 
-def _truth(fields: Mapping[str, JsonValue], name: str, where: str, *, default: bool) -> bool:
+def _require_bool(fields: Mapping[str, JsonValue], name: str, where: str, *, default: bool) -> bool:
     found = fields.get(name, default)
     if not isinstance(found, bool):
         raise InvalidMessage(f"{where}: true or false is needed.")
     return found
 
 
-def _count(fields: Mapping[str, JsonValue], name: str) -> int:
-    found = integer(fields.get(name, 0), name)
+def _require_count(fields: Mapping[str, JsonValue], name: str) -> int:
+    found = require_integer(fields.get(name, 0), name)
     if found < 0:
         raise InvalidMessage(f"{name}: a number from 0 up is needed, not {found}.")
     return found
 
 
-def _ratio(fields: Mapping[str, JsonValue]) -> float:
+def _require_ratio(fields: Mapping[str, JsonValue]) -> float:
     ratio = fields.get("ratio", 1.0)
     if not isinstance(ratio, int | float) or isinstance(ratio, bool) or not math.isfinite(ratio) or ratio <= 0:
         raise InvalidMessage("ratio: a finite number above 0 is needed.")
     return float(ratio)
 
 
-def _is_newer(version: JsonValue) -> bool:
-    return isinstance(version, int) and not isinstance(version, bool) and version > VERSION
+def _is_newer_version(version: JsonValue) -> bool:
+    return isinstance(version, int) and not isinstance(version, bool) and version > STATE_VERSION

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 from ricordo.guard.permissions import PermissionRule
 from ricordo.messages import JsonValue, Message
 
-__all__ = ["AgentState", "KeepsStanding", "Plan", "Standing", "StateStore", "Stated", "Todo", "TodoStatus"]
+__all__ = ["AgentState", "WorkStateHolder", "PlanState", "WorkState", "StateStore", "StoredState", "Todo", "TodoStatus"]
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
 
@@ -27,7 +27,7 @@ class Todo:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class PlanState:
     """Whether the agent is only planning (`active`), and the file of the plan, as a path in the workspace.
 
     With a path and not active the plan is in force; without a path there is none. `by` is who began planning.
@@ -41,14 +41,14 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class WorkState:
     """What stands beside the window, whatever happens to that.
 
     `todos` are in their order, at most one of them in progress. `permissions` are the rules that were granted or
     imposed in this session, oldest first. `delivered` names the results of background tasks that the model was told.
     """
 
-    plan: Plan = field(default_factory=Plan)
+    plan: PlanState = field(default_factory=PlanState)
     todos: tuple[Todo, ...] = ()
     permissions: tuple[PermissionRule, ...] = ()
     delivered: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class AgentState:
     `user` is whose session it is, empty where nobody was named. `learns` tells whether what is said in it may be
     learned from. `turns` counts the turns that ended. `undone` counts the messages that the window had when a
     person last undid a compaction, 0 when nobody did. `ratio` is what the token estimate is multiplied by, learned
-    from reported usage. `standing` is what no compaction touches. `extra` holds fields of other versions, kept as
+    from reported usage. `work_state` is what no compaction touches. `extra` holds fields of other versions, kept as
     they are.
     """
 
@@ -76,12 +76,12 @@ class AgentState:
     turns: int = 0
     undone: int = 0
     ratio: float = 1.0
-    standing: Standing = field(default_factory=Standing)
+    work_state: WorkState = field(default_factory=WorkState)
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stated:
+class StoredState:
     """A state as it is stored, and the version to name when it is replaced; `set_aside` names an unreadable one.
 
     Of one that was set aside, `state` is what could be read, and its version is that of none.
@@ -95,7 +95,7 @@ class Stated:
 class StateStore(Protocol):
     """Where states are kept."""
 
-    async def load(self, agent: str, session: str) -> Stated:
+    async def load(self, agent: str, session: str) -> StoredState:
         """Return the stored state, an empty one when there is none.
 
         One that can't be parsed is kept under another name, never overwritten, and named in `set_aside`; the state is
@@ -108,15 +108,15 @@ class StateStore(Protocol):
         ...
 
 
-class KeepsStanding(Protocol):
-    """Whoever holds what stands in a session; see `Keeper` of the harness."""
+class WorkStateHolder(Protocol):
+    """Whoever holds what stands in a session; see `SessionState` of the harness."""
 
     @property
-    def standing(self) -> Standing:
+    def work_state(self) -> WorkState:
         """What stands now."""
         ...
 
-    async def stand(self, change: Callable[[Standing], Standing]) -> Standing:
+    async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
         """Go on with what `change` makes of what stands, durably, and return it.
 
         Raises: StorageError, and then nothing has changed; what `change` raises.

@@ -11,13 +11,13 @@ from collections.abc import Collection
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.files import ABSENT, FileStore
 from ricordo.guard.permissions import PermissionRule, render_rule
-from ricordo.messages.jsontext import dumps, loads, record, text
-from ricordo.scopes import path_part
+from ricordo.messages.jsontext import dumps, loads, require_object, require_text
+from ricordo.scopes import encode_folder_name
 
-__all__ = ["Grants", "granted_lines", "without_others"]
+__all__ = ["PermissionGrants", "render_allow_rules", "drop_ungranted_rules"]
 
 
-class Grants:
+class PermissionGrants:
     """The permissions of the sessions of one root, below `folder` of `files`, which are in the user's data folder."""
 
     def __init__(self, files: FileStore, folder: str) -> None:
@@ -48,21 +48,23 @@ class Grants:
         except FileMissing:
             return frozenset(), ABSENT
         try:
-            listed = record(loads(stored.data), "permissions").get("allow")
-            lines = frozenset(text(each, "allow") for each in listed) if isinstance(listed, list) else frozenset()
+            listed = require_object(loads(stored.data), "permissions").get("allow")
+            lines = (
+                frozenset(require_text(each, "allow") for each in listed) if isinstance(listed, list) else frozenset()
+            )
         except InvalidMessage:
             lines = frozenset()
         return lines, stored.version
 
     def _path(self, agent: str, session: str) -> str:
-        return f"{self._folder}/{path_part(agent)}/{path_part(session)}.json"
+        return f"{self._folder}/{encode_folder_name(agent)}/{encode_folder_name(session)}.json"
 
 
-def granted_lines(rules: Collection[PermissionRule]) -> frozenset[str]:
+def render_allow_rules(rules: Collection[PermissionRule]) -> frozenset[str]:
     """Return the lines of the rules that allow calls."""
     return frozenset(render_rule(rule) for rule in rules if rule.decision == "allow")
 
 
-def without_others(rules: Collection[PermissionRule], granted: Collection[str]) -> tuple[PermissionRule, ...]:
+def drop_ungranted_rules(rules: Collection[PermissionRule], granted: Collection[str]) -> tuple[PermissionRule, ...]:
     """Return the rules without those that allow calls and were not granted."""
     return tuple(rule for rule in rules if rule.decision != "allow" or render_rule(rule) in granted)

@@ -10,16 +10,16 @@ from typing import TypeVar
 
 from ricordo.guard.permissions import Decision, PermissionRule, ToolPattern
 from ricordo.messages import JsonValue
-from ricordo.state.contract import AgentState, Standing
+from ricordo.state.contract import AgentState, WorkState
 
-__all__ = ["merged"]
+__all__ = ["merge_states"]
 
 _T = TypeVar("_T")
 _STRICTNESS: Mapping[Decision, int] = {"allow": -1, "ask": 1, "deny": 2}
 """A pattern without a rule has 0: nothing is let through unasked because of it, and nothing is refused."""
 
 
-def merged(base: AgentState, ours: AgentState, theirs: AgentState) -> AgentState:
+def merge_states(base: AgentState, ours: AgentState, theirs: AgentState) -> AgentState:
     """Return the state to go on with where `theirs` was stored after `base`, which became `ours` here.
 
     The window and what belongs to it, which are `last`, `undone` and `ratio`, stay ours: each process goes on with its
@@ -30,43 +30,43 @@ def merged(base: AgentState, ours: AgentState, theirs: AgentState) -> AgentState
         user=ours.user or theirs.user,
         learns=ours.learns or theirs.learns,
         turns=theirs.turns + max(0, ours.turns - base.turns),
-        standing=_standing(base.standing, ours.standing, theirs.standing),
-        extra=_extra(base.extra, ours.extra, theirs.extra),
+        work_state=_merge_work_states(base.work_state, ours.work_state, theirs.work_state),
+        extra=_merge_extra(base.extra, ours.extra, theirs.extra),
     )
 
 
-def _standing(base: Standing, ours: Standing, theirs: Standing) -> Standing:
-    return Standing(
-        plan=_ours_if_changed(base.plan, ours.plan, theirs.plan),
-        todos=_ours_if_changed(base.todos, ours.todos, theirs.todos),
-        permissions=_permissions(base.permissions, ours.permissions, theirs.permissions),
-        delivered=_delivered(base.delivered, ours.delivered, theirs.delivered),
+def _merge_work_states(base: WorkState, ours: WorkState, theirs: WorkState) -> WorkState:
+    return WorkState(
+        plan=_prefer_changed(base.plan, ours.plan, theirs.plan),
+        todos=_prefer_changed(base.todos, ours.todos, theirs.todos),
+        permissions=_merge_permissions(base.permissions, ours.permissions, theirs.permissions),
+        delivered=_merge_delivered(base.delivered, ours.delivered, theirs.delivered),
     )
 
 
-def _ours_if_changed(base: _T, ours: _T, theirs: _T) -> _T:
+def _prefer_changed(base: _T, ours: _T, theirs: _T) -> _T:
     return theirs if ours == base else ours
 
 
-def _permissions(
+def _merge_permissions(
     base: tuple[PermissionRule, ...], ours: tuple[PermissionRule, ...], theirs: tuple[PermissionRule, ...]
 ) -> tuple[PermissionRule, ...]:
     if base in (ours, theirs):
-        return _ours_if_changed(base, ours, theirs)
-    before, here, there = _by_pattern(base), _by_pattern(ours), _by_pattern(theirs)
+        return _prefer_changed(base, ours, theirs)
+    before, here, there = _group_by_pattern(base), _group_by_pattern(ours), _group_by_pattern(theirs)
     return tuple(
         rule
         for pattern in dict.fromkeys((*there, *here))
-        for rule in _rules(before.get(pattern, ()), here.get(pattern, ()), there.get(pattern, ()))
+        for rule in _merge_rules(before.get(pattern, ()), here.get(pattern, ()), there.get(pattern, ()))
     )
 
 
-def _rules(
+def _merge_rules(
     base: tuple[PermissionRule, ...], ours: tuple[PermissionRule, ...], theirs: tuple[PermissionRule, ...]
 ) -> tuple[PermissionRule, ...]:
     """Return the rules of one pattern; where both changed them, the stricter ones, theirs if they are equal."""
     if base in (ours, theirs):
-        return _ours_if_changed(base, ours, theirs)
+        return _prefer_changed(base, ours, theirs)
     return ours if _strictness(ours) > _strictness(theirs) else theirs
 
 
@@ -74,24 +74,24 @@ def _strictness(rules: Iterable[PermissionRule]) -> int:
     return max((_STRICTNESS[rule.decision] for rule in rules), default=0)
 
 
-def _by_pattern(rules: Iterable[PermissionRule]) -> dict[ToolPattern, tuple[PermissionRule, ...]]:
+def _group_by_pattern(rules: Iterable[PermissionRule]) -> dict[ToolPattern, tuple[PermissionRule, ...]]:
     found: dict[ToolPattern, tuple[PermissionRule, ...]] = {}
     for rule in rules:
         found[rule.pattern] = (*found.get(rule.pattern, ()), rule)
     return found
 
 
-def _delivered(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
+def _merge_delivered(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
     """Return theirs, with what was added here, and without what was taken out here."""
     if base in (ours, theirs):
-        return _ours_if_changed(base, ours, theirs)
+        return _prefer_changed(base, ours, theirs)
     gone = set(base).difference(ours)
     return tuple(
         dict.fromkeys((*(each for each in theirs if each not in gone), *(each for each in ours if each not in base)))
     )
 
 
-def _extra(
+def _merge_extra(
     base: Mapping[str, JsonValue], ours: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
     changed = {key: value for key, value in ours.items() if key not in base or base[key] != value}

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from ricordo.audit import HistoryItem, MarkAct, MemoryUsage, UsageAct
 from ricordo.messages import Usage
-from ricordo.stores.place import Place
+from ricordo.stores.place import MemoryRoot
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.tombstones import Tombstone
 
@@ -17,10 +17,10 @@ __all__ = [
     "Forgets",
     "KeepsSessions",
     "KeepsTombstones",
-    "Layers",
+    "LayeredMemory",
     "Lists",
     "Marks",
-    "NotesUse",
+    "RecordsUsage",
     "SessionNotes",
     "Undoes",
 ]
@@ -71,7 +71,7 @@ class KeepsTombstones(Protocol):
 class Marks(Protocol):
     """A backend in which a person can pin an entry, and confirm it."""
 
-    async def mark(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+    async def render_mark(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
         """Pin, unpin or confirm an entry and return it as it is now. Raises `EntryNotFound`."""
         ...
 
@@ -138,20 +138,20 @@ class KeepsSessions(Protocol):
 
 
 @runtime_checkable
-class NotesUse(Protocol):
+class RecordsUsage(Protocol):
     """A backend that notes when a memory was shown, used and confirmed, apart from what the memory says.
 
     Noting waits for nothing and writes nothing at once; no ranking goes by it.
     """
 
-    def note_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
+    def record_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
         """Note what happens now to the memories with these ids.
 
         `how` is one word, such as `recall`; `source` is the label of their place, as a hit has it.
         """
         ...
 
-    def note_prompt(self, text: str, *, session: str = "") -> None:
+    def record_prompt(self, text: str, *, session: str = "") -> None:
         """Note that a prompt shows the memories in `text`."""
         ...
 
@@ -170,9 +170,9 @@ class Closes(Protocol):
 
 
 @runtime_checkable
-class Layers(Lists, Forgets, Marks, Undoes, Protocol):
+class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
     """A backend over visible workspaces, with everything that people do to what is remembered there."""
 
-    async def places(self) -> list[Place]:
+    async def places(self) -> list[MemoryRoot]:
         """Return the visible places that exist, narrowest first."""
         ...

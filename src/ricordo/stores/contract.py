@@ -16,21 +16,21 @@ from typing import Protocol, TypeVar, cast, final
 
 from anyio.to_thread import run_sync
 
-from ricordo.clock import Clock, Ids, milliseconds
+from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
 from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Forgets, KeepsTombstones, Layers, Lists
-from ricordo.stores.preamble import DEFAULT_BUDGET, CutsIndex, Preamble
+from ricordo.stores.capabilities import Forgets, KeepsTombstones, LayeredMemory, Lists
+from ricordo.stores.preamble import DEFAULT_BUDGET, BuildsPreamble, Preamble
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.uncut import compute
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.redaction import guarded_length, redacted_beside, shown_entry
+from ricordo.workspace.redaction import guarded_length, redact_entry_in_thread, redact_for_display
 
-__all__ = ["Backend", "Driver", "Store", "StoreParts", "entries_as_stored", "on_forgotten"]
+__all__ = ["Backend", "Driver", "Store", "StoreParts", "entries_as_stored", "add_forget_hook"]
 
 _C = TypeVar("_C")
 _AT_ONCE = 20_000
@@ -49,7 +49,7 @@ class Driver(Protocol):
         """Return at most `limit` hits, best first; the newest for a query without words."""
         ...
 
-    async def preface(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> str:
         """Return what belongs into the system prompt, within the budget; empty when there is nothing."""
         ...
 
@@ -64,7 +64,7 @@ class StoreParts:
 
     redactor: Redactor
     clock: Clock
-    ids: Ids
+    ids: IdSource
     emitter: Emitter
     key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)
     catch_up: Callable[[], Awaitable[object]] | None = None
@@ -95,10 +95,10 @@ class Store:
 
     def __init__(self, driver: Driver, scope: Scope, parts: StoreParts) -> None:
         """Use `Backend.bind` instead."""
-        self._bound = driver
+        self._driver = driver
         self._parts = parts
         self._views: dict[type, object] = {}
-        self._acts_of_forgetting: list[Callable[[Entry, str], Awaitable[object]]] = []
+        self._forget_hooks: list[Callable[[Entry, str], Awaitable[object]]] = []
         self.scope = scope
 
     async def save(self, entry: Entry) -> Entry:
@@ -110,7 +110,7 @@ class Store:
         ReasonRequired for one beyond the project without a reason; StorageFull and its siblings.
         """
         with self._parts.emitter.stage("save", self.scope) as progress:
-            scope = self._scope_of(entry.checked())
+            scope = self._resolve_scope(entry.validate())
             if entry.rule and has_secret(entry.rule):
                 raise InvalidEntry("A rule holds no secrets: with a mark in its place it would match other calls.")
             if self._parts.catch_up and self._parts.ids.may_lag():
@@ -118,18 +118,18 @@ class Store:
             stamped = replace(
                 entry,
                 id=entry.id or self._parts.ids.new(),
-                time=milliseconds(entry.time) if entry.time else self._parts.clock.now(),
-                since=milliseconds(entry.since) if entry.since else None,
+                time=truncate_to_milliseconds(entry.time) if entry.time else self._parts.clock.now(),
+                since=truncate_to_milliseconds(entry.since) if entry.since else None,
                 scope=scope,
                 source=replace(entry.source, session=entry.source.session or scope.session),
             )
             if entry.id:
                 self._parts.ids.follow(entry.id)
             progress.counts["entries"] = 1
-            clean = await redacted_beside(stamped, self._parts.redactor)
+            clean = await redact_entry_in_thread(stamped, self._parts.redactor)
             if entry.id or entry.time:
                 await self._refuse_forgotten(replace(clean, time=entry.time))
-            return await self._bound.write(clean)
+            return await self._driver.write(clean)
 
     async def recall(self, query: str | Query, limit: int = 5) -> list[Hit]:
         """Return at most `limit` hits, best first; the newest for an empty query; empty when nothing matches.
@@ -141,7 +141,7 @@ class Store:
             raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
         with self._parts.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
-            found = (await self._bound.find(asked, limit))[:limit]
+            found = (await self._driver.find(asked, limit))[:limit]
             # what people write into files by hand passes the guard on its way out
             guarding = partial(_all_guarded, found, self._parts.redactor)
             size = guarded_length(hit.entry for hit in found)
@@ -153,23 +153,23 @@ class Store:
         """Return what belongs into the system prompt, fenced, within `budget` (the backend's own when None)."""
         with self._parts.emitter.stage("preamble", self.scope) as progress:
             most = room = budget or DEFAULT_BUDGET
-            shown = await self._prefaced(budget)
+            shown = await self._build_preamble(budget)
             while (text := self._parts.redactor.clean(shown.text)) is not shown.text and text:
                 over = estimate_text(text) - most.count
                 if over <= 0:
                     break
                 # a mark can be longer than the secret that a person wrote into a file by hand
                 room = Tokens(max(room.count - over, room.count // 2, 1) if room.count > 1 else 0)
-                shown = await self._prefaced(room) if room.count else Preamble(text="")
+                shown = await self._build_preamble(room) if room.count else Preamble(text="")
             if shown.cut:
                 progress.counts.update(lines=shown.cut.lines, memories=shown.cut.memories, topics=shown.cut.topics)
                 progress.reason = f"of MEMORY.md no more is shown than its {shown.cut.cap} allow"
             return text
 
-    async def _prefaced(self, budget: Tokens | None) -> Preamble:
-        if isinstance(self._bound, CutsIndex):
-            return await self._bound.prefaced(budget)
-        return Preamble(text=await self._bound.preface(budget))
+    async def _build_preamble(self, budget: Tokens | None) -> Preamble:
+        if isinstance(self._driver, BuildsPreamble):
+            return await self._driver.build_preamble(budget)
+        return Preamble(text=await self._driver.preamble(budget))
 
     def offers(self, capability: type[_C]) -> _C | None:
         """Return one of the optional capabilities with the methods it names, or None when the backend has not got it.
@@ -177,19 +177,19 @@ class Store:
         `capability` is a runtime-checkable protocol; one that names a method of `Driver` is never offered.
         """
         if capability not in self._views:
-            names = _methods_of(capability)
-            if not names or names & _methods_of(Driver) or not isinstance(self._bound, capability):
+            names = _public_methods(capability)
+            if not names or names & _public_methods(Driver) or not isinstance(self._driver, capability):
                 return None
-            view = {name: _forwarding(self._method(name)) for name in names}
+            view = {name: _forward(self._driver_method(name)) for name in names}
             self._views[capability] = type(capability.__name__, (), {**view, "__slots__": ()})()
         return cast("_C", self._views[capability])
 
-    def _method(self, name: str) -> Callable[..., object]:
+    def _driver_method(self, name: str) -> Callable[..., object]:
         """Return a method of the backend, whose entries pass the guard; forgetting is told once it is done."""
-        method: Callable[..., object] = getattr(self._bound, name)
-        if name == "forget" and isinstance(self._bound, Forgets):
-            return partial(self._forgotten, self._bound)
-        if name in _RETURNING_ENTRIES and isinstance(self._bound, Lists):
+        method: Callable[..., object] = getattr(self._driver, name)
+        if name == "forget" and isinstance(self._driver, Forgets):
+            return partial(self._forget_and_notify, self._driver)
+        if name in _RETURNING_ENTRIES and isinstance(self._driver, Lists):
             return partial(self._returning, cast("Callable[..., Awaitable[Entry | list[Entry]]]", method))
         return method
 
@@ -202,25 +202,25 @@ class Store:
     async def _shown(self, found: list[Entry]) -> list[Entry]:
         """Return what a backend found, without the secrets that its files may hold."""
         # each of its places has a key of its own, with which it does so itself
-        if isinstance(self._bound, Layers):
+        if isinstance(self._driver, LayeredMemory):
             return found
         redactor = self._parts.redactor
-        return await run_sync(lambda: [shown_entry(entry, redactor) for entry in found])
+        return await run_sync(lambda: [redact_for_display(entry, redactor) for entry in found])
 
-    async def _forgotten(self, bound: Forgets, entry_id: str, *, who: str, why: str = "") -> Entry:
+    async def _forget_and_notify(self, bound: Forgets, entry_id: str, *, who: str, why: str = "") -> Entry:
         (gone,) = await self._shown([await bound.forget(entry_id, who=who, why=why)])
-        for act in self._acts_of_forgetting:
+        for act in self._forget_hooks:
             await act(gone, who)
         return gone
 
     async def _refuse_forgotten(self, entry: Entry) -> None:
-        if isinstance(self._bound, KeepsTombstones) and (stone := await self._bound.tombstone_of(entry)):
+        if isinstance(self._driver, KeepsTombstones) and (stone := await self._driver.tombstone_of(entry)):
             raise InvalidEntry(
-                f"The memory {stone.id} was forgotten{stone.when} and is not taken in again: save its words without an "
+                f"The memory {stone.id} was forgotten{stone.origin} and is not taken in again: save its words without an "
                 "id and a time, as a new memory."
             )
 
-    def _scope_of(self, entry: Entry) -> Scope:
+    def _resolve_scope(self, entry: Entry) -> Scope:
         if entry.scope is None:
             return self.scope
         mine, wanted = self.scope.parts(), entry.scope.parts()
@@ -235,15 +235,15 @@ class Store:
 
 
 def _all_guarded(hits: Iterable[Hit], redactor: Redactor) -> list[Hit]:
-    return [_guarded(hit, redactor) for hit in hits]
+    return [_redact_hit(hit, redactor) for hit in hits]
 
 
-def _guarded(hit: Hit, redactor: Redactor) -> Hit:
+def _redact_hit(hit: Hit, redactor: Redactor) -> Hit:
     """Return a hit without the secrets that its file may hold."""
     before, after = (each and replace(each, text=redactor.clean(each.text)) for each in (hit.before, hit.after))
     cleaned = replace(
         hit,
-        entry=shown_entry(hit.entry, redactor),
+        entry=redact_for_display(hit.entry, redactor),
         heading=redactor.clean(hit.heading),
         before=before,
         after=after,
@@ -251,9 +251,9 @@ def _guarded(hit: Hit, redactor: Redactor) -> Hit:
     return hit if cleaned == hit else cleaned
 
 
-def on_forgotten(store: Store, act: Callable[[Entry, str], Awaitable[object]]) -> None:
+def add_forget_hook(store: Store, act: Callable[[Entry, str], Awaitable[object]]) -> None:
     """Do `act` with each entry that is forgotten through `store` from now on, and with who forgets it."""
-    store._acts_of_forgetting.append(act)
+    store._forget_hooks.append(act)
 
 
 async def entries_as_stored(store: Store) -> list[Entry] | None:
@@ -261,10 +261,10 @@ async def entries_as_stored(store: Store) -> list[Entry] | None:
 
     It is for counting them, and for saving them elsewhere, which replaces them. None where the store can't list.
     """
-    return await store._bound.entries() if isinstance(store._bound, Lists) else None
+    return await store._driver.entries() if isinstance(store._driver, Lists) else None
 
 
-def _methods_of(capability: type) -> frozenset[str]:
+def _public_methods(capability: type) -> frozenset[str]:
     """Return the public methods that a protocol and those it extends name; none for a class that is no protocol."""
     if not getattr(capability, "_is_protocol", False):
         return frozenset()
@@ -272,7 +272,7 @@ def _methods_of(capability: type) -> frozenset[str]:
     return frozenset(name for cls in protocols for name in vars(cls) if not name.startswith("_"))
 
 
-def _forwarding(method: Callable[..., object]) -> Callable[..., object]:
+def _forward(method: Callable[..., object]) -> Callable[..., object]:
     def call(_view: object, *given: object, **named: object) -> object:
         return method(*given, **named)
 

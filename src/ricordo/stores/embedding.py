@@ -15,44 +15,44 @@ from numpy.typing import NDArray
 from ricordo.errors import ModelError, ModelOverflow, ModelRefused, ReplyInvalid
 from ricordo.index.vector import Vector, VectorIndex
 from ricordo.models import Embedder
-from ricordo.stores.nearest import embedded_text, entry_digest
+from ricordo.stores.nearest import text_to_embed, entry_digest
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Embedding", "Embeds", "entry_digest"]
+__all__ = ["EntryEmbedder", "ListsUnembedded", "entry_digest"]
 
 _LOG = logging.getLogger("ricordo.stores")
-_BATCH = 64
-_SILENT_SECONDS = 60.0
+_BATCH_SIZE = 64
+_PAUSE_SECONDS = 60.0
 """How long an embedder that did not answer in time is not asked again."""
-_ABOUT_A_TEXT = (ModelOverflow, ModelRefused, ReplyInvalid)
+_TEXT_ERRORS = (ModelOverflow, ModelRefused, ReplyInvalid)
 
 
 @runtime_checkable
-class Embeds(Protocol):
+class ListsUnembedded(Protocol):
     """A backend that finds entries by their vectors."""
 
-    async def not_embedded(self) -> tuple[str, ...]:
+    async def missing_vectors(self) -> tuple[str, ...]:
         """Return the ids of the entries without a vector of the embedder, newest first: they are found by text."""
         ...
 
 
-class Embedding:
+class EntryEmbedder:
     """The way from entries to the vectors of one index."""
 
     def __init__(self, embedder: Embedder, index: VectorIndex) -> None:
         """Embed by `embedder` into `index`."""
         self.index = index
         self._embedder = embedder
-        self._refused: set[tuple[str, str]] = set()
-        self._silent_until = -1.0
+        self._refused_digests: set[tuple[str, str]] = set()
+        self._paused_until = -1.0
         self._has_warned = False
         self._is_filling = False
         self._digests: dict[str, tuple[Entry, str]] = {}
 
-    async def vector(self, text: str, *, seconds: float) -> NDArray[np.float32] | None:
+    async def embed_text(self, text: str, *, seconds: float) -> NDArray[np.float32] | None:
         """Return the vector of a text; None when the embedder fails, or takes longer than `seconds`."""
         try:
-            rows = await self._rows([text], seconds)
+            rows = await self._request_vectors([text], seconds)
         except ModelError as error:
             self._warn(error)
             return None
@@ -61,12 +61,12 @@ class Embedding:
     async def embed(self, entries: Sequence[Entry], *, seconds: float) -> bool:
         """Give entries their vectors; tell whether all of them have one now."""
         try:
-            rows = await self._rows([embedded_text(entry) for entry in entries], seconds)
-        except _ABOUT_A_TEXT as error:
+            rows = await self._request_vectors([text_to_embed(entry) for entry in entries], seconds)
+        except _TEXT_ERRORS as error:
             if len(entries) > 1:
                 return all([await self.embed([entry], seconds=seconds) for entry in entries])
             self._warn(error)
-            self._refused.update((entry.id, entry_digest(entry)) for entry in entries)
+            self._refused_digests.update((entry.id, entry_digest(entry)) for entry in entries)
             return False
         except ModelError as error:
             self._warn(error)
@@ -79,7 +79,7 @@ class Embedding:
         ]
         return await self.index.add(vectors)
 
-    async def fill(self, entries: Sequence[Entry], *, seconds: float) -> bool:
+    async def embed_missing(self, entries: Sequence[Entry], *, seconds: float) -> bool:
         """Embed for at most `seconds` what has no vector, in its order; tell whether nothing is left to be tried.
 
         What belongs to none of `entries`, or to another model, is removed once all of them have a vector.
@@ -88,39 +88,39 @@ class Embedding:
             return False
         self._is_filling = True
         try:
-            return await self._filled(entries, time.monotonic() + seconds)
+            return await self._embed_batches(entries, time.monotonic() + seconds)
         finally:
             self._is_filling = False
 
-    def missing(self, entries: Sequence[Entry], digests: Mapping[str, str]) -> list[Entry]:
+    def find_missing(self, entries: Sequence[Entry], digests: Mapping[str, str]) -> list[Entry]:
         """Return the entries without a vector of the text that they have now."""
-        made = [_digest(entry, self._digests.get(entry.id)) for entry in entries]
+        made = [_digest_entry(entry, self._digests.get(entry.id)) for entry in entries]
         self._digests = {one[0].id: one for one in made}
         return [entry for entry, digest in made if digests.get(entry.id) != digest]
 
-    async def _filled(self, entries: Sequence[Entry], deadline: float) -> bool:
-        missing = self.missing(entries, await self.index.digests())
-        todo = [entry for entry in missing if (entry.id, entry_digest(entry)) not in self._refused]
+    async def _embed_batches(self, entries: Sequence[Entry], deadline: float) -> bool:
+        missing = self.find_missing(entries, await self.index.digests())
+        todo = [entry for entry in missing if (entry.id, entry_digest(entry)) not in self._refused_digests]
         while todo and (left := deadline - time.monotonic()) > 0:
-            batch, todo = todo[:_BATCH], todo[_BATCH:]
+            batch, todo = todo[:_BATCH_SIZE], todo[_BATCH_SIZE:]
             tried = await self.embed(batch, seconds=left)
-            if not tried and any((entry.id, entry_digest(entry)) not in self._refused for entry in batch):
+            if not tried and any((entry.id, entry_digest(entry)) not in self._refused_digests for entry in batch):
                 return False
         if todo:
             return False
         # the length of the vectors may have turned out to be another one
-        if not self.missing(entries, await self.index.digests()):
+        if not self.find_missing(entries, await self.index.digests()):
             await self.index.retain({entry.id for entry in entries})
         return True
 
-    async def _rows(self, texts: list[str], seconds: float) -> NDArray[np.float32] | None:
-        if time.monotonic() < self._silent_until:
+    async def _request_vectors(self, texts: list[str], seconds: float) -> NDArray[np.float32] | None:
+        if time.monotonic() < self._paused_until:
             return None
         try:
             with anyio.fail_after(seconds):
                 rows = await self._embedder.embed(texts)
         except TimeoutError:
-            self._silent_until = time.monotonic() + _SILENT_SECONDS
+            self._paused_until = time.monotonic() + _PAUSE_SECONDS
             self._warn(f"no answer within {seconds:.0f} s")
             return None
         lengths = np.linalg.norm(rows, axis=1, keepdims=True) if rows.ndim == 2 else np.zeros((0, 1))
@@ -141,6 +141,6 @@ class Embedding:
         self._has_warned = True
 
 
-def _digest(entry: Entry, known: tuple[Entry, str] | None) -> tuple[Entry, str]:
+def _digest_entry(entry: Entry, known: tuple[Entry, str] | None) -> tuple[Entry, str]:
     """Return the entry with its digest, which is made once for one that is still the same object."""
     return known if known is not None and known[0] is entry else (entry, entry_digest(entry))

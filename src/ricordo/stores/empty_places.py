@@ -2,26 +2,26 @@
 
 from collections.abc import Sequence
 
-from ricordo.stores.place import Place
+from ricordo.stores.place import MemoryRoot
 
-__all__ = ["EmptyPlaces"]
+__all__ = ["EmptyRoots"]
 
 
-class EmptyPlaces:
+class EmptyRoots:
     """Knows which places were empty at the last look; one that was not is not looked at again."""
 
     def __init__(self) -> None:
         """Know of none."""
         self._empty: frozenset[str] = frozenset()
-        self._filled: set[str] = set()
+        self._nonempty: set[str] = set()
 
-    def without(self, places: Sequence[Place]) -> list[Place]:
+    def exclude_empty(self, places: Sequence[MemoryRoot]) -> list[MemoryRoot]:
         """Return the places to search: the first, and those of the others that were not empty."""
         return [place for number, place in enumerate(places) if number == 0 or place.label not in self._empty]
 
-    def look(self, places: Sequence[Place]) -> bool:
+    def refresh(self, places: Sequence[MemoryRoot]) -> bool:
         """Look which are empty now; tell whether one is not that was. It blocks on the disk."""
-        before, wider = self._empty, [place for place in places[1:] if place.label not in self._filled]
-        self._empty = frozenset(place.label for place in wider if not place.holds_documents())
-        self._filled |= {place.label for place in wider} - self._empty
+        before, wider = self._empty, [place for place in places[1:] if place.label not in self._nonempty]
+        self._empty = frozenset(place.label for place in wider if not place.has_documents())
+        self._nonempty |= {place.label for place in wider} - self._empty
         return not before <= self._empty

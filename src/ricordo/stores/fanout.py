@@ -18,9 +18,9 @@ from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, KeepsTombstones, Lists, SessionNotes
 from ricordo.stores.contract import Backend, Driver, Store, StoreParts
-from ricordo.stores.fanout_parts import BoundPart, Part
-from ricordo.stores.opening import Opening, several
-from ricordo.stores.plain import options
+from ricordo.stores.fanout_parts import BoundMember, FanoutMember
+from ricordo.stores.opening import OpenRequest, split_addresses
+from ricordo.stores.plain import read_options
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.tombstones import Tombstone
@@ -33,26 +33,26 @@ _T = TypeVar("_T")
 class FanoutStore(Backend):
     """Several backends, the first of which is the primary."""
 
-    def __init__(self, parts: StoreParts, backends: Sequence[Part]) -> None:
+    def __init__(self, parts: StoreParts, backends: Sequence[FanoutMember]) -> None:
         """Save to all of `backends`, of which one at least is open."""
         super().__init__(parts)
-        self._backends = tuple(backends)
+        self._members = tuple(backends)
 
     @property
-    def closed(self) -> dict[str, str]:
+    def unavailable(self) -> dict[str, str]:
         """Why stores could not be opened, by their names; empty when all are open."""
-        return {part.name: str(part.trouble) for part in self._backends if part.trouble}
+        return {part.name: str(part.error) for part in self._members if part.error}
 
     def _driver(self, scope: Scope) -> Driver:
-        stores = tuple(BoundPart(part, scope) for part in self._backends)
-        offered = [part for part, needs in _PARTS.items() if any(_offers(each, needs) for each in stores)]
+        stores = tuple(BoundMember(part, scope) for part in self._members)
+        offered = [part for part, needs in _CAPABILITY_MIXINS.items() if any(_offers(each, needs) for each in stores)]
         # what is offered is found by type, and depends on what these stores offer
-        kind = type("FanoutDriver", (*offered, _Fanout), {})
+        kind = type("FanoutDriver", (*offered, _FanoutDriver), {})
         return cast("Driver", kind(stores))
 
 
-class _Fanout:
-    def __init__(self, parts: Sequence[BoundPart]) -> None:
+class _FanoutDriver:
+    def __init__(self, parts: Sequence[BoundMember]) -> None:
         self.parts = parts
 
     async def write(self, entry: Entry) -> Entry:
@@ -61,37 +61,41 @@ class _Fanout:
         async def save(store: Store) -> None:
             kept.append(await store.save(kept[0] if kept else entry))
 
-        away = await _away(self.parts)
+        away = await _reopen_members(self.parts)
         try:
-            await _at_all([part for part in self.parts if part not in away], save)
+            await _apply_to_all([part for part in self.parts if part not in away], save)
         finally:
             for part in away if kept else ():
-                await part.give(kept[0])
+                await part.save_or_queue(kept[0])
         return kept[0]
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        return await _first(_open(self.parts), lambda store: store.recall(query, limit))
+        return await _ask_first(_open_members(self.parts), lambda store: store.recall(query, limit))
 
-    async def preface(self, budget: Tokens | None) -> str:
-        return await _first(_open(self.parts), lambda store: store.preamble(budget))
+    async def preamble(self, budget: Tokens | None) -> str:
+        return await _ask_first(_open_members(self.parts), lambda store: store.preamble(budget))
 
 
-class _Whole(Protocol):
+class _HasMembers(Protocol):
     """What the parts below are a part of."""
 
-    parts: Sequence[BoundPart]
+    parts: Sequence[BoundMember]
 
 
-class _Listing:
-    async def entries(self: _Whole) -> list[Entry]:
-        return await _first(_those(self, Lists), lambda store: _asked(store, Lists).entries())
+class _ListMixin:
+    async def entries(self: _HasMembers) -> list[Entry]:
+        return await _ask_first(
+            _members_offering(self, Lists), lambda store: _require_capability(store, Lists).entries()
+        )
 
-    async def get(self: _Whole, entry_id: str) -> Entry:
-        return await _first(_those(self, Lists), lambda store: _asked(store, Lists).get(entry_id))
+    async def get(self: _HasMembers, entry_id: str) -> Entry:
+        return await _ask_first(
+            _members_offering(self, Lists), lambda store: _require_capability(store, Lists).get(entry_id)
+        )
 
 
-class _Forgetting:
-    async def forget(self: _Whole, entry_id: str, *, who: str, why: str = "") -> Entry:
+class _ForgetMixin:
+    async def forget(self: _HasMembers, entry_id: str, *, who: str, why: str = "") -> Entry:
         gone: list[Entry] = []
         missing: list[EntryNotFound] = []
 
@@ -99,141 +103,144 @@ class _Forgetting:
             try:
                 # whatever part of the id was given, all forget the same entry
                 wanted = gone[0].id if gone else entry_id
-                gone.append(await _asked(store, Forgets).forget(wanted, who=who, why=why))
+                gone.append(await _require_capability(store, Forgets).forget(wanted, who=who, why=why))
             except EntryNotFound as error:
                 missing.append(error)
 
-        away = await _away(self.parts)
-        await _at_all(_those(self, Forgets), forget)
+        away = await _reopen_members(self.parts)
+        await _apply_to_all(_members_offering(self, Forgets), forget)
         if not gone:
             raise missing[0]
-        holding = [part for part in away if not part.take(gone[0].id)]
+        holding = [part for part in away if not part.discard_missed(gone[0].id)]
         if holding:
-            raise _not_by_all(_those(self, Forgets), [(part.name, part.trouble) for part in holding])
+            raise _partial_failure(_members_offering(self, Forgets), [(part.name, part.error) for part in holding])
         return gone[0]
 
 
-class _KeepingTombstones:
-    async def tombstones(self: _Whole) -> tuple[Tombstone, ...]:
-        return await _first(_those(self, KeepsTombstones), lambda store: _asked(store, KeepsTombstones).tombstones())
+class _TombstoneMixin:
+    async def tombstones(self: _HasMembers) -> tuple[Tombstone, ...]:
+        return await _ask_first(
+            _members_offering(self, KeepsTombstones),
+            lambda store: _require_capability(store, KeepsTombstones).tombstones(),
+        )
 
-    async def tombstone_of(self: _Whole, entry: Entry) -> Tombstone | None:
-        for part in _those(self, KeepsTombstones):
-            if stone := await _asked(part.opened_store(), KeepsTombstones).tombstone_of(entry):
+    async def tombstone_of(self: _HasMembers, entry: Entry) -> Tombstone | None:
+        for part in _members_offering(self, KeepsTombstones):
+            if stone := await _require_capability(part.require_store(), KeepsTombstones).tombstone_of(entry):
                 return stone
         return None
 
 
-class _Closing:
-    async def close(self: _Whole) -> None:
-        await _at_all(_those(self, Closes), lambda store: _asked(store, Closes).close())
+class _CloseMixin:
+    async def close(self: _HasMembers) -> None:
+        await _apply_to_all(_members_offering(self, Closes), lambda store: _require_capability(store, Closes).close())
 
 
-class _KeepingSessions:
-    async def close_session(self: _Whole, notes: SessionNotes) -> str:
+class _SessionMixin:
+    async def close_session(self: _HasMembers, notes: SessionNotes) -> str:
         paths: list[str] = []
 
         async def close(store: Store) -> None:
-            paths.append(await _asked(store, KeepsSessions).close_session(notes))
+            paths.append(await _require_capability(store, KeepsSessions).close_session(notes))
 
-        await _at_all(_those(self, KeepsSessions), close)
+        await _apply_to_all(_members_offering(self, KeepsSessions), close)
         return next(filter(None, paths), "")
 
-    async def pending_sessions(self: _Whole) -> tuple[str, ...]:
-        stores = _those(self, KeepsSessions)
-        return await _first(stores, lambda store: _asked(store, KeepsSessions).pending_sessions())
+    async def pending_sessions(self: _HasMembers) -> tuple[str, ...]:
+        stores = _members_offering(self, KeepsSessions)
+        return await _ask_first(stores, lambda store: _require_capability(store, KeepsSessions).pending_sessions())
 
 
-_PARTS: dict[type, type] = {
-    _Listing: Lists,
-    _Forgetting: Forgets,
-    _KeepingTombstones: KeepsTombstones,
-    _Closing: Closes,
-    _KeepingSessions: KeepsSessions,
+_CAPABILITY_MIXINS: dict[type, type] = {
+    _ListMixin: Lists,
+    _ForgetMixin: Forgets,
+    _TombstoneMixin: KeepsTombstones,
+    _CloseMixin: Closes,
+    _SessionMixin: KeepsSessions,
 }
 
 
 @asynccontextmanager
-async def open_fanout(opening: Opening) -> AsyncIterator[Backend]:
+async def open_fanout(opening: OpenRequest) -> AsyncIterator[Backend]:
     """Open all that an address names: `fanout:jsonl:./notes,kv:./copy`.
 
     What can't be opened is left out until it can be. Raises: the error of the first when none can.
     """
-    options(opening.address)
+    read_options(opening.address)
     if not opening.address.place:
         raise InvalidSetting("A fanout names the stores that it saves to: fanout:jsonl:./notes,kv:./copy.")
-    addresses = several(opening.address.place)
+    addresses = split_addresses(opening.address.place)
     async with AsyncExitStack() as stack:
 
         async def enter(address: str) -> Backend:
-            return await stack.enter_async_context(opening.another(address))
+            return await stack.enter_async_context(opening.open_another(address))
 
-        parts = [Part(address, partial(enter, address)) for address in addresses]
+        parts = [FanoutMember(address, partial(enter, address)) for address in addresses]
         for part in parts:
-            await part.opened()
-        trouble = [part.trouble for part in parts if part.trouble]
+            await part.open()
+        trouble = [part.error for part in parts if part.error]
         if len(trouble) == len(parts):
             raise trouble[0]
         try:
             yield FanoutStore(opening.parts, parts)
         finally:
             for part in parts:
-                part.end()
+                part.stop_opening()
 
 
-def _offers(part: BoundPart, capability: type) -> bool:
+def _offers(part: BoundMember, capability: type) -> bool:
     return part.store is not None and part.store.offers(capability) is not None
 
 
-def _those(whole: _Whole, capability: type) -> list[BoundPart]:
+def _members_offering(whole: _HasMembers, capability: type) -> list[BoundMember]:
     return [part for part in whole.parts if _offers(part, capability)]
 
 
-def _open(parts: Sequence[BoundPart]) -> list[BoundPart]:
+def _open_members(parts: Sequence[BoundMember]) -> list[BoundMember]:
     return [part for part in parts if part.store is not None]
 
 
-async def _away(parts: Sequence[BoundPart]) -> list[BoundPart]:
+async def _reopen_members(parts: Sequence[BoundMember]) -> list[BoundMember]:
     """Try again to open what is closed, and return what stays so."""
     for part in parts:
         await part.catch_up()
     return [part for part in parts if part.store is None]
 
 
-def _asked(store: Store, capability: type[_T]) -> _T:
+def _require_capability(store: Store, capability: type[_T]) -> _T:
     offered = store.offers(capability)
     if offered is None:
         raise StorageFailed("A store does not offer any more what it did.")
     return offered
 
 
-async def _first(stores: Sequence[BoundPart], ask: Callable[[Store], Awaitable[_T]]) -> _T:
+async def _ask_first(stores: Sequence[BoundMember], ask: Callable[[Store], Awaitable[_T]]) -> _T:
     """Return what the first store answers that does. Raises: the first error when none does."""
     errors: list[StorageError] = []
     for part in stores:
         try:
-            return await ask(part.opened_store())
+            return await ask(part.require_store())
         except StorageError as error:
             errors.append(error)
     raise errors[0]
 
 
-async def _at_all(stores: Sequence[BoundPart], act: Callable[[Store], Awaitable[None]]) -> None:
+async def _apply_to_all(stores: Sequence[BoundMember], act: Callable[[Store], Awaitable[None]]) -> None:
     """Let all stores do it, also when one can't. Raises: StorageFailed, which names it; its own error when all fail."""
     failed: list[tuple[str, StorageError]] = []
     for part in stores:
         try:
-            await act(part.opened_store())
+            await act(part.require_store())
         except StorageError as error:
             failed.append((part.name, error))
     if not failed:
         return
     if len(failed) == len(stores):
         raise failed[0][1]
-    raise _not_by_all(stores, failed) from failed[0][1]
+    raise _partial_failure(stores, failed) from failed[0][1]
 
 
-def _not_by_all(stores: Sequence[BoundPart], failed: Sequence[tuple[str, RicordoError | None]]) -> StorageFailed:
+def _partial_failure(stores: Sequence[BoundMember], failed: Sequence[tuple[str, RicordoError | None]]) -> StorageFailed:
     done = [part.name for part in stores if part.name not in dict(failed)]
     trouble = "; ".join(f"{name}: {error}" for name, error in failed)
     return StorageFailed(f"Done by {', '.join(done)}, but not by all. {trouble}")

@@ -20,20 +20,27 @@ from ricordo.index.contract import MEMORY_SORTS, Match, Query, SearchIndex
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.ledgers import DEFAULT_NEWEST, Ledgers, newest_option, newest_text, seen_path, standing
-from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, found, opened_home, options
+from ricordo.stores.ledgers import (
+    DEFAULT_NEWEST,
+    DailyLedgers,
+    parse_newest_option,
+    render_newest,
+    display_path,
+    add_locations,
+)
+from ricordo.stores.opening import OpenRequest
+from ricordo.stores.plain import StoreFolder, match_entries, open_folder, read_options
 from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.tokens import Tokens
-from ricordo.uncut import finish
+from ricordo.uncut import run_even_if_cancelled
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.layout import WORKSPACE
 
 __all__ = ["FulltextStore", "open_fulltext"]
 
-_INDEX = "memory_fulltext.db"
-_MORE = 50
+_INDEX_NAME = "memory_fulltext.db"
+_EXTRA_MATCHES = 50
 """How many matches are asked for beyond the limit: some are pieces of one entry, or were superseded."""
 
 _OpenIndex: TypeAlias = Callable[[Path, FileStore], Awaitable[SearchIndex]]
@@ -43,7 +50,7 @@ class FulltextStore(Backend):
     """Entries in daily files below `memory/`, and their index."""
 
     def __init__(
-        self, parts: StoreParts, home: Home, folder: Path, index: _OpenIndex, *, newest: int = DEFAULT_NEWEST
+        self, parts: StoreParts, home: StoreFolder, folder: Path, index: _OpenIndex, *, newest: int = DEFAULT_NEWEST
     ) -> None:
         """Keep everybody's entries in their folder of `home`, and the indexes that `index` opens below `folder`.
 
@@ -52,7 +59,7 @@ class FulltextStore(Backend):
         super().__init__(parts)
         self._home = home
         self._folder = folder
-        self._index = index
+        self._open_index = index
         self._newest = newest
         self._drivers: dict[str, _FulltextDriver] = {}
 
@@ -62,10 +69,10 @@ class FulltextStore(Backend):
             await driver.close_index()
 
     def _driver(self, scope: Scope) -> Driver:
-        folder = self._home.folder(scope)
+        folder = self._home.folder_for(scope)
         if folder not in self._drivers:
-            ledgers = Ledgers(self._home.files, folder)
-            index = partial(self._index, self._folder / f"{folder}{_INDEX}", ledgers.view)
+            ledgers = DailyLedgers(self._home.files, folder)
+            index = partial(self._open_index, self._folder / f"{folder}{_INDEX_NAME}", ledgers.view)
             tombstones = FileTombstones(self._home, folder, self._parts)
             self._drivers[folder] = _FulltextDriver(ledgers, index, self._newest, tombstones)
         return self._drivers[folder]
@@ -75,18 +82,22 @@ class _FulltextDriver(ForgettingDriver):
     path = "memory/"
 
     def __init__(
-        self, ledgers: Ledgers, index: Callable[[], Awaitable[SearchIndex]], newest: int, tombstones: StoreTombstones
+        self,
+        ledgers: DailyLedgers,
+        index: Callable[[], Awaitable[SearchIndex]],
+        newest: int,
+        tombstones: StoreTombstones,
     ) -> None:
         super().__init__(tombstones)
         self._ledgers = ledgers
         self._open_index = index
         self._newest = newest
-        self._opening = anyio.Lock()
-        self._opened: SearchIndex | None = None
+        self._open_lock = anyio.Lock()
+        self._search_index: SearchIndex | None = None
 
     async def write(self, entry: Entry) -> Entry:
         block = await self._ledgers.append(entry)
-        await (await self._index()).index_appended(block.path, block.offset, block.data)
+        await (await self._ensure_index()).index_appended(block.path, block.offset, block.data)
         return entry
 
     async def entries(self) -> list[Entry]:
@@ -94,51 +105,51 @@ class _FulltextDriver(ForgettingDriver):
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return at most `limit` hits, the highest score first."""
-        located = {one.entry.id: one for one in await self._ledgers.located(query.path)}
+        located = {one.entry.id: one for one in await self._ledgers.located_entries(query.path)}
         if not query.text.strip():
             entries = [one.entry for one in located.values()]
-            return standing(await run_sync(found, entries, replace(query, path=""), limit), located)
+            return add_locations(await run_sync(match_entries, entries, replace(query, path=""), limit), located)
         if not set(query.sorts) & set(MEMORY_SORTS):
             return []
         asked = replace(query, sorts=MEMORY_SORTS, path=f"{WORKSPACE}/{query.path}")
-        matches = await (await self._index()).search(asked, 2 * limit + _MORE)
-        return (await run_sync(_hits, matches, located))[:limit]
+        matches = await (await self._ensure_index()).search(asked, 2 * limit + _EXTRA_MATCHES)
+        return (await run_sync(_create_hits, matches, located))[:limit]
 
-    async def preface(self, budget: Tokens | None) -> str:
-        return await run_sync(newest_text, await self.entries(), self._newest, budget)
+    async def preamble(self, budget: Tokens | None) -> str:
+        return await run_sync(render_newest, await self.entries(), self._newest, budget)
 
     async def remove(self, entry: Entry) -> None:
         await self._ledgers.forget(entry.id)
-        await (await self._index()).refresh()
+        await (await self._ensure_index()).refresh()
 
     async def close_index(self) -> None:
-        opened, self._opened = self._opened, None
+        opened, self._search_index = self._search_index, None
         if opened:
             await opened.close()
 
-    async def _index(self) -> SearchIndex:
-        async with self._opening:
-            if self._opened is None:
-                self._opened = await self._open_index()
-            return self._opened
+    async def _ensure_index(self) -> SearchIndex:
+        async with self._open_lock:
+            if self._search_index is None:
+                self._search_index = await self._open_index()
+            return self._search_index
 
 
 @asynccontextmanager
-async def open_fulltext(opening: Opening) -> AsyncIterator[Backend]:
+async def open_fulltext(opening: OpenRequest) -> AsyncIterator[Backend]:
     """Open the store of a folder: `fulltext:./notes?newest=20`. Raises: InvalidSetting for a number below 1."""
-    options(opening.address, "newest")
-    newest = newest_option(opening.address)
-    async with opened_home(opening) as home:
-        if opening.folder is None or opening.index is None:
+    read_options(opening.address, "newest")
+    newest = parse_newest_option(opening.address)
+    async with open_folder(opening) as home:
+        if opening.folder is None or opening.open_index is None:
             raise InvalidSetting("A full-text store needs an index, which `open_store` gives it.")
-        store = FulltextStore(opening.parts, home, opening.folder, opening.index, newest=newest)
+        store = FulltextStore(opening.parts, home, opening.folder, opening.open_index, newest=newest)
         try:
             yield store
         finally:
-            await finish(store.close)
+            await run_even_if_cancelled(store.close)
 
 
-def _hits(matches: list[Match], located: Mapping[str, Located]) -> list[Hit]:
+def _create_hits(matches: list[Match], located: Mapping[str, LocatedEntry]) -> list[Hit]:
     """Return what was matched, each entry once, the best first, of equals the one that was saved last.
 
     What is not among `located`, which is newest first, is left out, and what says of itself that it was superseded.
@@ -154,8 +165,8 @@ def _hits(matches: list[Match], located: Mapping[str, Located]) -> list[Hit]:
         hits[one.entry.id] = Hit(
             entry=one.entry,
             score=match.score,
-            why="; ".join([_why(match), *([f"superseded by {successor}"] if successor else [])]),
-            path=seen_path(one),
+            why="; ".join([_explain_match(match), *([f"superseded by {successor}"] if successor else [])]),
+            path=display_path(one),
             line_number=one.line,
             end_line=one.end_line,
             words=match.words,
@@ -165,5 +176,5 @@ def _hits(matches: list[Match], located: Mapping[str, Located]) -> list[Hit]:
     return sorted(hits.values(), key=lambda hit: (-hit.score, ages[hit.entry.id]))
 
 
-def _why(match: Match) -> str:
+def _explain_match(match: Match) -> str:
     return f"BM25 {match.score:.2f}: has {', '.join(match.words)}"

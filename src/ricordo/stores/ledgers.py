@@ -11,26 +11,34 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from operator import is_
 
-from ricordo.audit import chosen_id
+from ricordo.audit import resolve_id
 from ricordo.errors import FileMissing, InvalidSetting, StorageError
-from ricordo.files import Appended, FileInfo, FileStore, Stored
+from ricordo.files import AppendedRange, FileInfo, FileStore, StoredFile
 from ricordo.recall.hits import Hit
 from ricordo.stores.bullets import BulletFile
-from ricordo.stores.held_file import HeldFile
+from ricordo.stores.held_file import ParsedFile
 from ricordo.stores.opening import Address
-from ricordo.stores.plain import kept_text
+from ricordo.stores.plain import render_entries
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.layout import LEDGERS, WORKSPACE, is_ledger, ledger_date, ledger_path
-from ricordo.workspace.ledger import Block
+from ricordo.workspace.ledger import LedgerBlock
 
-__all__ = ["DEFAULT_NEWEST", "Ledgers", "WorkspaceView", "newest_option", "newest_text", "seen_path", "standing"]
+__all__ = [
+    "DEFAULT_NEWEST",
+    "DailyLedgers",
+    "WorkspaceView",
+    "parse_newest_option",
+    "render_newest",
+    "display_path",
+    "add_locations",
+]
 
 DEFAULT_NEWEST = 20
 """How many entries a preamble shows at most when nothing else is said."""
 
-_LONG = f"{LEDGERS}/long/"
+_LONG_FOLDER = f"{LEDGERS}/long/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,132 +48,137 @@ class WorkspaceView:
     files: FileStore
     folder: str
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         """Return the whole file."""
-        return await self.files.read(self.real(path))
+        return await self.files.read(self.to_real_path(path))
 
     async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
         """Return a part of the file."""
-        return await self.files.read_from(self.real(path), offset, length)
+        return await self.files.read_from(self.to_real_path(path), offset, length)
 
     async def info(self, path: str) -> FileInfo | None:
         """Return what is known of the file."""
-        info = await self.files.info(self.real(path))
+        info = await self.files.info(self.to_real_path(path))
         return replace(info, path=path) if info else None
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Add to the file."""
-        return await self.files.append(self.real(path), data, header=header)
+        return await self.files.append(self.to_real_path(path), data, header=header)
 
     async def create(self, path: str, data: bytes) -> str:
         """Write a new file."""
-        return await self.files.create(self.real(path), data)
+        return await self.files.create(self.to_real_path(path), data)
 
     async def replace(self, path: str, data: bytes, *, expected: str) -> str:
         """Replace the file."""
-        return await self.files.replace(self.real(path), data, expected=expected)
+        return await self.files.replace(self.to_real_path(path), data, expected=expected)
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Delete the file."""
-        await self.files.delete(self.real(path), expected=expected)
+        await self.files.delete(self.to_real_path(path), expected=expected)
 
-    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+    async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
         """Return the folders that can't be read, of those that are listed."""
         del prefix
-        return tuple(self.seen(path) for path in await self.files.unreadable(self.real(LEDGERS)))
+        return tuple(
+            self.to_workspace_path(path) for path in await self.files.list_unreadable(self.to_real_path(LEDGERS))
+        )
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
         """Return the files of `memory/` below `prefix`."""
         inside = prefix if prefix.startswith(LEDGERS) else LEDGERS
-        return [replace(info, path=self.seen(info.path)) for info in await self.files.list(self.real(inside))]
+        return [
+            replace(info, path=self.to_workspace_path(info.path))
+            for info in await self.files.list(self.to_real_path(inside))
+        ]
 
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:
         """Hold a lock of the whole store."""
         return self.files.lock(name)
 
-    def real(self, path: str) -> str:
+    def to_real_path(self, path: str) -> str:
         """Return the path in `files` of a path in the workspace."""
         return self.folder + path.removeprefix(f"{WORKSPACE}/")
 
-    def seen(self, path: str) -> str:
+    def to_workspace_path(self, path: str) -> str:
         """Return the path in the workspace of a path in `files`."""
         return f"{WORKSPACE}/{path.removeprefix(self.folder)}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Known:
-    """What was `read` of each file, all of it together, and at which places of that the entries are `long`."""
+class _LedgerSnapshot:
+    """What was `documents` of each file, all of it together, and at which places of that the entries are `long`."""
 
-    read: tuple[tuple[Located, ...], ...]
-    located: tuple[Located, ...]
+    documents: tuple[tuple[LocatedEntry, ...], ...]
+    located: tuple[LocatedEntry, ...]
     long: tuple[int, ...]
 
-    def is_of(self, read: Sequence[tuple[Located, ...]]) -> bool:
+    def is_made_of(self, read: Sequence[tuple[LocatedEntry, ...]]) -> bool:
         """Tell whether it was made of just this: what is held of a file that did not change is the same object."""
-        return len(read) == len(self.read) and all(map(is_, read, self.read))
+        return len(read) == len(self.documents) and all(map(is_, read, self.documents))
 
 
-class Ledgers:
+class DailyLedgers:
     """The entries of one owner; what was read is held until a file changes."""
 
     def __init__(self, files: FileStore, folder: str) -> None:
         """Keep entries below `folder` of `files`."""
         self.view = WorkspaceView(files=files, folder=folder)
-        self._held: dict[str, BulletFile] = {}
-        self._long: dict[str, HeldFile[str]] = {}
-        self._known: dict[str, _Known] = {}
+        self._files: dict[str, BulletFile] = {}
+        self._long_files: dict[str, ParsedFile[str]] = {}
+        self._snapshots: dict[str, _LedgerSnapshot] = {}
 
-    async def append(self, entry: Entry) -> Block:
+    async def append(self, entry: Entry) -> LedgerBlock:
         """Add an entry that has its time, durably, and return what was added. Raises `StorageError`."""
         time = entry.time or datetime.now(UTC)
         newest = max((day for day in map(ledger_date, await self._paths()) if day), default=date.min)
         day = max(time.astimezone().date(), newest)
         appended, data = await self._file(ledger_path(day)).append(entry)
-        return Block(path=ledger_path(day), data=data, entries=(entry,), offset=appended.offset)
+        return LedgerBlock(path=ledger_path(day), data=data, entries=(entry,), offset=appended.offset)
 
-    async def located(self, beginning: str = "") -> list[Located]:
+    async def located_entries(self, beginning: str = "") -> list[LocatedEntry]:
         """Return all entries, newest first, each once, long ones whole; a file that can't be read is left out.
 
         With `beginning` only those of files whose path begins so, such as `memory/2026`.
         """
-        read: list[tuple[Located, ...]] = []
+        read: list[tuple[LocatedEntry, ...]] = []
         for path in await self._paths():
-            if _seen(path).startswith(beginning):
+            if _strip_workspace(path).startswith(beginning):
                 with suppress(FileMissing, StorageError):
-                    read.append((await self._file(path).bullets()).located)
-        known = self._known.get(beginning)
-        if known is None or not known.is_of(read):
-            known = self._known[beginning] = _known(read)
+                    read.append((await self._file(path).read_document()).located)
+        known = self._snapshots.get(beginning)
+        if known is None or not known.is_made_of(read):
+            known = self._snapshots[beginning] = _take_snapshot(read)
         located = [*known.located]
         for place in known.long:
-            located[place] = await self._whole(located[place])
+            located[place] = await self._load_long(located[place])
         return located
 
     async def entries(self) -> list[Entry]:
         """Return all entries, newest first."""
-        return [one.entry for one in await self.located()]
+        return [one.entry for one in await self.located_entries()]
 
     async def forget(self, entry_id: str) -> Entry:
         """Cut an entry out of every file that holds it, with the file of a long one. Raises `EntryNotFound`."""
-        located = await self.located()
-        chosen = chosen_id([one.entry.id for one in located], entry_id)
+        located = await self.located_entries()
+        chosen = resolve_id([one.entry.id for one in located], entry_id)
         gone = next(one for one in located if one.entry.id == chosen)
         for path in await self._paths():
-            if any(one.entry.id == chosen for one in (await self._file(path).bullets()).located):
+            if any(one.entry.id == chosen for one in (await self._file(path).read_document()).located):
                 await self._file(path).forget(chosen)
-        if gone.long:
+        if gone.long_path:
             with suppress(FileMissing):
-                await self.view.delete(f"{WORKSPACE}/{gone.long}")
+                await self.view.delete(f"{WORKSPACE}/{gone.long_path}")
         return gone.entry
 
     async def _paths(self) -> list[str]:
         """Return the files that hold entries, the ledger of the newest day first, and last what has no day."""
         listed = (info.path for info in await self.view.list(LEDGERS))
-        return _newest_first(path for path in listed if path.endswith(".md") and not path.startswith(_LONG))
+        return _sort_newest_first(path for path in listed if path.endswith(".md") and not path.startswith(_LONG_FOLDER))
 
-    async def _whole(self, found: Located) -> Located:
-        path = f"{WORKSPACE}/{found.long}"
-        held = self._long.setdefault(path, HeldFile(self.view, path, _text))
+    async def _load_long(self, found: LocatedEntry) -> LocatedEntry:
+        path = f"{WORKSPACE}/{found.long_path}"
+        held = self._long_files.setdefault(path, ParsedFile(self.view, path, _decode))
         try:
             content = await held.value()
         except StorageError:
@@ -173,33 +186,33 @@ class Ledgers:
         return replace(found, entry=replace(found.entry, content=content)) if content else found
 
     def _file(self, path: str) -> BulletFile:
-        if path not in self._held:
+        if path not in self._files:
             day = path.rpartition("/")[2].removesuffix(".md")
             header = f"# {day}\n\n".encode() if is_ledger(path) else b""
-            self._held[path] = BulletFile(self.view, path, header=header, name=self.view.real(path))
-        return self._held[path]
+            self._files[path] = BulletFile(self.view, path, header=header, name=self.view.to_real_path(path))
+        return self._files[path]
 
 
-def _known(read: Sequence[tuple[Located, ...]]) -> _Known:
+def _take_snapshot(read: Sequence[tuple[LocatedEntry, ...]]) -> _LedgerSnapshot:
     """Return each entry once, the newest first; `read` has those of each file, the newest file first."""
-    found: dict[str, Located] = {}
+    found: dict[str, LocatedEntry] = {}
     for located in read:
         for one in reversed(located):
             found.setdefault(one.entry.id, one)
     everything = tuple(found.values())
-    long = tuple(place for place, one in enumerate(everything) if one.long)
-    return _Known(read=tuple(read), located=everything, long=long)
+    long = tuple(place for place, one in enumerate(everything) if one.long_path)
+    return _LedgerSnapshot(documents=tuple(read), located=everything, long=long)
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _newest_first(paths: Iterable[str]) -> list[str]:
+def _sort_newest_first(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: (ledger_date(path) or date.min, path), reverse=True)
 
 
-def newest_option(address: Address) -> int:
+def parse_newest_option(address: Address) -> int:
     """Return how many entries a preamble shows, as in `?newest=20`. Raises: InvalidSetting if it is below 1."""
     given = address.options.get("newest", str(DEFAULT_NEWEST))
     if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
@@ -207,26 +220,26 @@ def newest_option(address: Address) -> int:
     return int(given[:20])
 
 
-def standing(hits: Iterable[Hit], located: Mapping[str, Located]) -> list[Hit]:
+def add_locations(hits: Iterable[Hit], located: Mapping[str, LocatedEntry]) -> list[Hit]:
     """Return the hits with the places where their entries stand."""
     return [
-        replace(hit, path=seen_path(one), line_number=one.line, end_line=one.end_line)
+        replace(hit, path=display_path(one), line_number=one.line, end_line=one.end_line)
         for hit in hits
         if (one := located.get(hit.entry.id))
     ]
 
 
-def seen_path(one: Located) -> str:
+def display_path(one: LocatedEntry) -> str:
     """Return where an entry stands, as a person sees it from the folder of its owner."""
-    return _seen(one.path)
+    return _strip_workspace(one.path)
 
 
-def newest_text(entries: Sequence[Entry], newest: int, budget: Tokens | None) -> str:
+def render_newest(entries: Sequence[Entry], newest: int, budget: Tokens | None) -> str:
     """Return the preamble of the first `newest` of these entries that hold, as far as they fit."""
     replaced = {entry.supersedes for entry in entries if entry.supersedes}
     shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
-    return kept_text(shown[:newest], budget, source="memory/", unread=len(shown[newest:]))
+    return render_entries(shown[:newest], budget, source="memory/", unread=len(shown[newest:]))
 
 
-def _seen(path: str) -> str:
+def _strip_workspace(path: str) -> str:
     return path.removeprefix(f"{WORKSPACE}/")

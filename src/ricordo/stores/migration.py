@@ -8,14 +8,22 @@ back as it was.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ricordo.clock import milliseconds
+from ricordo.clock import truncate_to_milliseconds
 from ricordo.errors import InvalidInput, RicordoError, StorageError
 from ricordo.guard import has_secret
 from ricordo.stores.capabilities import KeepsTombstones
 from ricordo.stores.contract import Store, entries_as_stored
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Migration", "NotMoved", "listed_entries", "migrated", "planned", "verified", "without_forgotten"]
+__all__ = [
+    "Migration",
+    "MigrationFailure",
+    "list_entries",
+    "migrate",
+    "plan_migration",
+    "verify_migration",
+    "skip_forgotten",
+]
 
 _LOST = "it was saved, and can't be read back"
 _OTHER = "another memory has this id"
@@ -23,7 +31,7 @@ _CHANGED = "it was read back with another "
 
 
 @dataclass(frozen=True, kw_only=True)
-class NotMoved:
+class MigrationFailure:
     """An entry that could not be moved, or not as it was, and why."""
 
     id: str
@@ -32,22 +40,22 @@ class NotMoved:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """What a migration is to do, or did: `waiting` are the entries to save, oldest first; `there` were there already.
+    """What a migration is to do, or did: `pending` are the entries to save, oldest first; `present` were there already.
 
     `forgotten` counts entries that were forgotten in the target, which are not taken in again. `redacted` counts those
     of which a secret was replaced by its mark on the way.
     """
 
     total: int
-    waiting: tuple[Entry, ...] = ()
-    there: int = 0
+    pending: tuple[Entry, ...] = ()
+    present: int = 0
     moved: tuple[Entry, ...] = ()
     redacted: int = 0
     forgotten: int = 0
-    failed: tuple[NotMoved, ...] = ()
+    failed: tuple[MigrationFailure, ...] = ()
 
 
-async def listed_entries(store: Store, name: str) -> list[Entry]:
+async def list_entries(store: Store, name: str) -> list[Entry]:
     """Return all entries of a store, newest first; `name` is for people. Raises: InvalidInput if it lists none."""
     entries = await entries_as_stored(store)
     if entries is None:
@@ -55,65 +63,65 @@ async def listed_entries(store: Store, name: str) -> list[Entry]:
     return entries
 
 
-def planned(source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
+def plan_migration(source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
     """Return what is to be saved so that `target` has all of `source`; both come newest first.
 
     What stands in the source twice counts once. Of two with one id that differ, the newer one is taken.
     """
     there = {entry.id: entry for entry in target}
-    newest = _newest(source)
-    again = [entry for entry in source if _difference(newest[entry.id], entry)]
+    newest = _newest_by_id(source)
+    again = [entry for entry in source if _first_difference(newest[entry.id], entry)]
     known = [entry for entry in newest.values() if entry.id in there]
-    other = [entry for entry in known if _difference(entry, there[entry.id])] + again
+    other = [entry for entry in known if _first_difference(entry, there[entry.id])] + again
     return Migration(
         total=len(newest) + len(again),
-        waiting=tuple(entry for entry in reversed(newest.values()) if entry.id not in there),
-        there=len(known) + len(again) - len(other),
-        failed=tuple(NotMoved(id=entry.id, why=_OTHER) for entry in other),
+        pending=tuple(entry for entry in reversed(newest.values()) if entry.id not in there),
+        present=len(known) + len(again) - len(other),
+        failed=tuple(MigrationFailure(id=entry.id, why=_OTHER) for entry in other),
     )
 
 
-async def without_forgotten(plan: Migration, target: Store) -> Migration:
+async def skip_forgotten(plan: Migration, target: Store) -> Migration:
     """Return the plan without what was forgotten in the target. Raises `StorageError`."""
     keeps = target.offers(KeepsTombstones)
     if keeps is None or not await keeps.tombstones():
         return plan
-    waiting = tuple([entry for entry in plan.waiting if await keeps.tombstone_of(entry) is None])
-    return replace(plan, waiting=waiting, forgotten=len(plan.waiting) - len(waiting))
+    waiting = tuple([entry for entry in plan.pending if await keeps.tombstone_of(entry) is None])
+    return replace(plan, pending=waiting, forgotten=len(plan.pending) - len(waiting))
 
 
-async def migrated(plan: Migration, target: Store, tell: Callable[[int], None]) -> Migration:
+async def migrate(plan: Migration, target: Store, tell: Callable[[int], None]) -> Migration:
     """Save what waits in `target`; `tell` hears of every entry that is done with.
 
     What a store refuses is passed over and told. When its storage fails, no more is tried.
     """
     moved: list[Entry] = []
     failed = list(plan.failed)
-    for place, entry in enumerate(plan.waiting):
+    for place, entry in enumerate(plan.pending):
         try:
             moved.append(await target.save(entry))
         except StorageError as error:
-            failed += [NotMoved(id=left.id, why=str(error)) for left in plan.waiting[place:]]
-            tell(len(plan.waiting) - place)
+            failed += [MigrationFailure(id=left.id, why=str(error)) for left in plan.pending[place:]]
+            tell(len(plan.pending) - place)
             break
         except RicordoError as error:
-            failed.append(NotMoved(id=entry.id, why=str(error)))
+            failed.append(MigrationFailure(id=entry.id, why=str(error)))
         tell(1)
-    contents = {entry.id: entry.content for entry in plan.waiting}
+    contents = {entry.id: entry.content for entry in plan.pending}
     redacted = sum(entry.content != contents[entry.id] for entry in moved)
     return replace(plan, moved=tuple(moved), redacted=redacted, failed=tuple(failed))
 
 
-def verified(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
+def verify_migration(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
     """Return the migration with those as failed that `target`, opened anew, does not hold as they were."""
     there: dict[str, list[Entry]] = {}
     for entry in target:
         there.setdefault(entry.id, []).append(entry)
-    before, kept = _newest(source), {entry.id for entry in done.moved}
+    before, kept = _newest_by_id(source), {entry.id for entry in done.moved}
     failed = [
-        NotMoved(id=entry_id, why=why)
+        MigrationFailure(id=entry_id, why=why)
         for entry_id, entry in before.items()
-        if entry_id in kept and (why := _trouble(entry, there.get(entry_id, [])))
+        if entry_id in kept and (why := _explain_failure(entry, there.get(entry_id, [])))
     ]
     wrong = {each.id for each in failed}
     return replace(
@@ -123,7 +131,7 @@ def verified(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) 
     )
 
 
-def _newest(entries: Sequence[Entry]) -> dict[str, Entry]:
+def _newest_by_id(entries: Sequence[Entry]) -> dict[str, Entry]:
     """Return the first of the entries with each id, in their order."""
     newest: dict[str, Entry] = {}
     for entry in entries:
@@ -131,27 +139,27 @@ def _newest(entries: Sequence[Entry]) -> dict[str, Entry]:
     return newest
 
 
-def _trouble(entry: Entry, found: Sequence[Entry]) -> str:
+def _explain_failure(entry: Entry, found: Sequence[Entry]) -> str:
     if not found:
         return _LOST
     if len(found) > 1:
         return f"it is there {len(found)} times"
-    different = _difference(entry, found[0])
+    different = _first_difference(entry, found[0])
     return f"{_CHANGED}{different}" if different else ""
 
 
-def _difference(entry: Entry, found: Entry) -> str:
+def _first_difference(entry: Entry, found: Entry) -> str:
     """Return the first of what was saved that is different; empty when all is the same, but for secrets in it."""
-    wanted, given = _told(entry), _told(found)
+    wanted, given = _comparable_fields(entry), _comparable_fields(found)
     return next((name for name, value in wanted.items() if given[name] != value and not has_secret(str(value))), "")
 
 
-def _told(entry: Entry) -> Mapping[str, object]:
+def _comparable_fields(entry: Entry) -> Mapping[str, object]:
     return {
         "content": entry.content, "kind": entry.kind, "tags": entry.tags, "state": entry.state, "author": entry.by,
-        "time": milliseconds(entry.time) if entry.time else None,
-        "time of being said": milliseconds(entry.since) if entry.since else None,
+        "time": truncate_to_milliseconds(entry.time) if entry.time else None,
+        "time of being said": truncate_to_milliseconds(entry.since) if entry.since else None,
         "source": entry.source, "confidence": entry.confidence, "predecessor": entry.supersedes,
-        "pin": entry.pinned, "confirmation": milliseconds(entry.confirmed) if entry.confirmed else None,
+        "pin": entry.pinned, "confirmation": truncate_to_milliseconds(entry.confirmed) if entry.confirmed else None,
         "reason": entry.reason, "rule": entry.rule, "further field": entry.extra,
     }  # fmt: skip

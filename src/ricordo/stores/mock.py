@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.opening import Opening
-from ricordo.stores.plain import options, refuse_place, whose_folder
+from ricordo.stores.opening import OpenRequest
+from ricordo.stores.plain import read_options, refuse_place, owner_folder
 from ricordo.stores.tombstones import ForgettingDriver, ProcessTombstones, StoreTombstones
 from ricordo.workspace.entry import Entry
 
@@ -24,12 +24,12 @@ class MockStore(Backend):
         self._tombstones: dict[str, ProcessTombstones] = {}
 
     @property
-    def saved(self) -> list[Entry]:
+    def saved_entries(self) -> list[Entry]:
         """What was saved and not forgotten, whoever's it is, in the order of saving."""
         return [entry for _, entry in self._rows]
 
     def _driver(self, scope: Scope) -> Driver:
-        owner = whose_folder(scope, home=self._scope)
+        owner = owner_folder(scope, home=self._scope)
         return _MockDriver(self._rows, owner, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
 
 
@@ -51,8 +51,8 @@ class _MockDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_mock(opening: Opening) -> AsyncIterator[Backend]:
+async def open_mock(opening: OpenRequest) -> AsyncIterator[Backend]:
     """Open an empty list: `mock:`."""
     refuse_place(opening.address)
-    options(opening.address)
+    read_options(opening.address)
     yield MockStore(opening.parts, opening.scope)

@@ -7,12 +7,12 @@ from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver
-from ricordo.stores.opening import Opening
-from ricordo.stores.plain import options, refuse_place
+from ricordo.stores.opening import OpenRequest
+from ricordo.stores.plain import read_options, refuse_place
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
-__all__ = ["NoMemory", "open_nothing"]
+__all__ = ["NoMemory", "open_none"]
 
 
 class NoMemory(Backend):
@@ -21,10 +21,10 @@ class NoMemory(Backend):
     def _driver(self, scope: Scope) -> Driver:
         """Return the same nothing for every scope."""
         del scope
-        return _Nothing()
+        return _NullDriver()
 
 
-class _Nothing:
+class _NullDriver:
     async def write(self, entry: Entry) -> Entry:
         """Return `entry`, which is kept nowhere."""
         return entry
@@ -34,15 +34,15 @@ class _Nothing:
         del query, limit
         return []
 
-    async def preface(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> str:
         """Return nothing."""
         del budget
         return ""
 
 
 @asynccontextmanager
-async def open_nothing(opening: Opening) -> AsyncIterator[Backend]:
+async def open_none(opening: OpenRequest) -> AsyncIterator[Backend]:
     """Open what keeps nothing: `none:`."""
     refuse_place(opening.address)
-    options(opening.address)
+    read_options(opening.address)
     yield NoMemory(opening.parts)

@@ -4,24 +4,24 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from ricordo.audit.usage import UsageLog
-from ricordo.clock import Clock, Ids
+from ricordo.clock import Clock, IdSource
 from ricordo.errors import StorageError
 from ricordo.files import FileStore
-from ricordo.files.contract import ListsHere
+from ricordo.files.contract import SupportsBlockingList
 from ricordo.guard import Redactor
 from ricordo.index.contract import SearchIndex
-from ricordo.index.documents import document_of
-from ricordo.recall.hits import Source
+from ricordo.index.documents import classify_document
+from ricordo.recall.hits import SearchSource
 from ricordo.scopes import Scope
 from ricordo.uncut import compute
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.forgotten import Forgotten
-from ricordo.workspace.layout import SHARED, WORKSPACE, profile_of
-from ricordo.workspace.redaction import shown_entry
+from ricordo.workspace.forgotten import ForgottenStatements
+from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE, profile_path_for
+from ricordo.workspace.redaction import redact_for_display
 from ricordo.workspace.tombstones import read_tombstones
 
-__all__ = ["AT_ONCE", "SHARED_LABEL", "Place"]
+__all__ = ["AT_ONCE", "SHARED_LABEL", "MemoryRoot"]
 
 SHARED_LABEL = "shared"
 """The label of the place that a project shares, where one of its users has a place of their own before it."""
@@ -30,7 +30,7 @@ AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class MemoryRoot:
     """A root that is open: `label` names it to people, `scope` is whose memory all of it is.
 
     `key` is the root's secret for digests. `folder` is where it lies, for people. `usage` is where it is noted when
@@ -47,50 +47,50 @@ class Place:
     redactor: Redactor
     key: bytes
     clock: Clock
-    ids: Ids
+    ids: IdSource
     usage: UsageLog | None = None
     finds_profile: bool = True
     index_path: str = ""
 
-    async def source(self, scope: Scope, *, said: bool = True) -> Source:
+    async def source(self, scope: Scope, *, said: bool = True) -> SearchSource:
         """Return what recall searches here for `scope`: of profiles its own alone.
 
         Messages whose teaching was forgotten are left out; what they are is only read where what was `said` is asked.
         """
-        forgotten = await self.forgotten() if said else Forgotten()
-        profile = profile_of(self.scope, scope) if self.finds_profile else ""
-        return Source(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
+        forgotten = await self.read_forgotten() if said else ForgottenStatements()
+        profile = profile_path_for(self.scope, scope) if self.finds_profile else ""
+        return SearchSource(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
 
-    def holds_documents(self) -> bool:
+    def has_documents(self) -> bool:
         """Tell whether anything here may be found; also where that can't be told. It blocks on the disk."""
-        if not isinstance(self.files, ListsHere):
+        if not isinstance(self.files, SupportsBlockingList):
             return True
         try:
-            return any(document_of(info.path, WORKSPACE) for info in self.files.listed(WORKSPACE))
+            return any(classify_document(info.path, WORKSPACE) for info in self.files.list_blocking(WORKSPACE))
         except StorageError:
             return True
 
-    async def forgotten(self) -> Forgotten:
+    async def read_forgotten(self) -> ForgottenStatements:
         """Return what recognises what was forgotten here."""
-        return Forgotten.of(await read_tombstones(self.files), self.key)
+        return ForgottenStatements.from_tombstones(await read_tombstones(self.files), self.key)
 
-    def shown(self, path: str) -> str:
+    def display_path(self, path: str) -> str:
         """Return how a path in the workspace, such as `MEMORY.md`, is shown: what is shared begins with `project/`."""
-        return f"{SHARED}/{path}" if self.label == SHARED_LABEL else path
+        return f"{PROJECT_PREFIX}/{path}" if self.label == SHARED_LABEL else path
 
-    def linked(self, document: bytes) -> bytes:
+    def rewrite_links(self, document: bytes) -> bytes:
         """Return a MEMORY.md whose links to topics lead there from where prompts show it."""
-        return document.replace(b"](memory/", f"]({self.shown('memory/')}".encode())
+        return document.replace(b"](memory/", f"]({self.display_path('memory/')}".encode())
 
-    def outward(self, entry: Entry) -> Entry:
+    def to_visible_entry(self, entry: Entry) -> Entry:
         """Return `entry` with the scope that its root adds to what its line says, and without secrets."""
-        return shown_entry(replace(entry, scope=_joined(self.scope, entry.scope)), self.redactor)
+        return redact_for_display(replace(entry, scope=_merge_scopes(self.scope, entry.scope)), self.redactor)
 
     async def outward_async(self, entry: Entry) -> Entry:
-        """Return what `outward` returns, computed in a thread where the entry is long."""
-        return await compute(partial(self.outward, entry), size=len(entry.content), at_once=AT_ONCE)
+        """Return what `to_visible_entry` returns, computed in a thread where the entry is long."""
+        return await compute(partial(self.to_visible_entry, entry), size=len(entry.content), at_once=AT_ONCE)
 
-    def inward(self, entry: Entry) -> Entry:
+    def to_stored_entry(self, entry: Entry) -> Entry:
         """Return `entry` as its line says it: without the parts of the scope that the root says for all."""
         own = self.scope.parts()
         rest = {name: value for name, value in (entry.scope.parts() if entry.scope else {}).items() if name not in own}
@@ -99,6 +99,6 @@ class Place:
 
 
 @lru_cache(maxsize=256)
-def _joined(own: Scope, said: Scope | None) -> Scope:
+def _merge_scopes(own: Scope, said: Scope | None) -> Scope:
     """Return the scope of a root with the parts that an entry says."""
     return Scope(**own.parts() | (said.parts() if said else {}))

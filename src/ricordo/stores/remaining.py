@@ -3,7 +3,7 @@
 from anyio.to_thread import run_sync
 
 from ricordo.audit import Remaining, remaining_entries, remaining_in
-from ricordo.stores.capabilities import Layers, Lists
+from ricordo.stores.capabilities import LayeredMemory, Lists
 from ricordo.stores.contract import Store
 from ricordo.workspace.entry import Entry
 
@@ -16,12 +16,12 @@ async def remaining(store: Store, gone: Entry) -> list[Remaining]:
     Of a store that has no places only the entries are looked at; empty for one that can't list them. Raises:
     StorageError.
     """
-    if layers := store.offers(Layers):
+    if layers := store.offers(LayeredMemory):
         return await remaining_in_layers(layers, gone)
     lists = store.offers(Lists)
     return await run_sync(remaining_entries, await lists.entries(), gone) if lists else []
 
 
-async def remaining_in_layers(layers: Layers, gone: Entry) -> list[Remaining]:
+async def remaining_in_layers(layers: LayeredMemory, gone: Entry) -> list[Remaining]:
     """Return what of the visible places still says what was forgotten, the narrowest place first."""
     return [each for place in await layers.places() for each in await remaining_in(place.files, gone, place.redactor)]

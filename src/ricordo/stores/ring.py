@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from ricordo.errors import InvalidSetting
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.opening import Opening
-from ricordo.stores.plain import options, refuse_place, whose_folder
+from ricordo.stores.opening import OpenRequest
+from ricordo.stores.plain import read_options, refuse_place, owner_folder
 from ricordo.stores.tombstones import ForgettingDriver, ProcessTombstones, StoreTombstones
 from ricordo.workspace.entry import Entry
 
@@ -33,7 +33,7 @@ class RingStore(Backend):
         self._tombstones: dict[str, ProcessTombstones] = {}
 
     def _driver(self, scope: Scope) -> Driver:
-        owner = whose_folder(scope, home=self._scope)
+        owner = owner_folder(scope, home=self._scope)
         ring = self._rings.setdefault(owner, deque(maxlen=self._capacity))
         return _RingDriver(ring, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
 
@@ -56,10 +56,10 @@ class _RingDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_ring(opening: Opening) -> AsyncIterator[Backend]:
+async def open_ring(opening: OpenRequest) -> AsyncIterator[Backend]:
     """Open a ring: `ring:?capacity=500`. Raises: InvalidSetting for a capacity below 1."""
     refuse_place(opening.address)
-    given = options(opening.address, "capacity").get("capacity", str(DEFAULT_CAPACITY))
+    given = read_options(opening.address, "capacity").get("capacity", str(DEFAULT_CAPACITY))
     if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
         raise InvalidSetting(f"The capacity of a ring is a whole number from 1 up, not {given!r}.")
     yield RingStore(opening.parts, opening.scope, int(given[:20]))

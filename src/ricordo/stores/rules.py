@@ -16,16 +16,16 @@ from anyio.to_thread import run_sync
 from ricordo.errors import FileMissing, StorageFailed
 from ricordo.files import FileInfo, FileStore
 from ricordo.guard.permissions import PermissionRule
-from ricordo.workspace.entry import Entry, remembered_rule
-from ricordo.workspace.entry_codec import RULE, Located, content_line, parse_entries
-from ricordo.workspace.layout import LEDGERS, MEMORY, is_memory
+from ricordo.workspace.entry import Entry, parse_memory_rule
+from ricordo.workspace.entry_codec import RULE_FIELD_START, LocatedEntry, preview_line, parse_entries
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, is_memory
 
-__all__ = ["HoldsMemory", "MemoryRules", "SeesMemory"]
+__all__ = ["RuleSource", "MemoryRules", "ListsRuleSources"]
 
-_TRIES = 5
+_MAX_TRIES = 5
 
 
-class HoldsMemory(Protocol):
+class RuleSource(Protocol):
     """A place of memories, as far as their rules are read in it: its `files`, under a `label` of its own."""
 
     @property
@@ -39,16 +39,16 @@ class HoldsMemory(Protocol):
         ...
 
 
-class SeesMemory(Protocol):
+class ListsRuleSources(Protocol):
     """Whose memory it is: what `Layers` offers of its places is one."""
 
-    async def places(self) -> Sequence[HoldsMemory]:
+    async def places(self) -> Sequence[RuleSource]:
         """Return the visible places, the narrowest first."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Read:
+class _SourceRules:
     """What was read of one place: the documents as they were listed, and the rules of each by its path."""
 
     listing: tuple[FileInfo, ...] = ()
@@ -58,10 +58,10 @@ class _Read:
 class MemoryRules:
     """Returns the rules of what is remembered in the places of one scope."""
 
-    def __init__(self, layers: SeesMemory) -> None:
+    def __init__(self, layers: ListsRuleSources) -> None:
         """Read the places of `layers`, each document again only when its size or its time of modification changed."""
         self._layers = layers
-        self._read: dict[str, _Read] = {}
+        self._cache: dict[str, _SourceRules] = {}
 
     async def __call__(self) -> tuple[PermissionRule, ...]:
         """Return the rules of all visible places, the narrowest place first, each rule of a memory once.
@@ -70,33 +70,33 @@ class MemoryRules:
         of memory is there and can't be read: then its rules are not known.
         """
         places = await self._layers.places()
-        return _each_once([rule for place in places for rule in await self._rules(place)])
+        return _deduplicate([rule for place in places for rule in await self._read_rules(place)])
 
-    async def _rules(self, place: HoldsMemory) -> list[PermissionRule]:
+    async def _read_rules(self, place: RuleSource) -> list[PermissionRule]:
         """Return the rules of one place, those of MEMORY.md first, then by path."""
-        read = self._read.get(place.label, _Read())
-        for _ in range(_TRIES):
+        read = self._cache.get(place.label, _SourceRules())
+        for _ in range(_MAX_TRIES):
             # after reading it is listed once more, so that a document that is just being moved is not missed
-            listing = await _listing(place.files)
+            listing = await _list_documents(place.files)
             if read.listing == listing:
                 break
-            read = await _reread(place.files, listing, read)
-        self._read[place.label] = read
+            read = await _read_changed(place.files, listing, read)
+        self._cache[place.label] = read
         return [rule for info in read.listing for rule in read.rules[info.path]]
 
 
-async def _listing(files: FileStore) -> tuple[FileInfo, ...]:
+async def _list_documents(files: FileStore) -> tuple[FileInfo, ...]:
     """Return the documents that can hold entries, MEMORY.md first."""
-    memory = await files.info(MEMORY)
+    memory = await files.info(MEMORY_PATH)
     listed = [info for info in await files.list(LEDGERS) if is_memory(info.path)]
     # the file of a long entry is its content and nothing else: what looks like a rule in it is none
     entries = [info for info in listed if not info.path.startswith(f"{LEDGERS}/long/")]
     return (*([memory] if memory else []), *entries)
 
 
-async def _reread(files: FileStore, listing: Sequence[FileInfo], before: _Read) -> _Read:
+async def _read_changed(files: FileStore, listing: Sequence[FileInfo], before: _SourceRules) -> _SourceRules:
     """Return what the documents of `listing` hold; those that are as they were `before` are not read again."""
-    closed = await files.unreadable(LEDGERS)
+    closed = await files.list_unreadable(LEDGERS)
     if closed:
         raise StorageFailed(f"The folder {closed[0]} can't be read, so the rules in it are not known.")
     known = set(before.listing)
@@ -109,29 +109,29 @@ async def _reread(files: FileStore, listing: Sequence[FileInfo], before: _Read) 
             data = (await files.read(info.path)).data
         except FileMissing:
             data = b""
-        rules[info.path] = await run_sync(_of_document, info.path, data)
-    return _Read(listing=tuple(listing), rules=rules)
+        rules[info.path] = await run_sync(_parse_rules, info.path, data)
+    return _SourceRules(listing=tuple(listing), rules=rules)
 
 
-def _of_document(path: str, data: bytes) -> tuple[PermissionRule, ...]:
-    if RULE not in data:
+def _parse_rules(path: str, data: bytes) -> tuple[PermissionRule, ...]:
+    if RULE_FIELD_START not in data:
         return ()
-    found = parse_entries(data, path, only=lambda bullet: RULE in bullet)
-    if not all(_is_named(one, data) for one in found):
+    found = parse_entries(data, path, only=lambda bullet: RULE_FIELD_START in bullet)
+    if not all(_has_own_id(one, data) for one in found):
         # the id of a bullet that has none depends on all bullets before it
         found = parse_entries(data, path)
-    return tuple(_rule_of(one.entry, one.entry.rule) for one in found if one.entry.rule and one.entry.is_rule)
+    return tuple(_to_rule(one.entry, one.entry.rule) for one in found if one.entry.rule and one.entry.is_rule)
 
 
-def _is_named(found: Located, data: bytes) -> bool:
+def _has_own_id(found: LocatedEntry, data: bytes) -> bool:
     return f"^{found.entry.id}".encode() in data[found.offset : found.offset + found.length]
 
 
-def _rule_of(entry: Entry, text: str) -> PermissionRule:
-    return remembered_rule(text, why=content_line(entry.content), source=f"memory {entry.id}")
+def _to_rule(entry: Entry, text: str) -> PermissionRule:
+    return parse_memory_rule(text, why=preview_line(entry.content), source=f"memory {entry.id}")
 
 
-def _each_once(rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
+def _deduplicate(rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
     found: dict[PermissionRule, PermissionRule] = {}
     for rule in rules:
         found.setdefault(replace(rule, why=""), rule)

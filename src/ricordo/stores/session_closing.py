@@ -10,18 +10,18 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
-from ricordo.clock import Clock, Ids
+from ricordo.clock import Clock, IdSource
 from ricordo.guard import Redactor
 from ricordo.messages import Usage
 from ricordo.stores.capabilities import SessionNotes
-from ricordo.stores.session_drafts import Draft
+from ricordo.stores.session_drafts import SessionDraft
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.forgotten import Forgotten
-from ricordo.workspace.session_file import SessionFile, digest
-from ricordo.workspace.session_head import Amounts, tag_of
-from ricordo.workspace.striking import without_contents
+from ricordo.workspace.forgotten import ForgottenStatements
+from ricordo.workspace.session_file import SessionFile, create_digest
+from ricordo.workspace.session_head import SessionTotals, to_tag
+from ricordo.workspace.striking import mask_session
 
-__all__ = ["closed_session", "forgotten"]
+__all__ = ["close_session_file", "remove_entry"]
 
 _ORIGIN = "closing"
 """The origin of decisions that were read out of a conversation when it was closed."""
@@ -41,13 +41,18 @@ class ClosingParts(Protocol):
         ...
 
     @property
-    def ids(self) -> Ids:
+    def ids(self) -> IdSource:
         """Where ids come from."""
         ...
 
 
-def closed_session(
-    present: SessionFile | None, *, notes: SessionNotes, draft: Draft | None, start: datetime, parts: ClosingParts
+def close_session_file(
+    present: SessionFile | None,
+    *,
+    notes: SessionNotes,
+    draft: SessionDraft | None,
+    start: datetime,
+    parts: ClosingParts,
 ) -> SessionFile:
     """Return what the file says after closing: what it says now, what the draft has saved, and what `notes` tell.
 
@@ -56,41 +61,41 @@ def closed_session(
     before = present or SessionFile(started=start, session=notes.session)
     there = {(entry.id, entry.time) for entry in before.entries}
     saved = tuple(entry for entry in (draft.entries if draft else ()) if (entry.id, entry.time) not in there)
-    kept, concluded = _concluded(before.entries, saved, notes, parts)
+    kept, concluded = _merge_decisions(before.entries, saved, notes, parts)
     file = replace(
         before,
         started=min(before.started, start),
-        worked=_worked(before, notes, start, saved),
-        closing=_sum(before.closing, notes.closing_usage, notes.closing_cost),
-        tags=_lines(map(tag_of, notes.tags), parts) or before.tags,
-        files_read=tuple(dict.fromkeys([*before.files_read, *_lines(notes.files_read, parts)])),
+        worked=_measure_work(before, notes, start, saved),
+        closing=_add_amounts(before.closing, notes.closing_usage, notes.closing_cost),
+        tags=_clean_lines(map(to_tag, notes.tags), parts) or before.tags,
+        files_read=tuple(dict.fromkeys([*before.files_read, *_clean_lines(notes.files_read, parts)])),
         entries=(*kept, *saved, *concluded),
     )
-    threads = _lines(notes.open_threads, parts)
+    threads = _clean_lines(notes.open_threads, parts)
     if threads or not notes.pending:
         file = replace(file, open_threads=threads)
     goes_on = bool(saved) or notes.turns > (before.worked.turns or 0)
-    return _summed_up(file, notes, parts.redactor.clean(notes.summary).strip(), goes_on=goes_on)
+    return _set_summary(file, notes, parts.redactor.clean(notes.summary).strip(), goes_on=goes_on)
 
 
-def forgotten(file: SessionFile | None, *, entry: Entry, start: datetime) -> SessionFile:
+def remove_entry(file: SessionFile | None, *, entry: Entry, start: datetime) -> SessionFile:
     """Return what a file says without an entry; a digest is made anew, a summary gets a mark where it repeats it."""
-    return without_contents(file or SessionFile(started=start), [entry.content], {entry.id})
+    return mask_session(file or SessionFile(started=start), [entry.content], {entry.id})
 
 
-def without_forgotten(notes: SessionNotes, gone: Forgotten) -> SessionNotes:
+def remove_forgotten(notes: SessionNotes, gone: ForgottenStatements) -> SessionNotes:
     """Return the notes without what was forgotten since they were made."""
     if not gone:
         return notes
     return replace(
         notes,
-        summary=gone.struck(notes.summary),
-        decisions=tuple(each for each in notes.decisions if not gone.says(each)),
-        open_threads=tuple(each for each in notes.open_threads if not gone.says(each)),
+        summary=gone.mask(notes.summary),
+        decisions=tuple(each for each in notes.decisions if not gone.contains(each)),
+        open_threads=tuple(each for each in notes.open_threads if not gone.contains(each)),
     )
 
 
-def _summed_up(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: bool) -> SessionFile:
+def _set_summary(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: bool) -> SessionFile:
     """Return the file with its summary: the one of the notes, one that was saved, the one it has, or a digest."""
     if text and not notes.pending:
         return replace(file, summary=text, pending=False, outdated=False)
@@ -101,27 +106,27 @@ def _summed_up(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: bo
         return replace(file, summary=written[-1].strip(), pending=False)
     if notes.pending:
         kept = "" if goes_on else file.summary
-        return replace(file, summary=text or kept or digest(file.entries), pending=True)
+        return replace(file, summary=text or kept or create_digest(file.entries), pending=True)
     return file
 
 
-def _worked(before: SessionFile, notes: SessionNotes, start: datetime, saved: Sequence[Entry]) -> Amounts:
+def _measure_work(before: SessionFile, notes: SessionNotes, start: datetime, saved: Sequence[Entry]) -> SessionTotals:
     """Return what the session took; where nobody tells, the time until its last entry is known and nothing else."""
     began = min(before.started, start)
     if notes.ended:
-        spent = _sum(before.worked, notes.usage, notes.cost)
-        return replace(spent, minutes=_minutes(began, notes.ended), turns=notes.turns)
+        spent = _add_amounts(before.worked, notes.usage, notes.cost)
+        return replace(spent, minutes=_minutes_between(began, notes.ended), turns=notes.turns)
     times = [entry.time for entry in saved if entry.time]
     if not times:
         return before.worked
-    return replace(before.worked, minutes=max(_minutes(began, max(times)), before.worked.minutes or 0))
+    return replace(before.worked, minutes=max(_minutes_between(began, max(times)), before.worked.minutes or 0))
 
 
-def _minutes(began: datetime, ended: datetime) -> int:
+def _minutes_between(began: datetime, ended: datetime) -> int:
     return max(round((ended - began).total_seconds() / 60), 0)
 
 
-def _sum(before: Amounts, usage: Usage, cost: Decimal | None) -> Amounts:
+def _add_amounts(before: SessionTotals, usage: Usage, cost: Decimal | None) -> SessionTotals:
     """Return `before` with this usage and cost added; a cost that is not known makes the sum unknown."""
     if usage == Usage() and cost is None:
         return before
@@ -131,11 +136,11 @@ def _sum(before: Amounts, usage: Usage, cost: Decimal | None) -> Amounts:
     return replace(before, usage=before.usage + usage, cost=total)
 
 
-def _concluded(
+def _merge_decisions(
     present: Sequence[Entry], saved: Sequence[Entry], notes: SessionNotes, parts: ClosingParts
 ) -> tuple[list[Entry], list[Entry]]:
     """Return the present entries that stay, and the decisions of the notes that nobody has saved."""
-    wanted = _lines(notes.decisions, parts)
+    wanted = _clean_lines(notes.decisions, parts)
     stays = [entry for entry in present if not wanted or entry.source.origin != _ORIGIN or entry.content in wanted]
     said = {entry.content.casefold().strip() for entry in (*stays, *saved)}
     time = notes.ended or parts.clock.now()
@@ -147,7 +152,7 @@ def _concluded(
     ]
 
 
-def _lines(texts: Iterable[str], parts: ClosingParts) -> tuple[str, ...]:
+def _clean_lines(texts: Iterable[str], parts: ClosingParts) -> tuple[str, ...]:
     """Return each text on one line, without secrets and once."""
     lines = (" ".join(parts.redactor.clean(text).split()) for text in texts)
     return tuple(dict.fromkeys(line for line in lines if line))

@@ -22,17 +22,17 @@ from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, found, opened_home, options
-from ricordo.stores.session_closing import closed_session, forgotten, without_forgotten
-from ricordo.stores.session_drafts import Draft, RunningSessions, SessionDrafts
-from ricordo.stores.session_preamble import session_preamble
-from ricordo.stores.session_shelf import SessionShelf
+from ricordo.stores.opening import OpenRequest
+from ricordo.stores.plain import StoreFolder, match_entries, open_folder, read_options
+from ricordo.stores.session_closing import close_session_file, remove_entry, remove_forgotten
+from ricordo.stores.session_drafts import SessionDraft, RunningSessions, SessionDrafts
+from ricordo.stores.session_preamble import compose_session_preamble
+from ricordo.stores.session_shelf import SessionCatalog
 from ricordo.stores.tombstones import FileTombstones, ForgettingDriver
 from ricordo.tokens import Tokens
-from ricordo.uncut import finish
+from ricordo.uncut import run_even_if_cancelled
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.entry_codec import derived_id
+from ricordo.workspace.entry_codec import derive_id
 from ricordo.workspace.session_index import SessionRow
 
 __all__ = ["LAST_SESSIONS", "SessionFilesStore", "open_session_files"]
@@ -44,22 +44,22 @@ LAST_SESSIONS = 5
 class SessionFilesStore(Backend):
     """The sessions of one folder; `close` ends those of every store that was bound here."""
 
-    def __init__(self, parts: StoreParts, home: Home, *, last: int = LAST_SESSIONS) -> None:
+    def __init__(self, parts: StoreParts, home: StoreFolder, *, last: int = LAST_SESSIONS) -> None:
         """Keep them in `home`, and show the `last` ones in the preamble."""
         super().__init__(parts)
         self._home = home
         self._last = last
         self._running = RunningSessions(home.files)
-        self._busy: set[SessionFilesDriver] = set()
+        self._open_drivers: set[SessionFilesDriver] = set()
 
     async def close(self) -> None:
         """Write what runs to session files. Raises `StorageError`, and then the drafts stay for the next one."""
-        for driver in [*self._busy]:
+        for driver in [*self._open_drivers]:
             await driver.close()
 
     def _driver(self, scope: Scope) -> Driver:
         """Return the driver of `scope`, whose session begins now."""
-        return SessionFilesDriver(self._home, scope, self._parts, self._running, self._busy, last=self._last)
+        return SessionFilesDriver(self._home, scope, self._parts, self._running, self._open_drivers, last=self._last)
 
 
 class SessionFilesDriver(ForgettingDriver):
@@ -67,7 +67,7 @@ class SessionFilesDriver(ForgettingDriver):
 
     def __init__(
         self,
-        home: Home,
+        home: StoreFolder,
         scope: Scope,
         parts: StoreParts,
         running: RunningSessions,
@@ -76,151 +76,151 @@ class SessionFilesDriver(ForgettingDriver):
         last: int,
     ) -> None:
         """Begin a session, which writes nothing before something is saved; this is in `busy` while one is open."""
-        folder = home.folder(scope)
+        folder = home.folder_for(scope)
         super().__init__(FileTombstones(home, folder, parts))
         self._scope, self._parts, self._running, self._last = scope, parts, running, last
         self._folder = folder
-        self._shelf = SessionShelf(home.files, folder, redactor=parts.redactor)
+        self._catalog = SessionCatalog(home.files, folder, redactor=parts.redactor)
         self._drafts = SessionDrafts(home.files, folder, parts.clock)
         self._session = scope.session or parts.ids.new()
-        self._began = {self._session: parts.clock.now()}
-        self._open: dict[str, None] = {}
-        self._busy = busy
-        self._recovered = False
+        self._start_times = {self._session: parts.clock.now()}
+        self._open_sessions: dict[str, None] = {}
+        self._open_drivers = busy
+        self._has_recovered = False
 
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` to the draft of its session."""
         await self._recover()
         session = entry.source.session or self._session
-        if session not in self._open:
-            await self._running.hold(self._name(session))
-            self._open[session] = None
-            self._busy.add(self)
-        started = self._began.setdefault(session, self._parts.clock.now())
+        if session not in self._open_sessions:
+            await self._running.acquire(self._session_name(session))
+            self._open_sessions[session] = None
+            self._open_drivers.add(self)
+        started = self._start_times.setdefault(session, self._parts.clock.now())
         await self._drafts.append(session, entry, started)
         return entry
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return entries of running sessions, then sessions as their metadata, the newest first."""
-        rows, drafts = await self._state()
-        return await run_sync(partial(self._found, rows, drafts, query, limit))
+        rows, drafts = await self._read_state()
+        return await run_sync(partial(self._match, rows, drafts, query, limit))
 
-    async def preface(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> str:
         """Return what is remembered, what was left open, and the last sessions."""
-        rows, drafts = await self._state()
-        entries = self._all(rows, drafts)
-        return await run_sync(partial(session_preamble, entries, rows, last=self._last, budget=budget))
+        rows, drafts = await self._read_state()
+        entries = self._collect_entries(rows, drafts)
+        return await run_sync(partial(compose_session_preamble, entries, rows, last=self._last, budget=budget))
 
     async def entries(self) -> list[Entry]:
         """Return the entries of all sessions, those of the newest session first."""
-        return self._all(*await self._state())
+        return self._collect_entries(*await self._read_state())
 
     async def remove(self, entry: Entry) -> None:
         """Take an entry out of its file and its draft."""
-        async with self._shelf.lock():
+        async with self._catalog.lock():
             await self._drafts.forget(entry.id)
-            for row in await self._shelf.rows(locked=True):
+            for row in await self._catalog.rows(locked=True):
                 if any(one.id == entry.id for one in row.entries):
-                    await self._shelf.write(row, partial(forgotten, entry=entry, start=row.date), row.date)
-            await self._shelf.write_index()
+                    await self._catalog.write(row, partial(remove_entry, entry=entry, start=row.date), row.date)
+            await self._catalog.write_index()
 
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session and return its path; empty where there is nothing. Raises `StorageError`."""
         await self._recover()
-        path = await self._closed(notes)
-        await self._end(notes.session)
+        path = await self._write_session_file(notes)
+        await self._end_session(notes.session)
         return path
 
     async def pending_sessions(self) -> tuple[str, ...]:
         """Return the ids of the sessions that have no summary yet, oldest first."""
-        rows, _ = await self._state()
+        rows, _ = await self._read_state()
         return tuple(row.session for row in reversed(rows) if row.pending and row.session)
 
     async def close(self) -> None:
         """Write each session that saved something here and was not closed, with a digest in the place of a summary."""
-        for session in [*self._open]:
-            await self._closed(SessionNotes(session=session, pending=True))
-            await self._end(session)
+        for session in [*self._open_sessions]:
+            await self._write_session_file(SessionNotes(session=session, pending=True))
+            await self._end_session(session)
 
-    async def _closed(self, notes: SessionNotes) -> str:
+    async def _write_session_file(self, notes: SessionNotes) -> str:
         """Make the file of a session, then its row, then remove its draft; what comes meanwhile is taken in too."""
-        async with self._shelf.lock():
+        async with self._catalog.lock():
             path = ""
-            notes = without_forgotten(notes, await self._tombstones.recognised())
+            notes = remove_forgotten(notes, await self._tombstones.text_matcher())
             while True:
-                row = await self._shelf.of(notes.session)
-                draft = await self._drafts.of(notes.session)
+                row = await self._catalog.find_row(notes.session)
+                draft = await self._drafts.find(notes.session)
                 if row is None and not (draft and draft.entries) and not notes.summary.strip():
                     path = ""
                 else:
-                    start = self._start(notes, draft)
-                    change = partial(closed_session, notes=notes, draft=draft, start=start, parts=self._parts)
-                    path = await self._shelf.write(row, change, start)
+                    start = self._start_time(notes, draft)
+                    change = partial(close_session_file, notes=notes, draft=draft, start=start, parts=self._parts)
+                    path = await self._catalog.write(row, change, start)
                     with suppress(StorageError):
-                        await self._shelf.write_index()
+                        await self._catalog.write_index()
                 if draft is None or await self._drafts.remove(draft):
                     return path and f"{self._folder}{path}"
 
-    def _start(self, notes: SessionNotes, draft: Draft | None) -> datetime:
-        known = [notes.started, draft.started if draft else None, self._began.get(notes.session)]
+    def _start_time(self, notes: SessionNotes, draft: SessionDraft | None) -> datetime:
+        known = [notes.started, draft.started if draft else None, self._start_times.get(notes.session)]
         return min(filter(None, known), default=self._parts.clock.now())
 
-    async def _end(self, session: str) -> None:
-        self._open.pop(session, None)
-        if not self._open:
-            self._busy.discard(self)
-        await self._running.release(self._name(session))
+    async def _end_session(self, session: str) -> None:
+        self._open_sessions.pop(session, None)
+        if not self._open_sessions:
+            self._open_drivers.discard(self)
+        await self._running.release(self._session_name(session))
 
-    async def _state(self) -> tuple[list[SessionRow], list[Draft]]:
+    async def _read_state(self) -> tuple[list[SessionRow], list[SessionDraft]]:
         """Return the files and the drafts as they are; drafts first, so that what moves meanwhile is not missed."""
         await self._recover()
-        drafts = await self._drafts.all()
-        rows = await self._shelf.rows()
+        drafts = await self._drafts.read_all()
+        rows = await self._catalog.rows()
         kept = {(entry.id, entry.time) for row in rows for entry in row.entries}
         rest = [[entry for entry in draft.entries if (entry.id, entry.time) not in kept] for draft in drafts]
         return rows, [replace(draft, entries=tuple(entries)) for draft, entries in zip(drafts, rest, strict=True)]
 
     async def _recover(self) -> None:
         """Make session files of the drafts whose process is gone; once, and where it can't be done it is left."""
-        if self._recovered:
+        if self._has_recovered:
             return
-        self._recovered = True
+        self._has_recovered = True
         with suppress(StorageError):
-            for draft in await self._drafts.all():
-                if draft.session in self._open:
+            for draft in await self._drafts.read_all():
+                if draft.session in self._open_sessions:
                     continue
-                async with self._running.orphan(self._name(draft.session)) as alone:
+                async with self._running.lock_if_orphaned(self._session_name(draft.session)) as alone:
                     if alone:
-                        await self._closed(SessionNotes(session=draft.session, pending=True))
+                        await self._write_session_file(SessionNotes(session=draft.session, pending=True))
 
-    def _name(self, session: str) -> str:
+    def _session_name(self, session: str) -> str:
         return f"{self._folder}{session}"
 
-    def _all(self, rows: list[SessionRow], drafts: list[Draft]) -> list[Entry]:
+    def _collect_entries(self, rows: list[SessionRow], drafts: list[SessionDraft]) -> list[Entry]:
         entries = [entry for draft in drafts for entry in reversed(draft.entries)]
         entries += [entry for row in rows for entry in reversed(row.entries)]
         return [entry if entry.scope else replace(entry, scope=self._scope) for entry in entries]
 
-    def _found(self, rows: list[SessionRow], drafts: list[Draft], query: Query, limit: int) -> list[Hit]:
+    def _match(self, rows: list[SessionRow], drafts: list[SessionDraft], query: Query, limit: int) -> list[Hit]:
         hits: list[Hit] = []
         for draft in drafts:
             if len(hits) < limit:
-                hits += found(reversed(draft.entries), query, limit - len(hits), path=draft.path)
+                hits += match_entries(reversed(draft.entries), query, limit - len(hits), path=draft.path)
         for row in rows:
             if len(hits) < limit:
                 path = f"{self._folder}{row.path}"
-                shown = self._metadata(row, path)
-                searched = replace(shown, content=_searched(row), tags=row.tags)
-                hits += [replace(hit, entry=shown) for hit in found([searched], query, 1, path=path)]
+                shown = self._metadata_entry(row, path)
+                searched = replace(shown, content=_searchable_text(row), tags=row.tags)
+                hits += [replace(hit, entry=shown) for hit in match_entries([searched], query, 1, path=path)]
         return hits
 
-    def _metadata(self, row: SessionRow, path: str) -> Entry:
+    def _metadata_entry(self, row: SessionRow, path: str) -> Entry:
         """Return a session as an entry: where it stands and what it was about, never what was saved in it."""
         return Entry(
             content=f"[{path}] {row.summary}".rstrip(),
             kind="session-summary",
             tags=row.tags,
-            id=derived_id(path, row.session, 0),
+            id=derive_id(path, row.session, 0),
             time=row.date,
             scope=self._scope,
             by="agent",
@@ -229,23 +229,23 @@ class SessionFilesDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_session_files(opening: Opening) -> AsyncIterator[Backend]:
+async def open_session_files(opening: OpenRequest) -> AsyncIterator[Backend]:
     """Open the session files of a folder; `?last=5` says how many sessions the preamble shows.
 
     At the end what runs is written to session files. Raises: InvalidSetting.
     """
-    last = options(opening.address, "last").get("last", str(LAST_SESSIONS))
+    last = read_options(opening.address, "last").get("last", str(LAST_SESSIONS))
     if not last.isdecimal():
         raise InvalidSetting(f"`last` is how many sessions the preamble shows, not {last!r}.")
-    async with opened_home(opening) as home:
+    async with open_folder(opening) as home:
         store = SessionFilesStore(opening.parts, home, last=int(last))
         try:
             yield store
         finally:
-            await finish(store.close)
+            await run_even_if_cancelled(store.close)
 
 
-def _searched(row: SessionRow) -> str:
+def _searchable_text(row: SessionRow) -> str:
     """Return everything by which a session is found."""
     texts = [row.summary, *row.threads, *row.files]
     for entry in row.entries:

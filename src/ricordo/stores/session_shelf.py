@@ -20,29 +20,36 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, VersionConflict
-from ricordo.files import ABSENT, FileStore, Stored
-from ricordo.files.broken import kept_aside
+from ricordo.files import ABSENT, FileStore, StoredFile
+from ricordo.files.broken import quarantine_document
 from ricordo.files.contract import FileInfo
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import Edit
-from ricordo.workspace.session_file import SessionFile, parse_session, updated_session
-from ricordo.workspace.session_index import SessionIndex, SessionRow, decode_index, encode_index, row_age, row_of
+from ricordo.workspace.session_file import SessionFile, parse_session, update_session
+from ricordo.workspace.session_index import (
+    SessionIndex,
+    SessionRow,
+    decode_index,
+    encode_index,
+    row_sort_key,
+    create_row,
+)
 
-__all__ = ["SessionShelf"]
+__all__ = ["SessionCatalog"]
 
-Recording: TypeAlias = Callable[[Sequence[Edit]], Awaitable[object]]
+EditRecorder: TypeAlias = Callable[[Sequence[Edit]], Awaitable[object]]
 """Makes these edits, or raises `VersionConflict`, and keeps what was there before."""
 
 _LOG = logging.getLogger("ricordo.stores")
-_TRIES = 20
-_PATIENCE_SECONDS = 2.0
+_MAX_TRIES = 20
+_LOCK_SECONDS = 2.0
 
 
-class SessionShelf:
+class SessionCatalog:
     """The session files below one folder."""
 
     def __init__(
-        self, files: FileStore, folder: str, recording: Recording | None = None, *, redactor: Redactor | None = None
+        self, files: FileStore, folder: str, recording: EditRecorder | None = None, *, redactor: Redactor | None = None
     ) -> None:
         """Read `<folder>sessions/` and `<folder>index.json`; nothing is written before there is something to write.
 
@@ -51,11 +58,11 @@ class SessionShelf:
         """
         self._redactor = redactor or Redactor(token_bytes(32))
         self._files = files
-        self._recording = recording
+        self._record_edits = recording
         self._folder = folder
         self._index: SessionIndex | None = None
-        self._written = ("", SessionIndex())
-        self._others: dict[str, FileInfo] = {}
+        self._last_written = ("", SessionIndex())
+        self._ignored_files: dict[str, FileInfo] = {}
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
@@ -68,18 +75,18 @@ class SessionShelf:
 
         With `locked` the caller holds the lock, and writes the index.
         """
-        index, changed = await self._reconciled()
+        index, changed = await self._reconcile()
         if changed and not locked:
             # the rows are right without it, and a disk that can't be written keeps nobody from reading
-            with suppress(StorageError), anyio.move_on_after(_PATIENCE_SECONDS):
+            with suppress(StorageError), anyio.move_on_after(_LOCK_SECONDS):
                 async with self.lock():
                     await self.write_index()
-        return sorted(index.rows.values(), key=row_age, reverse=True)
+        return sorted(index.rows.values(), key=row_sort_key, reverse=True)
 
-    async def of(self, session: str) -> SessionRow | None:
+    async def find_row(self, session: str) -> SessionRow | None:
         """Return the row of a session, or None when it has no file yet."""
-        index, _ = await self._reconciled()
-        return next((row for row in sorted(index.rows.values(), key=row_age) if row.session == session), None)
+        index, _ = await self._reconcile()
+        return next((row for row in sorted(index.rows.values(), key=row_sort_key) if row.session == session), None)
 
     async def write(
         self, row: SessionRow | None, change: Callable[[SessionFile | None], SessionFile], start: datetime
@@ -89,15 +96,15 @@ class SessionShelf:
         `change` is given what the file says, None for a new one, and may be asked again when somebody else was faster.
         """
         if row is None:
-            return await self._create(change(None), start)
-        for _ in range(_TRIES):
+            return await self._create_file(change(None), start)
+        for _ in range(_MAX_TRIES):
             stored = await self._files.read(f"{self._folder}{row.path}")
             present = await run_sync(parse_session, stored.data, row.path)
-            data = await run_sync(updated_session, stored.data, row.path, change(present))
+            data = await run_sync(update_session, stored.data, row.path, change(present))
             if data == stored.data:
                 return row.path
             with suppress(VersionConflict):
-                await self._put(row.path, data, stored.version)
+                await self._write_file(row.path, data, stored.version)
                 return row.path
         raise VersionConflict(f"{row.path} changed each time that it was to be written: try again.")
 
@@ -106,58 +113,58 @@ class SessionShelf:
 
         One that is broken or somebody else's is kept under another name first.
         """
-        index, _ = await self._reconciled()
+        index, _ = await self._reconcile()
         path = f"{self._folder}index.json"
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             try:
                 stored = await self._files.read(path)
-                expected, there = stored.version, await self._decoded(stored)
+                expected, there = stored.version, await self._decode_stored(stored)
                 if there is None:
-                    _LOG.warning("%s is kept as %s.", path, await kept_aside(self._files, path, stored))
+                    _LOG.warning("%s is kept as %s.", path, await quarantine_document(self._files, path, stored))
             except FileMissing:
                 expected, there = ABSENT, SessionIndex()
-            wanted = _with_fields_of(there or SessionIndex(), index)
+            wanted = _copy_extra_fields(there or SessionIndex(), index)
             if (there and wanted == there) or (expected == ABSENT and not wanted.rows):
                 break
             with suppress(VersionConflict):
                 version = await self._files.replace(path, await run_sync(encode_index, wanted), expected=expected)
-                self._written = (version, wanted)
+                self._last_written = (version, wanted)
                 break
         self._index = wanted
 
-    async def _create(self, file: SessionFile, start: datetime) -> str:
+    async def _create_file(self, file: SessionFile, start: datetime) -> str:
         name, number = f"{start.astimezone():%Y-%m-%d-%Hh%M}", 1
         while True:
             path = f"sessions/{name}{f'-{number}' if number > 1 else ''}.md"
             try:
-                await self._put(path, await run_sync(updated_session, b"", path, file), ABSENT)
+                await self._write_file(path, await run_sync(update_session, b"", path, file), ABSENT)
             except (AlreadyExists, VersionConflict):
                 number += 1
             else:
                 return path
 
-    async def _put(self, path: str, data: bytes, expected: str) -> None:
+    async def _write_file(self, path: str, data: bytes, expected: str) -> None:
         whole = f"{self._folder}{path}"
-        if self._recording:
-            await self._recording([Edit(path=whole, expected=expected, data=data)])
+        if self._record_edits:
+            await self._record_edits([Edit(path=whole, expected=expected, data=data)])
         elif expected == ABSENT:
             await self._files.create(whole, data)
         else:
             await self._files.replace(whole, data, expected=expected)
 
-    async def _reconciled(self) -> tuple[SessionIndex, bool]:
+    async def _reconcile(self) -> tuple[SessionIndex, bool]:
         """Return the index as the files say it is, and whether the one on the disk has to be written."""
         changed = False
         if self._index is None:
-            loaded = await self._loaded()
+            loaded = await self._load_index()
             changed = loaded is None
             self._index = loaded or SessionIndex()
         before, rows = self._index, {}
-        for info in await self._listing():
+        for info in await self._list_files():
             path = info.path.removeprefix(self._folder)
             row = before.rows.get(path)
             if row is None or (row.size, row.modified_ns) != (info.size, info.modified_ns):
-                row = await self._read(info, path, row)
+                row = await self._read_row(info, path, row)
             if row:
                 rows[path] = row
         if rows != before.rows:
@@ -165,32 +172,32 @@ class SessionShelf:
             self._index = replace(before, rows=rows)
         return self._index, changed and (bool(rows) or bool(before.rows) or await self._has_index())
 
-    async def _loaded(self) -> SessionIndex | None:
+    async def _load_index(self) -> SessionIndex | None:
         """Return the index on the disk; None when there is none, or it can't be read as one."""
         try:
             stored = await self._files.read(f"{self._folder}index.json")
         except (FileMissing, StorageError):
             return None
-        return await self._decoded(stored)
+        return await self._decode_stored(stored)
 
-    async def _decoded(self, stored: Stored) -> SessionIndex | None:
+    async def _decode_stored(self, stored: StoredFile) -> SessionIndex | None:
         """Return the index that was read, None for a broken one; what was written here is not parsed again."""
-        version, written = self._written
-        return written if stored.version == version else await run_sync(_decoded, stored.data, self._redactor)
+        version, written = self._last_written
+        return written if stored.version == version else await run_sync(_decode_redacted, stored.data, self._redactor)
 
     async def _has_index(self) -> bool:
         return await self._files.info(f"{self._folder}index.json") is not None
 
-    async def _listing(self) -> list[FileInfo]:
+    async def _list_files(self) -> list[FileInfo]:
         """Return the files that can be session files: Markdown right in the folder, but for hidden ones."""
         folder = f"{self._folder}sessions/"
         found = await self._files.list(folder.removesuffix("/"))
         names = [(info, info.path.removeprefix(folder)) for info in found]
         return [info for info, name in names if name.endswith(".md") and "/" not in name and name[0] != "."]
 
-    async def _read(self, info: FileInfo, path: str, before: SessionRow | None) -> SessionRow | None:
+    async def _read_row(self, info: FileInfo, path: str, before: SessionRow | None) -> SessionRow | None:
         """Return the row of a file; of one that is no session file none, of one that can't be read the one it had."""
-        if self._others.get(path) == info:
+        if self._ignored_files.get(path) == info:
             return None
         try:
             stored = await self._files.read(info.path)
@@ -200,12 +207,12 @@ class SessionShelf:
             return before
         file = await run_sync(lambda: parse_session(self._redactor.clean_bytes(stored.data), path))
         if file is None:
-            self._others[path] = info
+            self._ignored_files[path] = info
             return None
-        return row_of(file, path, info, before.extra if before else {})
+        return create_row(file, path, info, before.extra if before else {})
 
 
-def _decoded(data: bytes, redactor: Redactor) -> SessionIndex | None:
+def _decode_redacted(data: bytes, redactor: Redactor) -> SessionIndex | None:
     """Return the index, None for a broken one; in one that holds a secret no row is taken for current."""
     cleaned = redactor.clean_bytes(data)
     try:
@@ -217,7 +224,7 @@ def _decoded(data: bytes, redactor: Redactor) -> SessionIndex | None:
     return replace(index, rows={path: replace(row, size=-1) for path, row in index.rows.items()})
 
 
-def _with_fields_of(there: SessionIndex, index: SessionIndex) -> SessionIndex:
+def _copy_extra_fields(there: SessionIndex, index: SessionIndex) -> SessionIndex:
     """Return `index` with the fields that others have in the one that is there."""
     rows: dict[str, SessionRow] = {}
     for path, row in index.rows.items():

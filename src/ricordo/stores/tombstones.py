@@ -7,28 +7,28 @@ is durable before its entry goes, so what was cut off in between is forgotten ag
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from ricordo.audit import chosen_id
+from ricordo.audit import resolve_id
 from ricordo.errors import EntryNotFound
 from ricordo.stores.contract import StoreParts
-from ricordo.stores.place import Place
-from ricordo.stores.plain import Home, PlainDriver
+from ricordo.stores.place import MemoryRoot
+from ricordo.stores.plain import StoreFolder, PlainDriver
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.forgotten import Forgotten
+from ricordo.workspace.forgotten import ForgottenStatements
 from ricordo.workspace.layout import TOMBSTONES, WORKSPACE
 from ricordo.workspace.tombstones import (
     Tombstone,
     Tombstones,
     parse_tombstones,
     read_tombstones,
-    tombstone_for,
-    tombstone_of,
+    create_tombstone,
+    find_tombstone,
 )  # fmt: skip
 
 __all__ = [
     "FileTombstones",
     "ForgettingDriver",
-    "KnowsForgotten",
-    "PlaceTombstones",
+    "TombstoneLookup",
+    "RootTombstones",
     "ProcessTombstones",
     "StoreTombstones",
 ]
@@ -49,26 +49,26 @@ class StoreTombstones(ABC):
     async def write(self, stone: Tombstone) -> None:
         """Keep one more, durably. Raises `StorageError`."""
 
-    async def of(self, entry: Entry) -> Tombstone | None:
+    async def find(self, entry: Entry) -> Tombstone | None:
         """Return the tombstone by which an entry is known as forgotten; None for one that is not."""
-        return tombstone_of(entry, await self.read(), self._parts.key)
+        return find_tombstone(entry, await self.read(), self._parts.key)
 
-    async def recognised(self) -> Forgotten:
+    async def text_matcher(self) -> ForgottenStatements:
         """Return what recognises the words of these tombstones in a text."""
-        return Forgotten.of(await self.read(), self._parts.key)
+        return ForgottenStatements.from_tombstones(await self.read(), self._parts.key)
 
     async def add(self, entry: Entry, *, who: str) -> None:
         """Keep the tombstone of an entry that `who` forgets now, durably. Raises `StorageError`."""
-        await self.write(tombstone_for(entry, self._parts.key, at=self._parts.clock.now(), by=who))
+        await self.write(create_tombstone(entry, self._parts.key, at=self._parts.clock.now(), by=who))
 
 
 class FileTombstones(StoreTombstones):
     """Tombstones in the folder of their owner."""
 
-    def __init__(self, home: Home, folder: str, parts: StoreParts) -> None:
+    def __init__(self, home: StoreFolder, folder: str, parts: StoreParts) -> None:
         """Read nothing yet. `folder` is that of the owner in `home`, empty or with a slash at its end."""
         super().__init__(parts)
-        self._files = home.records or home.files
+        self._files = home.record_files or home.files
         self._path = folder + TOMBSTONES.removeprefix(f"{WORKSPACE}/")
 
     async def read(self) -> Tombstones:
@@ -77,7 +77,7 @@ class FileTombstones(StoreTombstones):
 
     async def write(self, stone: Tombstone) -> None:
         """Keep one more, durably. Raises `StorageError`."""
-        await self._files.append(self._path, stone.line())
+        await self._files.append(self._path, stone.to_line())
 
 
 class ProcessTombstones(StoreTombstones):
@@ -86,39 +86,39 @@ class ProcessTombstones(StoreTombstones):
     def __init__(self, parts: StoreParts) -> None:
         """Hold none yet."""
         super().__init__(parts)
-        self._held = Tombstones()
+        self._tombstones = Tombstones()
 
     async def read(self) -> Tombstones:
         """Return all of them, oldest first."""
-        return self._held
+        return self._tombstones
 
     async def write(self, stone: Tombstone) -> None:
         """Keep one more."""
-        self._held = parse_tombstones(self._held.with_entries([stone]))
+        self._tombstones = parse_tombstones(self._tombstones.render_with([stone]))
 
 
-class KnowsForgotten(ABC):
+class TombstoneLookup(ABC):
     """What every driver that keeps tombstones does with them."""
 
     @abstractmethod
     async def tombstones(self) -> tuple[Tombstone, ...]:
         """Return the record of each entry that was forgotten, oldest first. Raises `StorageError`."""
 
-    async def known_id(self, wanted: str, ids: Sequence[str]) -> str:
+    async def resolve_id(self, wanted: str, ids: Sequence[str]) -> str:
         """Return the one of `ids` that is, or begins or ends with, `wanted`.
 
         Raises: EntryNotFound, which says when the entry was forgotten if it was.
         """
         try:
-            return chosen_id(ids, wanted)
+            return resolve_id(ids, wanted)
         except EntryNotFound:
             for row in await self.tombstones():
                 if row.id == wanted:
-                    raise EntryNotFound(f"The memory {row.id} was forgotten{row.when}.") from None
+                    raise EntryNotFound(f"The memory {row.id} was forgotten{row.origin}.") from None
             raise
 
 
-class ForgettingDriver(KnowsForgotten, PlainDriver):
+class ForgettingDriver(TombstoneLookup, PlainDriver):
     """A plain driver that can take an entry out again, which leaves a tombstone."""
 
     def __init__(self, tombstones: StoreTombstones) -> None:
@@ -132,18 +132,18 @@ class ForgettingDriver(KnowsForgotten, PlainDriver):
     async def get(self, entry_id: str) -> Entry:
         """Return one entry, also by the beginning or the end of its id. Raises `EntryNotFound`."""
         entries = await self.entries()
-        chosen = await self.known_id(entry_id, [entry.id for entry in entries])
+        chosen = await self.resolve_id(entry_id, [entry.id for entry in entries])
         return next(entry for entry in entries if entry.id == chosen)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Remove an entry everywhere, leave a tombstone, and return the entry. Raises `EntryNotFound`."""
         del why
-        gone = await self.removable(entry_id)
+        gone = await self.get_removable(entry_id)
         await self._tombstones.add(gone, who=who)
         await self.remove(gone)
         return gone
 
-    async def removable(self, entry_id: str) -> Entry:
+    async def get_removable(self, entry_id: str) -> Entry:
         """Return the entry that is to be forgotten. Raises: EntryNotFound; InvalidInput for one that has to stay."""
         return await self.get(entry_id)
 
@@ -153,14 +153,14 @@ class ForgettingDriver(KnowsForgotten, PlainDriver):
 
     async def tombstone_of(self, entry: Entry) -> Tombstone | None:
         """Return the record by which an entry is known as forgotten; None for one that is not."""
-        return await self._tombstones.of(entry)
+        return await self._tombstones.find(entry)
 
 
-class PlaceTombstones(KnowsForgotten):
+class RootTombstones(TombstoneLookup):
     """The tombstones of the places that a scope sees, which forgetting writes there as a part of its change set."""
 
     @abstractmethod
-    async def places(self) -> list[Place]:
+    async def places(self) -> list[MemoryRoot]:
         """Return the visible places that exist, narrowest first."""
 
     async def tombstones(self) -> tuple[Tombstone, ...]:
@@ -170,6 +170,6 @@ class PlaceTombstones(KnowsForgotten):
     async def tombstone_of(self, entry: Entry) -> Tombstone | None:
         """Return the record by which an entry is known as forgotten in a visible place; None for one that is not."""
         for place in await self.places():
-            if stone := tombstone_of(entry, await read_tombstones(place.files), place.key):
+            if stone := find_tombstone(entry, await read_tombstones(place.files), place.key):
                 return stone
         return None

@@ -17,30 +17,38 @@ from ricordo.messages import Message
 from ricordo.middleware import TurnEvent, TurnResult
 from ricordo.scopes import Scope
 from ricordo.state import AgentState, Todo
-from ricordo.state import Plan as Planned
+from ricordo.state import PlanState as Planned
 from ricordo.stores import Store as AsyncStore
-from ricordo.sync.face import Face, blocking, waited_for
-from ricordo.sync.memory import Memory
-from ricordo.tools.planning import Planning
+from ricordo.sync.face import SyncProxy, make_blocking, run_and_wait
+from ricordo.sync.memory import SyncMemory
+from ricordo.tools.planning import PlanMode
 
-__all__ = ["Compactions", "HarnessAgent", "Permissions", "Plan", "Store", "TaskList", "TurnStream"]
+__all__ = [
+    "SyncCompactions",
+    "SyncHarnessAgent",
+    "SyncPermissions",
+    "SyncPlan",
+    "SyncStore",
+    "SyncTaskList",
+    "SyncTurnStream",
+]
 
 _P = ParamSpec("_P")
 
 
-def _opening(make: Callable[_P, AsyncAgent]) -> Callable[_P, AbstractContextManager["HarnessAgent"]]:
+def _make_opener(make: Callable[_P, AsyncAgent]) -> Callable[_P, AbstractContextManager["SyncHarnessAgent"]]:
     """Return what opens the agent that `make` describes on a loop of its own."""
 
     @contextmanager
     @functools.wraps(make, updated=())
-    def opened(*args: _P.args, **kwargs: _P.kwargs) -> Iterator["HarnessAgent"]:
+    def open_agent(*args: _P.args, **kwargs: _P.kwargs) -> Iterator["SyncHarnessAgent"]:
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(make(*args, **kwargs)) as agent:
-            yield HarnessAgent(portal, agent)
+            yield SyncHarnessAgent(portal, agent)
 
-    return opened
+    return open_agent
 
 
-class TurnStream(Face[AsyncStream]):
+class SyncTurnStream(SyncProxy[AsyncStream]):
     """Iterate it once for the events; afterwards `result` is the whole turn."""
 
     @property
@@ -50,26 +58,26 @@ class TurnStream(Face[AsyncStream]):
 
     def __iter__(self) -> Iterator[TurnEvent]:
         """Give the events as they come. Raises what the turn raised."""
-        while (event := waited_for(self._portal, self._next)) is not None:
+        while (event := run_and_wait(self._portal, self._next)) is not None:
             yield event
 
     async def _next(self) -> TurnEvent | None:
         return await anext(self._inner, None)
 
 
-class Compactions(Face[AsyncCompactions]):
+class SyncCompactions(SyncProxy[AsyncCompactions]):
     """The compactions of one session; the methods are those of `ricordo.HarnessAgent.compactions`."""
 
-    all = blocking(AsyncCompactions.all)
-    expand = blocking(AsyncCompactions.expand)
-    undo = blocking(AsyncCompactions.undo)
-    pin = blocking(AsyncCompactions.pin)
-    unpin = blocking(AsyncCompactions.unpin)
-    remove = blocking(AsyncCompactions.remove)
-    edit = blocking(AsyncCompactions.edit)
+    all = make_blocking(AsyncCompactions.all)
+    expand = make_blocking(AsyncCompactions.expand)
+    undo = make_blocking(AsyncCompactions.undo)
+    pin = make_blocking(AsyncCompactions.pin)
+    unpin = make_blocking(AsyncCompactions.unpin)
+    remove = make_blocking(AsyncCompactions.remove)
+    edit = make_blocking(AsyncCompactions.edit)
 
 
-class Plan(Face[Planning]):
+class SyncPlan(SyncProxy[PlanMode]):
     """Plan mode and the plan of one session; the methods are those of `ricordo.HarnessAgent.plan`."""
 
     @property
@@ -77,13 +85,13 @@ class Plan(Face[Planning]):
         """Where the session stands."""
         return self._inner.plan
 
-    enter = blocking(Planning.enter)
-    exit = blocking(Planning.exit)
-    text = blocking(Planning.text)
-    write = blocking(Planning.write)
+    enter = make_blocking(PlanMode.enter)
+    exit = make_blocking(PlanMode.exit)
+    text = make_blocking(PlanMode.text)
+    write = make_blocking(PlanMode.write)
 
 
-class Permissions(Face[AsyncPermissions]):
+class SyncPermissions(SyncProxy[AsyncPermissions]):
     """The rules of one session for tool calls; the methods are those of `ricordo.HarnessAgent.permissions`."""
 
     @property
@@ -91,13 +99,13 @@ class Permissions(Face[AsyncPermissions]):
         """The rules, oldest first."""
         return self._inner.rules
 
-    allow = blocking(AsyncPermissions.allow)
-    deny = blocking(AsyncPermissions.deny)
-    ask = blocking(AsyncPermissions.ask)
-    remove = blocking(AsyncPermissions.remove)
+    allow = make_blocking(AsyncPermissions.allow)
+    deny = make_blocking(AsyncPermissions.deny)
+    ask = make_blocking(AsyncPermissions.ask)
+    remove = make_blocking(AsyncPermissions.remove)
 
 
-class Store(Face[AsyncStore]):
+class SyncStore(SyncProxy[AsyncStore]):
     """What an agent remembers with; the methods are those of `ricordo.stores.Store`."""
 
     @property
@@ -105,34 +113,34 @@ class Store(Face[AsyncStore]):
         """Whose memory it is."""
         return self._inner.scope
 
-    save = blocking(AsyncStore.save)
-    recall = blocking(AsyncStore.recall)
-    preamble = blocking(AsyncStore.preamble)
+    save = make_blocking(AsyncStore.save)
+    recall = make_blocking(AsyncStore.recall)
+    preamble = make_blocking(AsyncStore.preamble)
 
 
-class TaskList(Face[AsyncTaskList]):
+class SyncTaskList(SyncProxy[AsyncTaskList]):
     """What runs in the background of one session; the methods are those of `ricordo.HarnessAgent.tasks`."""
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         """How many run in this process, for this session."""
-        return self._inner.running
+        return self._inner.running_count
 
-    all = blocking(AsyncTaskList.all)
-    get = blocking(AsyncTaskList.get)
-    cancel = blocking(AsyncTaskList.cancel)
-    wait = blocking(AsyncTaskList.wait)
-    start = blocking(AsyncTaskList.start)
+    all = make_blocking(AsyncTaskList.all)
+    get = make_blocking(AsyncTaskList.get)
+    cancel = make_blocking(AsyncTaskList.cancel)
+    wait = make_blocking(AsyncTaskList.wait)
+    start = make_blocking(AsyncTaskList.start)
 
 
-class HarnessAgent(Face[AsyncAgent]):
+class SyncHarnessAgent(SyncProxy[AsyncAgent]):
     """An agent in one session. Use `with HarnessAgent.open(...) as agent`; it takes what `ricordo.HarnessAgent` takes.
 
     The methods are those of `ricordo.HarnessAgent`. It may be used from several threads; one turn follows another.
     """
 
-    open = staticmethod(_opening(AsyncAgent))
-    recommended = staticmethod(_opening(AsyncAgent.recommended))
+    open = staticmethod(_make_opener(AsyncAgent))
+    with_recommended_settings = staticmethod(_make_opener(AsyncAgent.with_recommended_settings))
 
     @property
     def session(self) -> str:
@@ -140,20 +148,20 @@ class HarnessAgent(Face[AsyncAgent]):
         return self._inner.session
 
     @property
-    def memory(self) -> Memory | None:
+    def memory(self) -> SyncMemory | None:
         """The memory of the agent's root; None when it could not be opened, and with another store."""
         memory = self._inner.memory
-        return None if memory is None else Memory(self._portal, memory)
+        return None if memory is None else SyncMemory(self._portal, memory)
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SyncStore:
         """What the agent remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
-        return Store(self._portal, self._inner.store)
+        return SyncStore(self._portal, self._inner.store)
 
     @property
-    def keeps(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
-        return self._inner.keeps
+        return self._inner.is_recorded
 
     @property
     def window(self) -> tuple[Message, ...]:
@@ -161,9 +169,9 @@ class HarnessAgent(Face[AsyncAgent]):
         return self._inner.window
 
     @property
-    def compactions(self) -> Compactions:
+    def compactions(self) -> SyncCompactions:
         """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
-        return Compactions(self._portal, self._inner.compactions)
+        return SyncCompactions(self._portal, self._inner.compactions)
 
     @property
     def state(self) -> AgentState:
@@ -171,10 +179,10 @@ class HarnessAgent(Face[AsyncAgent]):
         return self._inner.state
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> SyncPlan | None:
         """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
         plan = self._inner.plan
-        return None if plan is None else Plan(self._portal, plan)
+        return None if plan is None else SyncPlan(self._portal, plan)
 
     @property
     def todos(self) -> tuple[Todo, ...]:
@@ -182,35 +190,35 @@ class HarnessAgent(Face[AsyncAgent]):
         return self._inner.todos
 
     @property
-    def permissions(self) -> Permissions:
+    def permissions(self) -> SyncPermissions:
         """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
-        return Permissions(self._portal, self._inner.permissions)
+        return SyncPermissions(self._portal, self._inner.permissions)
 
     @property
-    def tasks(self) -> TaskList:
+    def tasks(self) -> SyncTaskList:
         """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
-        return TaskList(self._portal, self._inner.tasks)
+        return SyncTaskList(self._portal, self._inner.tasks)
 
     @contextmanager
     def stream(
         self, message: str | Message | Sequence[Message], *, output_type: type[object] | None = None
-    ) -> Iterator[TurnStream]:
+    ) -> Iterator[SyncTurnStream]:
         """Give the reply as it comes: `with agent.stream("...") as events: for event in events`.
 
         Leaving the block before the end stops the reply; what was said of it is kept. The type and errors as in `send`.
         """
         stream = self._inner.stream(message, output_type=output_type)
         with self._portal.wrap_async_context_manager(stream) as events:
-            yield TurnStream(self._portal, events)
+            yield SyncTurnStream(self._portal, events)
 
-    send = blocking(AsyncAgent.send)
-    record = blocking(AsyncAgent.record)
-    system_prompt = blocking(AsyncAgent.system_prompt)
-    get_context_usage = blocking(AsyncAgent.get_context_usage)
-    request = blocking(AsyncAgent.request)
-    compact = blocking(AsyncAgent.compact)
-    clear = blocking(AsyncAgent.clear)
-    sum_up = blocking(AsyncAgent.sum_up)
-    settle = blocking(AsyncAgent.settle)
-    flush = blocking(AsyncAgent.flush)
-    consolidate = blocking(AsyncAgent.consolidate)
+    send = make_blocking(AsyncAgent.send)
+    record = make_blocking(AsyncAgent.record)
+    system_prompt = make_blocking(AsyncAgent.system_prompt)
+    get_context_usage = make_blocking(AsyncAgent.get_context_usage)
+    preview_request = make_blocking(AsyncAgent.preview_request)
+    compact = make_blocking(AsyncAgent.compact)
+    clear = make_blocking(AsyncAgent.clear)
+    summarize = make_blocking(AsyncAgent.summarize)
+    drain = make_blocking(AsyncAgent.drain)
+    flush = make_blocking(AsyncAgent.flush)
+    consolidate = make_blocking(AsyncAgent.consolidate)

@@ -12,7 +12,7 @@ from anyio.from_thread import BlockingPortal
 
 from ricordo.errors import InvalidSetting
 
-__all__ = ["Face", "blocking", "waited_for"]
+__all__ = ["SyncProxy", "make_blocking", "run_and_wait"]
 
 _T = TypeVar("_T")
 _Inner_co = TypeVar("_Inner_co", covariant=True)
@@ -20,7 +20,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class Face(Generic[_Inner_co]):
+class SyncProxy(Generic[_Inner_co]):
     """The blocking face of an object that lives on the loop of `portal`."""
 
     def __new__(cls, *given: object, **options: object) -> Self:
@@ -38,29 +38,29 @@ class Face(Generic[_Inner_co]):
         self._inner = inner
 
 
-def blocking(
+def make_blocking(
     method: Callable[Concatenate[_T, _P], Awaitable[_R]],
-) -> Callable[Concatenate[Face[_T], _P], _R]:
+) -> Callable[Concatenate[SyncProxy[_T], _P], _R]:
     """Return the method of a face that calls `method` on the loop and waits for what it returns."""
 
     @functools.wraps(method)
-    def call(self: Face[_T], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        return waited_for(self._portal, lambda: method(self._inner, *args, **kwargs))
+    def call_and_wait(self: SyncProxy[_T], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        return run_and_wait(self._portal, lambda: method(self._inner, *args, **kwargs))
 
-    return call
+    return call_and_wait
 
 
-def waited_for(portal: BlockingPortal, act: Callable[[], Awaitable[_R]]) -> _R:
+def run_and_wait(portal: BlockingPortal, act: Callable[[], Awaitable[_R]]) -> _R:
     """Return what `act` returns on the loop of `portal`; Ctrl-C cancels it, and is raised when it has ended."""
     ended = threading.Event()
 
-    async def work() -> _R:
+    async def run() -> _R:
         try:
             return await act()
         finally:
             ended.set()
 
-    future = portal.start_task_soon(work)
+    future = portal.start_task_soon(run)
     try:
         return future.result()
     except BaseException:

@@ -1,7 +1,7 @@
 """The document of tasks: one versioned JSON object, each task on a line of its own.
 
-Invariants: `decode(encode(document)) == document` for every document with times in whole milliseconds; what `encode`
-writes, `decode` reads; the fields of a newer version survive, and so do tasks of a newer version that have a form which
+Invariants: `decode(encode(document)) == document` for every document with times in whole milliseconds; what `encode_tasks`
+writes, `decode_tasks` reads; the fields of a newer version survive, and so do tasks of a newer version that have a form which
 is not known here, as they are. (Unknown fields inside a task's progress have no place in our types and are left out.)
 """
 
@@ -11,22 +11,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar, get_args
 
-from ricordo.clock import milliseconds, rfc3339
+from ricordo.clock import truncate_to_milliseconds, format_rfc3339
 from ricordo.errors import DocumentInvalid, InvalidMessage
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import dumps, integer, loads, record, records, text
-from ricordo.tasks.contract import Progress, Task, TaskState, TaskType
+from ricordo.messages.jsontext import dumps, require_integer, loads, require_object, require_objects, require_text
+from ricordo.tasks.contract import TaskProgress, Task, TaskState, TaskType
 
-__all__ = ["VERSION", "TaskDocument", "decode", "encode"]
+__all__ = ["TASKS_VERSION", "TaskDocument", "decode_tasks", "encode_tasks"]
 
-VERSION = 1
-"""The version of the documents that `encode` writes."""
+TASKS_VERSION = 1
+"""The version of the documents that `encode_tasks` writes."""
 
 _TYPES: dict[str, TaskType] = {each: each for each in get_args(TaskType)}
 _STATES: dict[str, TaskState] = {each: each for each in get_args(TaskState)}
 _TEXTS = ("worker", "agent", "session", "user", "result", "error")
-_KNOWN = frozenset({"id", "type", "title", "state", "created", "seen", "ended", "progress", "cancelling", *_TEXTS})
-_DOCUMENT = frozenset({"v", "tasks"})
+_TASK_FIELDS = frozenset(
+    {"id", "type", "title", "state", "created", "seen", "ended", "progress", "cancelling", *_TEXTS}
+)
+_DOCUMENT_FIELDS = frozenset({"v", "tasks"})
 _T = TypeVar("_T")
 
 
@@ -38,50 +40,50 @@ class TaskDocument:
     """
 
     tasks: tuple[Task, ...] = ()
-    version: int = VERSION
+    version: int = TASKS_VERSION
     unread: tuple[Mapping[str, JsonValue], ...] = ()
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def encode(document: TaskDocument) -> bytes:
+def encode_tasks(document: TaskDocument) -> bytes:
     """Write the document: UTF-8. Raises: DocumentInvalid for a value that it has no form for."""
     try:
-        _check(document)
+        _check_document(document)
         head = dumps({"v": document.version, **document.extra})[:-1]
-        lines = [dumps(_fields(task)) for task in document.tasks] + [dumps(dict(each)) for each in document.unread]
+        lines = [dumps(_encode_task(task)) for task in document.tasks] + [dumps(dict(each)) for each in document.unread]
     except InvalidMessage as error:
         raise DocumentInvalid(f"These tasks can't be written: {error}") from error
     return (f'{head},"tasks":[\n' + ",\n".join(lines) + "\n]}\n").encode()
 
 
-def decode(data: bytes) -> TaskDocument:
+def decode_tasks(data: bytes) -> TaskDocument:
     """Read the document. Raises: DocumentInvalid if it is none, or two of its tasks have one id."""
     try:
-        return _document(record(loads(data), "The document"))
+        return _decode_document(require_object(loads(data), "The document"))
     except InvalidMessage as error:
         raise DocumentInvalid(f"This is no document of tasks: {error}") from error
 
 
-def _document(fields: Mapping[str, JsonValue]) -> TaskDocument:
-    version = integer(fields.get("v"), "v")
-    if version < VERSION:
-        raise InvalidMessage(f"v: a document of tasks has a version from {VERSION} up, not {version}.")
+def _decode_document(fields: Mapping[str, JsonValue]) -> TaskDocument:
+    version = require_integer(fields.get("v"), "v")
+    if version < TASKS_VERSION:
+        raise InvalidMessage(f"v: a document of tasks has a version from {TASKS_VERSION} up, not {version}.")
     tasks: list[Task] = []
     unread: list[Mapping[str, JsonValue]] = []
-    for position, each in enumerate(records(fields.get("tasks"), "tasks")):
+    for position, each in enumerate(require_objects(fields.get("tasks"), "tasks")):
         try:
-            tasks.append(_task(each))
+            tasks.append(_decode_task(each))
         except InvalidMessage as error:
-            if version == VERSION:
+            if version == TASKS_VERSION:
                 raise InvalidMessage(f"tasks[{position}].{error}") from error
             unread.append(each)
     _check_ids(tasks)
-    extra = {key: value for key, value in fields.items() if key not in _DOCUMENT}
+    extra = {key: value for key, value in fields.items() if key not in _DOCUMENT_FIELDS}
     return TaskDocument(tasks=tuple(tasks), version=version, unread=tuple(unread), extra=extra)
 
 
-def _check(document: TaskDocument) -> None:
-    if not _DOCUMENT.isdisjoint(document.extra) or document.version < VERSION:
+def _check_document(document: TaskDocument) -> None:
+    if not _DOCUMENT_FIELDS.isdisjoint(document.extra) or document.version < TASKS_VERSION:
         raise InvalidMessage("The extra fields of a document of tasks have names that it uses itself.")
     _check_ids(document.tasks)
 
@@ -92,83 +94,85 @@ def _check_ids(tasks: tuple[Task, ...] | list[Task]) -> None:
         raise InvalidMessage(f"id: each task has its own, {twice[0][:60]!r} is none.")
 
 
-def _fields(task: Task) -> dict[str, JsonValue]:
-    if not _KNOWN.isdisjoint(task.extra) or task.type not in _TYPES or task.state not in _STATES:
+def _encode_task(task: Task) -> dict[str, JsonValue]:
+    if not _TASK_FIELDS.isdisjoint(task.extra) or task.type not in _TYPES or task.state not in _STATES:
         raise InvalidMessage("A task has a known type and state, and no extra field with a name that it uses itself.")
     fields: dict[str, JsonValue] = {
-        "id": text(task.id, "id"),
+        "id": require_text(task.id, "id"),
         "type": task.type,
-        "title": text(task.title, "title"),
+        "title": require_text(task.title, "title"),
         "state": task.state,
-        "created": _written(task.created),
-        "seen": _written(task.seen),
+        "created": _encode_time(task.created),
+        "seen": _encode_time(task.seen),
     }
     if task.ended is not None:
-        fields["ended"] = _written(task.ended)
-    if task.progress != Progress():
-        fields["progress"] = _progress_fields(task.progress)
-    texts: dict[str, JsonValue] = {name: text(getattr(task, name), name) for name in _TEXTS if getattr(task, name)}
+        fields["ended"] = _encode_time(task.ended)
+    if task.progress != TaskProgress():
+        fields["progress"] = _encode_progress(task.progress)
+    texts: dict[str, JsonValue] = {
+        name: require_text(getattr(task, name), name) for name in _TEXTS if getattr(task, name)
+    }
     cancelling: dict[str, JsonValue] = {"cancelling": True} if task.cancelling else {}
     return fields | texts | cancelling | dict(task.extra)
 
 
-def _progress_fields(progress: Progress) -> JsonValue:
-    fields: dict[str, JsonValue] = {"done": integer(progress.done, "progress.done")}
+def _encode_progress(progress: TaskProgress) -> JsonValue:
+    fields: dict[str, JsonValue] = {"done": require_integer(progress.done, "progress.done")}
     if progress.total is not None:
-        fields["total"] = integer(progress.total, "progress.total")
+        fields["total"] = require_integer(progress.total, "progress.total")
     if progress.text:
-        fields["text"] = text(progress.text, "progress.text")
+        fields["text"] = require_text(progress.text, "progress.text")
     return fields
 
 
-def _task(fields: Mapping[str, JsonValue]) -> Task:
-    texts = {name: text(fields.get(name, ""), name) for name in _TEXTS}
+def _decode_task(fields: Mapping[str, JsonValue]) -> Task:
+    texts = {name: require_text(fields.get(name, ""), name) for name in _TEXTS}
     cancelling = fields.get("cancelling", False)
     if not isinstance(cancelling, bool):
         raise InvalidMessage("cancelling: true or false is needed.")
     return Task(
-        id=text(fields.get("id"), "id"),
-        type=_one_of(_TYPES, fields, "type"),
-        title=text(fields.get("title"), "title"),
-        state=_one_of(_STATES, fields, "state"),
-        created=_time(fields, "created"),
-        seen=_time(fields, "seen"),
-        ended=None if fields.get("ended") is None else _time(fields, "ended"),
-        progress=_progress(record(fields.get("progress", {}), "progress")),
+        id=require_text(fields.get("id"), "id"),
+        type=_decode_choice(_TYPES, fields, "type"),
+        title=require_text(fields.get("title"), "title"),
+        state=_decode_choice(_STATES, fields, "state"),
+        created=_decode_time(fields, "created"),
+        seen=_decode_time(fields, "seen"),
+        ended=None if fields.get("ended") is None else _decode_time(fields, "ended"),
+        progress=_decode_progress(require_object(fields.get("progress", {}), "progress")),
         cancelling=cancelling,
-        extra={key: value for key, value in fields.items() if key not in _KNOWN},
+        extra={key: value for key, value in fields.items() if key not in _TASK_FIELDS},
         **texts,
     )
 
 
-def _progress(fields: Mapping[str, JsonValue]) -> Progress:
+def _decode_progress(fields: Mapping[str, JsonValue]) -> TaskProgress:
     total = fields.get("total")
-    return Progress(
-        done=integer(fields.get("done", 0), "progress.done"),
-        total=None if total is None else integer(total, "progress.total"),
-        text=text(fields.get("text", ""), "progress.text"),
+    return TaskProgress(
+        done=require_integer(fields.get("done", 0), "progress.done"),
+        total=None if total is None else require_integer(total, "progress.total"),
+        text=require_text(fields.get("text", ""), "progress.text"),
     )
 
 
-def _one_of(known: Mapping[str, _T], fields: Mapping[str, JsonValue], name: str) -> _T:
-    found = known.get(text(fields.get(name), name))
+def _decode_choice(known: Mapping[str, _T], fields: Mapping[str, JsonValue], name: str) -> _T:
+    found = known.get(require_text(fields.get(name), name))
     if found is None:
         raise InvalidMessage(f"{name}: {' or '.join(known)} is needed.")
     return found
 
 
-def _written(time: datetime) -> str:
+def _encode_time(time: datetime) -> str:
     try:
-        return rfc3339(time)
+        return format_rfc3339(time)
     except OverflowError as error:
         raise InvalidMessage("A time is too near to the end of time.") from error
 
 
-def _time(fields: Mapping[str, JsonValue], name: str) -> datetime:
-    written = text(fields.get(name), name)
+def _decode_time(fields: Mapping[str, JsonValue], name: str) -> datetime:
+    written = require_text(fields.get(name), name)
     try:
         time = datetime.fromisoformat(written)
-        cut = milliseconds(time)
+        cut = truncate_to_milliseconds(time)
     except (ValueError, OverflowError) as error:
         raise InvalidMessage(f"{name}: {error}.") from error
     if time.tzinfo is None:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from ricordo.messages import JsonValue
 
-__all__ = ["Progress", "Report", "Task", "TaskState", "TaskStore", "TaskType", "Work"]
+__all__ = ["TaskProgress", "ReportProgress", "Task", "TaskState", "TaskStore", "TaskType", "TaskWork"]
 
 TaskType: TypeAlias = Literal["local_bash", "local_agent", "remote_agent", "dream"]
 """A command, a sub-agent of this process, one that runs elsewhere, a consolidation of memory."""
@@ -22,7 +22,7 @@ TaskState: TypeAlias = Literal["pending", "running", "completed", "failed", "can
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class TaskProgress:
     """How far a task is: `done` of `total` steps (None when nobody knows how many), and in words what it does."""
 
     done: int = 0
@@ -50,7 +50,7 @@ class Task:
     created: datetime
     seen: datetime
     ended: datetime | None = None
-    progress: Progress = field(default_factory=Progress)
+    progress: TaskProgress = field(default_factory=TaskProgress)
     result: str = ""
     error: str = ""
     cancelling: bool = False
@@ -62,10 +62,10 @@ class Task:
         return self.state in {"completed", "failed", "cancelled"}
 
 
-Report: TypeAlias = Callable[[Progress], None]
+ReportProgress: TypeAlias = Callable[[TaskProgress], None]
 """Tells how far a task is. It costs next to nothing and may be called at any rate: records are written now and then."""
 
-Work: TypeAlias = Callable[[Report], Awaitable[str]]
+TaskWork: TypeAlias = Callable[[ReportProgress], Awaitable[str]]
 """What a task does; it returns its result. What it raises is the task's failure."""
 
 

@@ -15,55 +15,55 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageBusy, TaskNotFound, VersionConflict
-from ricordo.files import ABSENT, FileInfo, FileStore, Stored
-from ricordo.files.broken import kept_aside
+from ricordo.files import ABSENT, FileInfo, FileStore, StoredFile
+from ricordo.files.broken import quarantine_document
 from ricordo.guard.redact import Redactor
-from ricordo.messages.jsontext import record
-from ricordo.tasks.codec import TaskDocument, decode, encode
+from ricordo.messages.jsontext import require_object
+from ricordo.tasks.codec import TaskDocument, decode_tasks, encode_tasks
 from ricordo.tasks.contract import Task
-from ricordo.tasks.plan import advanced, bounded, kept, oldest_first
+from ricordo.tasks.plan import apply_change, truncate_task, drop_oldest_ended, sort_by_creation
 
-__all__ = ["FileTasks", "is_no_file"]
+__all__ = ["FileTaskStore", "is_not_a_file"]
 
-_TRIES = 200
-_LONGEST_PAUSE_MS = 40
+_MAX_TRIES = 200
+_MAX_PAUSE_MS = 40
 _LOG = logging.getLogger("ricordo.tasks")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Read:
+class _StoredTasks:
     """A document as it was read; `broken` holds the bytes of one that could not be."""
 
     document: TaskDocument
     version: str
-    broken: Stored | None = None
+    broken: StoredFile | None = None
 
 
-class FileTasks:
+class FileTaskStore:
     """The tasks in the document at `path`, of one session or of a root.
 
-    `set_aside` is the name under which a document that could not be read was kept last, empty when none was.
+    `quarantined_as` is the name under which a document that could not be read was kept last, empty when none was.
     """
 
-    set_aside: str
+    quarantined_as: str
 
     def __init__(self, files: FileStore, path: str, redactor: Redactor) -> None:
         """Read and write through `files`, and let `redactor` take secrets out on the way."""
-        self.set_aside = ""
+        self.quarantined_as = ""
         self._files = files
         self._path = path
         self._redactor = redactor
         self._last = TaskDocument()
         self._own: dict[str, Task] = {}
         self._seen: FileInfo | None = None
-        self._writing = anyio.Lock()
+        self._write_lock = anyio.Lock()
 
     async def all(self) -> tuple[Task, ...]:
         """Return every task, oldest first. Raises: DocumentInvalid for a document that can't be read."""
         found = await self._read()
         if found.broken is not None:
             raise DocumentInvalid(f"The tasks in {self._path} can't be read; the file is left as it is.")
-        return oldest_first(found.document.tasks)
+        return sort_by_creation(found.document.tasks)
 
     async def get(self, task_id: str) -> Task:
         """Return the task with this whole id; the document is read only when its size or time changed.
@@ -75,17 +75,17 @@ class FileTasks:
         if info is None or info != self._seen:
             await self.all()
             self._seen = info
-        return _found(self._brought(self._last).tasks, task_id)
+        return _get_task(self._with_own_tasks(self._last).tasks, task_id)
 
     async def add(self, task: Task) -> None:
         """Add a task durably. Raises: AlreadyExists for an id that there is; StorageError."""
 
-        def added(tasks: Sequence[Task]) -> Task:
+        def append_new(tasks: Sequence[Task]) -> Task:
             if any(each.id == task.id for each in tasks):
                 raise AlreadyExists(f"There is a task {task.id} already.")
             return task
 
-        new = await self._changed(added)
+        new = await self._apply_change(append_new)
         if not new.has_ended:
             self._own[new.id] = new
 
@@ -95,22 +95,22 @@ class FileTasks:
         A task that has ended stays as it is. Raises: TaskNotFound; DocumentInvalid for a document that can't be read
         and a task that is not known here; StorageError.
         """
-        return await self._changed(lambda tasks: advanced(_found(tasks, task_id), change))
+        return await self._apply_change(lambda tasks: apply_change(_get_task(tasks, task_id), change))
 
-    async def _changed(self, change: Callable[[Sequence[Task]], Task]) -> Task:
+    async def _apply_change(self, change: Callable[[Sequence[Task]], Task]) -> Task:
         """Write the task that `change` makes of those there are, and return it as it is written."""
-        async with self._writing:
-            for tried in range(_TRIES):
+        async with self._write_lock:
+            for tried in range(_MAX_TRIES):
                 found = await self._read()
                 try:
-                    return await self._written(found, change)
+                    return await self._write_change(found, change)
                 except VersionConflict:
                     # another process was faster; who waits by chance does not meet the same one again
-                    await anyio.sleep(randbelow(min(2 + tried, _LONGEST_PAUSE_MS)) / 1000)
+                    await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
         raise StorageBusy(f"{self._path} was changed by others each time it was to be written.")
 
-    async def _written(self, found: _Read, change: Callable[[Sequence[Task]], Task]) -> Task:
-        before = self._brought(found.document)
+    async def _write_change(self, found: _StoredTasks, change: Callable[[Sequence[Task]], Task]) -> Task:
+        before = self._with_own_tasks(found.document)
         try:
             new = change(before.tasks)
         except TaskNotFound as error:
@@ -119,40 +119,40 @@ class FileTasks:
             raise DocumentInvalid(f"The tasks in {self._path} can't be read; the file is left as it is.") from error
         if any(new is each for each in found.document.tasks) and found.broken is None:
             return new
-        new = await run_sync(_clean, new, self._redactor)
-        tasks = oldest_first(({each.id: each for each in before.tasks} | {new.id: new}).values())
-        after = replace(before, tasks=kept(tasks))
-        data = await run_sync(encode, after)
+        new = await run_sync(_redact_task, new, self._redactor)
+        tasks = sort_by_creation(({each.id: each for each in before.tasks} | {new.id: new}).values())
+        after = replace(before, tasks=drop_oldest_ended(tasks))
+        data = await run_sync(encode_tasks, after)
         if found.broken is not None:
-            self.set_aside = await kept_aside(self._files, self._path, found.broken)
-            _LOG.warning("%s can't be read; it was kept as %s", self._path, self.set_aside)
+            self.quarantined_as = await quarantine_document(self._files, self._path, found.broken)
+            _LOG.warning("%s can't be read; it was kept as %s", self._path, self.quarantined_as)
         await self._files.replace(self._path, data, expected=found.version)
-        self._learn(after)
+        self._remember_tasks(after)
         return new
 
-    async def _read(self) -> _Read:
+    async def _read(self) -> _StoredTasks:
         """Read the document; in the place of one that can't be read stands what was read or written last."""
         try:
             stored = await self._files.read(self._path)
         except FileMissing as error:
-            if await is_no_file(self._files, self._path):
+            if await is_not_a_file(self._files, self._path):
                 raise DocumentInvalid(f"{self._path} is no file, so there are no tasks to be read or kept.") from error
-            self._learn(TaskDocument())
-            return _Read(document=TaskDocument(), version=ABSENT)
+            self._remember_tasks(TaskDocument())
+            return _StoredTasks(document=TaskDocument(), version=ABSENT)
         try:
-            document = await run_sync(decode, stored.data)
+            document = await run_sync(decode_tasks, stored.data)
         except DocumentInvalid:
-            return _Read(document=self._last, version=stored.version, broken=stored)
-        self._learn(document)
-        return _Read(document=document, version=stored.version)
+            return _StoredTasks(document=self._last, version=stored.version, broken=stored)
+        self._remember_tasks(document)
+        return _StoredTasks(document=document, version=stored.version)
 
-    def _brought(self, document: TaskDocument) -> TaskDocument:
+    def _with_own_tasks(self, document: TaskDocument) -> TaskDocument:
         """Return `document` with the tasks of this process that it has lost."""
         there = {task.id for task in document.tasks}
         lost = tuple(task for task in self._own.values() if task.id not in there)
         return replace(document, tasks=document.tasks + lost)
 
-    def _learn(self, document: TaskDocument) -> None:
+    def _remember_tasks(self, document: TaskDocument) -> None:
         self._last = document
         for task in document.tasks:
             if task.id in self._own:
@@ -160,7 +160,7 @@ class FileTasks:
         self._own = {task.id: task for task in self._own.values() if not task.has_ended}
 
 
-async def is_no_file(files: FileStore, path: str) -> bool:
+async def is_not_a_file(files: FileStore, path: str) -> bool:
     """Tell whether something else stands in the place of a document, such as a folder. Raises: StorageError."""
     if await files.info(path) is None:
         return False
@@ -172,16 +172,16 @@ async def is_no_file(files: FileStore, path: str) -> bool:
     return False
 
 
-def _found(tasks: Sequence[Task], task_id: str) -> Task:
+def _get_task(tasks: Sequence[Task], task_id: str) -> Task:
     found = next((task for task in tasks if task.id == task_id), None)
     if found is None:
         raise TaskNotFound(f"No task has the id {task_id[:60]!r}: `ricordo tasks` shows the ids.")
     return found
 
 
-def _clean(task: Task, redactor: Redactor) -> Task:
+def _redact_task(task: Task, redactor: Redactor) -> Task:
     """Return `task` with typed marks in the place of secrets, and then with nothing in it that is too long."""
-    return bounded(
+    return truncate_task(
         replace(
             task,
             title=redactor.clean(task.title),
@@ -189,6 +189,6 @@ def _clean(task: Task, redactor: Redactor) -> Task:
             result=redactor.clean(task.result),
             error=redactor.clean(task.error),
             progress=replace(task.progress, text=redactor.clean(task.progress.text)),
-            extra=record(redactor.clean_json({**task.extra}), "extra"),
+            extra=require_object(redactor.clean_json({**task.extra}), "extra"),
         )
     )

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from ricordo.errors import AlreadyExists, TaskNotFound
 from ricordo.tasks.contract import Task
-from ricordo.tasks.plan import advanced, bounded, kept, oldest_first
+from ricordo.tasks.plan import apply_change, truncate_task, drop_oldest_ended, sort_by_creation
 
-__all__ = ["MemoryTasks"]
+__all__ = ["MemoryTaskStore"]
 
 
-class MemoryTasks:
+class MemoryTaskStore:
     """The tasks of one session in a dictionary; the same contract as in a file, but for durability and secrets."""
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class MemoryTasks:
 
     async def all(self) -> tuple[Task, ...]:
         """Return every task, oldest first."""
-        return oldest_first(tuple(self._tasks.values()))
+        return sort_by_creation(tuple(self._tasks.values()))
 
     async def get(self, task_id: str) -> Task:
         """Return the task with this whole id. Raises: TaskNotFound."""
@@ -30,14 +30,14 @@ class MemoryTasks:
         """Add a task. Raises: AlreadyExists for an id that there is."""
         if task.id in self._tasks:
             raise AlreadyExists(f"There is a task {task.id} already.")
-        self._put(task)
+        self._store_task(task)
 
     async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
         """Go on with what `change` makes of a task and return it; one that has ended stays. Raises: TaskNotFound."""
-        new = bounded(advanced(await self.get(task_id), change))
-        self._put(new)
+        new = truncate_task(apply_change(await self.get(task_id), change))
+        self._store_task(new)
         return new
 
-    def _put(self, task: Task) -> None:
-        self._tasks[task.id] = bounded(task)
-        self._tasks = {each.id: each for each in kept(tuple(self._tasks.values()))}
+    def _store_task(self, task: Task) -> None:
+        self._tasks[task.id] = truncate_task(task)
+        self._tasks = {each.id: each for each in drop_oldest_ended(tuple(self._tasks.values()))}

@@ -13,20 +13,20 @@ from datetime import timedelta
 import anyio
 import anyio.lowlevel
 
-from ricordo.beside import beside
+from ricordo.beside import background_task
 from ricordo.clock import Clock
 from ricordo.errors import AlreadyExists, RicordoError, StorageBusy, StorageError, TaskCancelled, TaskNotFound
 from ricordo.events import Emitter
 from ricordo.scopes import Scope
-from ricordo.tasks.contract import Progress, Task, TaskStore, Work
-from ricordo.tasks.plan import advanced, bounded, cancelled, completed, failed, live
-from ricordo.uncut import finish, uncut
+from ricordo.tasks.contract import TaskProgress, Task, TaskStore, TaskWork
+from ricordo.tasks.plan import apply_change, truncate_task, cancel_task, complete_task, fail_task, record_heartbeat
+from ricordo.uncut import run_even_if_cancelled, run_to_completion
 
-__all__ = ["Keeping", "TaskPace", "in_words", "tracked"]
+__all__ = ["TaskTracker", "TaskPace", "describe_error", "track_task"]
 
 # two tries, so that the end of a session waits for a hanging store 2 seconds at most
 _END_SECONDS = 1.0
-_MORE_TRIES = 2
+_END_RETRIES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +47,10 @@ class TaskPace:
         return timedelta(seconds=self.orphan)
 
 
-_PACE = TaskPace()
+_DEFAULT_PACE = TaskPace()
 
 
-class Keeping:
+class TaskTracker:
     """Keeps the record of one task, which was added to `store` before; `task` is it as this process knows it.
 
     `done` is set when its work has ended and the end was written, or could not be. `unwritten` says that it could not.
@@ -75,22 +75,22 @@ class Keeping:
         self._pace = pace
         self._emitter = emitter or Emitter(clock)
         self._scope = scope
-        self._progress = self._told = task.progress
+        self._progress = self._written_progress = task.progress
         self._results: list[str] = []
         self._ending: Callable[[Task], Task] = replace
-        self._works = task.state == "running"
+        self._has_started = task.state == "running"
         self._stop = anyio.CancelScope()
-        self._why = ""
+        self._stop_reason = ""
         self._is_troubled = False
 
-    def report(self, progress: Progress) -> None:
+    def report(self, progress: TaskProgress) -> None:
         """Take how far the work is; the record says so with the next look. Raises: TypeError or ValueError for none."""
         total = None if progress.total is None else int(progress.total)
-        self._progress = Progress(done=int(progress.done), total=total, text=str(progress.text))
+        self._progress = TaskProgress(done=int(progress.done), total=total, text=str(progress.text))
 
     def stop(self, why: str) -> None:
         """Cancel the work, or never begin it; `why` becomes the error of the record."""
-        self._why = self._why or why
+        self._stop_reason = self._stop_reason or why
         self._stop.cancel()
 
     async def add(self) -> None:
@@ -101,28 +101,33 @@ class Keeping:
             nonlocal added
             await self._store.add(self.task)
             # what is stored has no secret any more; what is shown of it here is as long
-            self.task = bounded(self.task)
+            self.task = truncate_task(self.task)
             added = True
 
         try:
-            await uncut(act)
+            await run_to_completion(act)
         except AlreadyExists:
             raise
         except StorageError:
-            await self._take_back()
+            await self._cancel_record()
             raise
         except anyio.get_cancelled_exc_class():
             if added:
-                await self.leave("The call that began it was cancelled.")
+                await self.record_cancelled("The call that began it was cancelled.")
             raise
 
-    async def leave(self, why: str) -> None:
+    async def record_cancelled(self, why: str) -> None:
         """Record that the task was cancelled without its work."""
         now = self._clock.now()
-        await self._end(lambda task: cancelled(task, why, now))
+        await self._end(lambda task: cancel_task(task, why, now))
 
-    async def carry_out(
-        self, work: Work, *, seconds: float | None = None, ready: Callable[[], Awaitable[None]] | None = None, left: str
+    async def run(
+        self,
+        work: TaskWork,
+        *,
+        seconds: float | None = None,
+        ready: Callable[[], Awaitable[None]] | None = None,
+        left: str,
     ) -> str:
         """Do the work once `ready` has returned, record how it ended, and return its result.
 
@@ -133,18 +138,18 @@ class Keeping:
             with self._emitter.stage("task", self._scope) as told:
                 told.reason, told.counts[self.task.type] = self.task.type, 1
                 try:
-                    result = await self._worked(work, seconds, ready)
+                    result = await self._run_work(work, seconds, ready)
                 except TaskCancelled as error:
                     told.reason = "cancelled"
-                    await self.leave(str(error))
+                    await self.record_cancelled(str(error))
                     raise
                 except anyio.get_cancelled_exc_class():
                     # the work may have ended just before
-                    await (self._complete(self._results[0]) if self._results else self.leave(left))
+                    await (self._complete(self._results[0]) if self._results else self.record_cancelled(left))
                     raise
                 except Exception as error:
-                    words, now = in_words(error), self._clock.now()
-                    await self._end(lambda task: failed(task, words, now))
+                    words, now = describe_error(error), self._clock.now()
+                    await self._end(lambda task: fail_task(task, words, now))
                     raise
                 await self._complete(result)
                 return result
@@ -164,21 +169,23 @@ class Keeping:
                 raise StorageBusy("The end of a task could not be written in time.")
 
         try:
-            await finish(act)
+            await run_even_if_cancelled(act)
         except (StorageError, TaskNotFound) as error:
-            self._trouble(error)
+            self._report_trouble(error)
 
-    async def _take_back(self) -> None:
+    async def _cancel_record(self) -> None:
         """End the record that is to be none: a disk may fail after it has written, and who comes next would wait."""
         why = "It did not begin: its record could not be written."
         with suppress(StorageError, TaskNotFound), anyio.move_on_after(_END_SECONDS, shield=True):
-            await self._store.update(self.task.id, lambda task: cancelled(task, why, self._clock.now()))
+            await self._store.update(self.task.id, lambda task: cancel_task(task, why, self._clock.now()))
 
-    async def _worked(self, work: Work, seconds: float | None, ready: Callable[[], Awaitable[None]] | None) -> str:
+    async def _run_work(
+        self, work: TaskWork, seconds: float | None, ready: Callable[[], Awaitable[None]] | None
+    ) -> str:
         late = ""
         try:
             with self._stop:
-                async with beside(self._watch):
+                async with background_task(self._watch):
                     await self._begin(ready)
                     with anyio.move_on_after(seconds) as limit:
                         try:
@@ -187,23 +194,23 @@ class Keeping:
                             if limit.cancel_called and not self._results:
                                 late = f"It did not end within {seconds:g} seconds."
         except Exception as error:
-            then = f"Then it failed: {in_words(error)}"
+            then = f"Then it failed: {describe_error(error)}"
             if self._stop.cancel_called:
-                raise TaskCancelled(f"{self._why} {then}") from error
+                raise TaskCancelled(f"{self._stop_reason} {then}") from error
             if late:
                 raise TimeoutError(f"{late} {then}") from error
             raise
         if late:
             raise TimeoutError(late)
         if not self._results:
-            raise TaskCancelled(self._why)
+            raise TaskCancelled(self._stop_reason)
         return self._results[0]
 
     async def _begin(self, ready: Callable[[], Awaitable[None]] | None) -> None:
         if ready is not None:
             await ready()
-        if not self._works:
-            self._works = True
+        if not self._has_started:
+            self._has_started = True
             await self._touch()
         # who was stopped before this does not begin
         await anyio.lowlevel.checkpoint()
@@ -216,20 +223,24 @@ class Keeping:
     async def _touch(self) -> None:
         """Write a sign of life when it is time for one, or else only look at the record."""
         progress, now = self._progress, self._clock.now()
-        waited = self._works and self.task.state == "pending"
-        is_due = waited or progress != self._told or now - self.task.seen >= timedelta(seconds=self._pace.heartbeat)
+        waited = self._has_started and self.task.state == "pending"
+        is_due = (
+            waited
+            or progress != self._written_progress
+            or now - self.task.seen >= timedelta(seconds=self._pace.heartbeat)
+        )
         try:
             if is_due:
-                works = self._works
+                works = self._has_started
                 self.task = await self._store.update(
-                    self.task.id, lambda task: live(task, now, progress=progress, works=works)
+                    self.task.id, lambda task: record_heartbeat(task, now, progress=progress, works=works)
                 )
-                self._told = progress
+                self._written_progress = progress
             else:
                 self.task = await self._store.get(self.task.id)
             self._is_troubled = False
         except (StorageError, TaskNotFound) as error:
-            self._trouble(error)
+            self._report_trouble(error)
         if self.task.cancelling:
             self.stop("It was asked to stop.")
         elif self.task.has_ended:
@@ -237,30 +248,30 @@ class Keeping:
 
     async def _complete(self, result: str) -> None:
         now = self._clock.now()
-        await self._end(lambda task: completed(task, result, now))
+        await self._end(lambda task: complete_task(task, result, now))
 
     async def _end(self, change: Callable[[Task], Task]) -> None:
         """Write the end; where that fails, `task` is the end as it is to be."""
         progress = self._progress
         # it is what it was when it is tried again, and whole: a store cuts only what has no secret any more
         self._ending = lambda task: replace(change(task), progress=progress)
-        self.task, self.unwritten = bounded(advanced(self.task, self._ending)), True
+        self.task, self.unwritten = truncate_task(apply_change(self.task, self._ending)), True
         await self.write_end()
 
-    def _trouble(self, error: RicordoError) -> None:
+    def _report_trouble(self, error: RicordoError) -> None:
         """Report the first of a row of troubles with the record."""
         if not self._is_troubled:
-            self._emitter.failed("task", self._scope, error, "record")
+            self._emitter.report_failure("task", self._scope, error, "record")
         self._is_troubled = True
 
 
-async def tracked(
+async def track_task(
     store: TaskStore,
     task: Task,
-    work: Work,
+    work: TaskWork,
     *,
     clock: Clock,
-    pace: TaskPace = _PACE,
+    pace: TaskPace = _DEFAULT_PACE,
     emitter: Emitter | None = None,
     scope: Scope | None = None,
 ) -> str:
@@ -270,18 +281,18 @@ async def tracked(
     the work raises.
     """
     running = replace(task, state="running", seen=max(task.seen, clock.now()))
-    keeping = Keeping(store, running, clock=clock, pace=pace, emitter=emitter, scope=scope)
+    keeping = TaskTracker(store, running, clock=clock, pace=pace, emitter=emitter, scope=scope)
     await keeping.add()
     try:
-        return await keeping.carry_out(work, left="Its process stopped it before it ended.")
+        return await keeping.run(work, left="Its process stopped it before it ended.")
     finally:
-        for _ in range(_MORE_TRIES):
+        for _ in range(_END_RETRIES):
             if keeping.unwritten:
                 await anyio.sleep(pace.look)
                 await keeping.write_end()
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return what an error says: our own their text, others their type and text, a group of one that one."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

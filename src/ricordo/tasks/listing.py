@@ -15,22 +15,22 @@ from anyio.to_thread import run_sync
 from ricordo.errors import FileMissing, InvalidMessage, StorageError, TaskNotFound
 from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
-from ricordo.scopes import path_part
-from ricordo.tasks.codec import decode
+from ricordo.scopes import encode_folder_name
+from ricordo.tasks.codec import decode_tasks
 from ricordo.tasks.contract import Task
-from ricordo.tasks.files import FileTasks, is_no_file
-from ricordo.tasks.plan import named, oldest_first, stopped, swept
-from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, record_of, tasks_path
+from ricordo.tasks.files import FileTaskStore, is_not_a_file
+from ricordo.tasks.plan import find_by_id, sort_by_creation, request_cancel, orphan_if_silent
+from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, parse_record_path, tasks_path
 
-__all__ = ["Listed", "ask_to_stop", "find_task", "list_tasks", "no_documents"]
+__all__ = ["TaskListing", "request_stop", "find_task", "list_tasks", "find_blocked_paths"]
 
 _AGENTS = f"{WORKSPACE}/agents"
-_BELOW = re.compile(rf"({_AGENTS}/[^/]+/tasks/[^/]+\.json)/.+")
-_FOLDER = re.compile(rf"{_AGENTS}(?:/[^/]+(?:/tasks)?)?")
+_BELOW_DOCUMENT = re.compile(rf"({_AGENTS}/[^/]+/tasks/[^/]+\.json)/.+")
+_TASKS_FOLDER = re.compile(rf"{_AGENTS}(?:/[^/]+(?:/tasks)?)?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class TaskListing:
     """The tasks of a root, newest first, and the paths of the documents and folders that can't be read, sorted."""
 
     tasks: tuple[Task, ...] = ()
@@ -44,7 +44,7 @@ async def list_tasks(
     session: str | None = None,
     user: str | None = None,
     now: datetime,
-) -> Listed:
+) -> TaskListing:
     """Return the tasks of the root, newest first; those without a sign of life are shown as orphaned.
 
     With an `agent` or a `session` only theirs, without those of the whole root; with a `user` those of that user and
@@ -52,12 +52,12 @@ async def list_tasks(
     """
     found: list[Task] = []
     unreadable: list[str] = []
-    for path, tasks in await _read(files, agent, session):
+    for path, tasks in await _read_documents(files, agent, session):
         if tasks is None:
             unreadable.append(path)
         else:
-            found += [swept(task, now) for task in tasks if user is None or task.user in {"", user}]
-    return Listed(tasks=oldest_first(found)[::-1], unreadable=tuple(sorted(unreadable)))
+            found += [orphan_if_silent(task, now) for task in tasks if user is None or task.user in {"", user}]
+    return TaskListing(tasks=sort_by_creation(found)[::-1], unreadable=tuple(sorted(unreadable)))
 
 
 async def find_task(files: FileStore, task_id: str) -> tuple[str, Task]:
@@ -68,13 +68,13 @@ async def find_task(files: FileStore, task_id: str) -> tuple[str, Task]:
     paths: dict[str, str] = {}
     found: list[Task] = []
     unreadable = 0
-    for path, tasks in await _read(files, None, None):
+    for path, tasks in await _read_documents(files, None, None):
         unreadable += tasks is None
         for task in tasks or ():
             found.append(task)
             paths[task.id] = path
     try:
-        task = named(found, task_id)
+        task = find_by_id(found, task_id)
     except TaskNotFound as error:
         if unreadable:
             raise TaskNotFound(f"{error} {unreadable} of the documents can't be read.") from error
@@ -82,52 +82,58 @@ async def find_task(files: FileStore, task_id: str) -> tuple[str, Task]:
     return paths[task.id], task
 
 
-async def ask_to_stop(files: FileStore, redactor: Redactor, task_id: str, *, now: datetime) -> Task:
+async def request_stop(files: FileStore, redactor: Redactor, task_id: str, *, now: datetime) -> Task:
     """Ask a task to stop, which the process that runs it sees, and return it as it is then.
 
     One that nobody runs any more is cancelled at once, one that ended stays as it is. Raises: as `find_task`;
     StorageError.
     """
     path, task = await find_task(files, task_id)
-    return await FileTasks(files, path, redactor).update(task.id, lambda found: stopped(found, now))
+    return await FileTaskStore(files, path, redactor).update(task.id, lambda found: request_cancel(found, now))
 
 
-async def no_documents(files: FileStore, paths: Sequence[str]) -> list[str]:
+async def find_blocked_paths(files: FileStore, paths: Sequence[str]) -> list[str]:
     """Return where something else, such as a folder, stands in the place of a document of tasks, sorted.
 
     `paths` are the files of the agents: each session that they tell of may have a document, and so has the root.
     """
     places = {ROOT_TASKS}
     for path in paths:
-        if below := _BELOW.fullmatch(path):
+        if below := _BELOW_DOCUMENT.fullmatch(path):
             places.add(below[1])
-        record = record_of(path)
-        if record is not None and record.kind in {"state", "transcript"} and not record.aside:
+        record = parse_record_path(path)
+        if record is not None and record.kind in {"state", "transcript"} and not record.is_set_aside:
             with suppress(InvalidMessage):
                 name = tasks_path("any", record.session).rpartition("/")[2]
                 places.add(f"{_AGENTS}/{record.folder}/tasks/{name}")
-    return [place for place in sorted(places.difference(paths)) if await _is_no_file(files, place)]
+    return [place for place in sorted(places.difference(paths)) if await _is_blocked(files, place)]
 
 
-async def _is_no_file(files: FileStore, path: str) -> bool:
+async def _is_blocked(files: FileStore, path: str) -> bool:
     try:
-        return await is_no_file(files, path)
+        return await is_not_a_file(files, path)
     except StorageError:
         return False
 
 
-async def _read(files: FileStore, agent: str | None, session: str | None) -> list[tuple[str, tuple[Task, ...] | None]]:
+async def _read_documents(
+    files: FileStore, agent: str | None, session: str | None
+) -> list[tuple[str, tuple[Task, ...] | None]]:
     """Return the documents with their tasks, None for what can't be read."""
-    closed = await files.unreadable(_AGENTS)
-    found: list[tuple[str, tuple[Task, ...] | None]] = [(path, None) for path in closed if _FOLDER.fullmatch(path)]
+    closed = await files.list_unreadable(_AGENTS)
+    found: list[tuple[str, tuple[Task, ...] | None]] = [
+        (path, None) for path in closed if _TASKS_FOLDER.fullmatch(path)
+    ]
     paths = [info.path for info in await files.list(_AGENTS)]
     root = [ROOT_TASKS] if agent is None and session is None else []
-    others = [path for path in await no_documents(files, paths) if path in root or _is_wanted(path, agent, session)]
+    others = [
+        path for path in await find_blocked_paths(files, paths) if path in root or _is_wanted(path, agent, session)
+    ]
     found += [(path, None) for path in others]
     for path in [*filter(lambda path: _is_wanted(path, agent, session), paths), *root]:
         try:
             stored = await files.read(path)
-            found.append((path, (await run_sync(decode, stored.data)).tasks))
+            found.append((path, (await run_sync(decode_tasks, stored.data)).tasks))
         except FileMissing:
             continue
         except StorageError:
@@ -136,7 +142,7 @@ async def _read(files: FileStore, agent: str | None, session: str | None) -> lis
 
 
 def _is_wanted(path: str, agent: str | None, session: str | None) -> bool:
-    record = record_of(path)
-    if record is None or record.kind != "tasks" or record.aside:
+    record = parse_record_path(path)
+    if record is None or record.kind != "tasks" or record.is_set_aside:
         return False
-    return (agent is None or record.folder == path_part(agent)) and session in {None, record.session}
+    return (agent is None or record.folder == encode_folder_name(agent)) and session in {None, record.session}

@@ -9,19 +9,19 @@ from datetime import timedelta
 from ricordo.clock import Clock
 from ricordo.errors import StorageReadOnly, TaskNotFound
 from ricordo.tasks.contract import Task, TaskStore
-from ricordo.tasks.in_memory import MemoryTasks
-from ricordo.tasks.plan import ORPHANED_AFTER, advanced, oldest_first, swept
+from ricordo.tasks.in_memory import MemoryTaskStore
+from ricordo.tasks.plan import ORPHANED_AFTER, apply_change, sort_by_creation, orphan_if_silent
 
-__all__ = ["ReadOnlyTasks"]
+__all__ = ["ReadOnlyTaskStore"]
 
 
-class ReadOnlyTasks:
+class ReadOnlyTaskStore:
     """The tasks in `recorded`, and those of this process."""
 
     def __init__(self, recorded: TaskStore, *, clock: Clock, orphaned_after: timedelta = ORPHANED_AFTER) -> None:
         """Begin with what is recorded."""
         self._recorded = recorded
-        self._own = MemoryTasks()
+        self._own = MemoryTaskStore()
         self._clock = clock
         self._after = orphaned_after
 
@@ -31,15 +31,15 @@ class ReadOnlyTasks:
         Raises: DocumentInvalid for a record that can't be read.
         """
         now = self._clock.now()
-        recorded = [swept(task, now, after=self._after) for task in await self._recorded.all()]
-        return oldest_first([*recorded, *await self._own.all()])
+        recorded = [orphan_if_silent(task, now, after=self._after) for task in await self._recorded.all()]
+        return sort_by_creation([*recorded, *await self._own.all()])
 
     async def get(self, task_id: str) -> Task:
         """Return the task with this whole id. Raises: TaskNotFound; DocumentInvalid."""
         try:
             return await self._own.get(task_id)
         except TaskNotFound:
-            return swept(await self._recorded.get(task_id), self._clock.now(), after=self._after)
+            return orphan_if_silent(await self._recorded.get(task_id), self._clock.now(), after=self._after)
 
     async def add(self, task: Task) -> None:
         """Add a task that ends with the process. Raises: AlreadyExists for an id that there is here."""
@@ -54,6 +54,6 @@ class ReadOnlyTasks:
             return await self._own.update(task_id, change)
         except TaskNotFound:
             task = await self.get(task_id)
-        if advanced(task, change) is not task:
+        if apply_change(task, change) is not task:
             raise StorageReadOnly("The record of this task can't be written to, so it stays as it is.")
         return task

@@ -1,7 +1,7 @@
 """The runner: the background tasks of one session of an agent, in one process.
 
 Invariants: a task is in the store before its work begins; whatever a work raises ends only that task; when the block of
-`at_work` ends, nothing that it began runs any more, and what had not ended is recorded as cancelled.
+`lifespan` ends, nothing that it began runs any more, and what had not ended is recorded as cancelled.
 """
 
 from collections.abc import AsyncIterator
@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ricordo.beside import group_beside
-from ricordo.clock import Clock, Ids
+from ricordo.beside import background_group
+from ricordo.clock import Clock, IdSource
 from ricordo.errors import MemoryClosed, StorageError
 from ricordo.events import Emitter
 from ricordo.scopes import Scope
-from ricordo.tasks.contract import Task, TaskStore, TaskType, Work
-from ricordo.tasks.keeping import Keeping, TaskPace
-from ricordo.tasks.plan import named, oldest_first, orphaned, stopped, swept
+from ricordo.tasks.contract import Task, TaskStore, TaskType, TaskWork
+from ricordo.tasks.keeping import TaskTracker, TaskPace
+from ricordo.tasks.plan import find_by_id, sort_by_creation, find_orphans, request_cancel, orphan_if_silent
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
 __all__ = ["TaskRunner"]
 
-_LEFT = "the session ended before it did"
+_SESSION_ENDED = "the session ended before it did"
 _CANCEL_SECONDS = 5.0
-_PACE = TaskPace()
+_DEFAULT_PACE = TaskPace()
 
 
 class TaskRunner:
@@ -40,10 +40,10 @@ class TaskRunner:
         session: str,
         user: str,
         clock: Clock,
-        ids: Ids,
+        ids: IdSource,
         emitter: Emitter,
         scope: Scope | None = None,
-        pace: TaskPace = _PACE,
+        pace: TaskPace = _DEFAULT_PACE,
         most: int = 8,
     ) -> None:
         """Work for `session` of `agent`, which is `user`'s (empty: nobody's); report to `emitter`."""
@@ -57,21 +57,21 @@ class TaskRunner:
         self._scope = scope
         self._pace = pace
         self._slots = anyio.Semaphore(most)
-        self._kept: dict[str, Keeping] = {}
+        self._trackers: dict[str, TaskTracker] = {}
         self._group: TaskGroup | None = None
 
     @property
-    def running(self) -> int:
+    def running_count(self) -> int:
         """How many of its tasks have not ended, those that wait to begin included."""
-        return sum(not keeping.done.is_set() for keeping in self._kept.values())
+        return sum(not keeping.done.is_set() for keeping in self._trackers.values())
 
     @asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def lifespan(self) -> AsyncIterator[None]:
         """Run tasks while the block runs; at its end cancel those that still run, and record that.
 
         An error of the block comes out as it was raised. A work that does not let itself be cancelled is waited for.
         """
-        async with group_beside() as group:
+        async with background_group() as group:
             self._group = group
             try:
                 yield
@@ -79,19 +79,19 @@ class TaskRunner:
                 self._group = None
 
     async def start(
-        self, task_type: TaskType, title: str, work: Work, *, worker: str = "", seconds: float | None = None
+        self, task_type: TaskType, title: str, work: TaskWork, *, worker: str = "", seconds: float | None = None
     ) -> Task:
         """Begin `work` in the background, and return its task, which is durable by then.
 
         It is running, or pending while as many as may run at once do. After `seconds` of work it fails. Raises:
-        MemoryClosed outside of `at_work`; StorageError, and then nothing began.
+        MemoryClosed outside of `lifespan`; StorageError, and then nothing began.
         """
-        self._opened()
-        holds = self._takes_slot()
-        keeping = self._made(task_type, title, worker, is_running=holds)
+        self._require_group()
+        holds = self._try_take_slot()
+        keeping = self._create_tracker(task_type, title, worker, is_running=holds)
         try:
             await keeping.add()
-            await self._host(keeping, work, seconds, holds)
+            await self._start_tracker(keeping, work, seconds, holds)
             holds = False
         finally:
             if holds:
@@ -105,18 +105,18 @@ class TaskRunner:
         """
         now, after = self._clock.now(), self._pace.orphaned_after
         found = {task.id: task for task in await self._store.all()}
-        for task in orphaned(tuple(found.values()), now, after=after):
-            if task.id not in self._kept:
-                found[task.id] = await self._sweep(task)
-        unwritten = {each.task.id: each.task for each in self._kept.values() if each.unwritten}
-        return oldest_first((found | unwritten).values())
+        for task in find_orphans(tuple(found.values()), now, after=after):
+            if task.id not in self._trackers:
+                found[task.id] = await self._orphan_task(task)
+        unwritten = {each.task.id: each.task for each in self._trackers.values() if each.unwritten}
+        return sort_by_creation((found | unwritten).values())
 
     async def get(self, task_id: str) -> Task:
         """Return the task with this id, or the only one whose id begins or ends with these six or more characters.
 
         Raises: TaskNotFound; InvalidQuery if there is more than one; StorageError.
         """
-        return named(await self.tasks(), task_id)
+        return find_by_id(await self.tasks(), task_id)
 
     async def cancel(self, task_id: str) -> Task:
         """Cancel the task with this id, or a part of it as for `get`, and return it as it is then.
@@ -124,11 +124,11 @@ class TaskRunner:
         One that runs here is waited for, 5 seconds at most. One that runs elsewhere is asked to stop; one that nobody
         runs is cancelled; one that ended stays as it is. Raises: TaskNotFound; InvalidQuery; StorageError.
         """
-        whole = task_id if task_id in self._kept else (await self.get(task_id)).id
-        keeping = self._kept.get(whole)
+        whole = task_id if task_id in self._trackers else (await self.get(task_id)).id
+        keeping = self._trackers.get(whole)
         if keeping is None:
             now, after = self._clock.now(), self._pace.orphaned_after
-            return await self._store.update(whole, lambda task: stopped(task, now, after=after))
+            return await self._store.update(whole, lambda task: request_cancel(task, now, after=after))
         keeping.stop("It was cancelled.")
         with anyio.move_on_after(_CANCEL_SECONDS):
             await keeping.done.wait()
@@ -141,36 +141,36 @@ class TaskRunner:
         """
         with anyio.move_on_after(seconds):
             if task_id is None:
-                while left := [each for each in self._kept.values() if not each.done.is_set()]:
+                while left := [each for each in self._trackers.values() if not each.done.is_set()]:
                     await left[0].done.wait()
                 return
             while True:
-                keeping = self._kept.get(task_id)
+                keeping = self._trackers.get(task_id)
                 if keeping is not None:
                     await keeping.done.wait()
                     return
                 task = await self.get(task_id)
                 if task.has_ended or task.state == "orphaned":
                     return
-                if task.id not in self._kept:
+                if task.id not in self._trackers:
                     await anyio.sleep(self._pace.look)
                 task_id = task.id
 
-    def _opened(self) -> "TaskGroup":
+    def _require_group(self) -> "TaskGroup":
         if self._group is None:
             raise MemoryClosed("Background tasks run only while their session is open.")
         return self._group
 
-    async def _host(self, keeping: Keeping, work: Work, seconds: float | None, holds: bool) -> None:  # noqa: FBT001
+    async def _start_tracker(self, keeping: TaskTracker, work: TaskWork, seconds: float | None, holds: bool) -> None:  # noqa: FBT001
         try:
-            group = self._opened()
+            group = self._require_group()
         except MemoryClosed:
-            await keeping.leave(_LEFT)
+            await keeping.record_cancelled(_SESSION_ENDED)
             raise
-        self._kept[keeping.task.id] = keeping
+        self._trackers[keeping.task.id] = keeping
         group.start_soon(self._run, keeping, work, seconds, holds)
 
-    def _made(self, task_type: TaskType, title: str, worker: str, *, is_running: bool) -> Keeping:
+    def _create_tracker(self, task_type: TaskType, title: str, worker: str, *, is_running: bool) -> TaskTracker:
         now = self._clock.now()
         task = Task(
             id=self._ids.new(),
@@ -184,16 +184,18 @@ class TaskRunner:
             created=now,
             seen=now,
         )
-        return Keeping(self._store, task, clock=self._clock, pace=self._pace, emitter=self._emitter, scope=self._scope)
+        return TaskTracker(
+            self._store, task, clock=self._clock, pace=self._pace, emitter=self._emitter, scope=self._scope
+        )
 
-    def _takes_slot(self) -> bool:
+    def _try_take_slot(self) -> bool:
         try:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
             return False
         return True
 
-    async def _run(self, keeping: Keeping, work: Work, seconds: float | None, holds: bool) -> None:  # noqa: FBT001
+    async def _run(self, keeping: TaskTracker, work: TaskWork, seconds: float | None, holds: bool) -> None:  # noqa: FBT001
         async def slot() -> None:
             nonlocal holds
             await self._slots.acquire()
@@ -202,7 +204,7 @@ class TaskRunner:
         try:
             # the boundary: whatever a work raises is in its record, and ends neither the session nor another task
             with suppress(Exception, anyio.get_cancelled_exc_class()):
-                await keeping.carry_out(work, seconds=seconds, ready=None if holds else slot, left=_LEFT)
+                await keeping.run(work, seconds=seconds, ready=None if holds else slot, left=_SESSION_ENDED)
         finally:
             if holds:
                 self._slots.release()
@@ -212,13 +214,13 @@ class TaskRunner:
                 await keeping.write_end()
         finally:
             await keeping.write_end()
-            del self._kept[keeping.task.id]
+            del self._trackers[keeping.task.id]
 
-    async def _sweep(self, task: Task) -> Task:
+    async def _orphan_task(self, task: Task) -> Task:
         """Orphan `task` durably; in a store that can't be written to it is only shown so."""
         now, after = self._clock.now(), self._pace.orphaned_after
         try:
-            return await self._store.update(task.id, lambda found: swept(found, now, after=after))
+            return await self._store.update(task.id, lambda found: orphan_if_silent(found, now, after=after))
         except StorageError as error:
-            self._emitter.failed("task", self._scope, error, "record")
+            self._emitter.report_failure("task", self._scope, error, "record")
             return task

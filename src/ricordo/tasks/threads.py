@@ -10,23 +10,23 @@ from typing import ParamSpec, TypeAlias, cast
 
 from anyio.to_thread import run_sync
 
-from ricordo.tasks.contract import Report
+from ricordo.tasks.contract import ReportProgress
 
-__all__ = ["PlainWork", "in_thread"]
+__all__ = ["BlockingWork", "run_in_worker_thread"]
 
 _P = ParamSpec("_P")
 
-PlainWork: TypeAlias = Callable[[Report], str]
+BlockingWork: TypeAlias = Callable[[ReportProgress], str]
 """A piece of work that does not await: it may report how far it is, and returns its result."""
 
 
-def in_thread(work: Callable[_P, Awaitable[str] | str]) -> Callable[_P, Awaitable[str]]:
+def run_in_worker_thread(work: Callable[_P, Awaitable[str] | str]) -> Callable[_P, Awaitable[str]]:
     """Return `work` as it is when it is async, else what runs it in a thread, which can't be stopped."""
     if inspect.iscoroutinefunction(work) or inspect.iscoroutinefunction(type(work).__call__):
         return cast("Callable[_P, Awaitable[str]]", work)
 
-    async def worked(*args: _P.args, **kwargs: _P.kwargs) -> str:
+    async def run(*args: _P.args, **kwargs: _P.kwargs) -> str:
         found: object = await run_sync(partial(work, *args, **kwargs))
         return str(await found if inspect.isawaitable(found) else found)
 
-    return worked
+    return run

@@ -1,8 +1,8 @@
 """For tests of agents: a scripted model, a server that speaks the real wire protocols, and checks of stores."""
 
-from ricordo.testing.failures import OverflowShape, overflow, overloaded, rate_limited, server_error
+from ricordo.testing.failures import OverflowShape, overflow, overloaded_error, rate_limit_error, server_error
 from ricordo.testing.model import ScriptedModel
-from ricordo.testing.own_stores import OWN_STORES
+from ricordo.testing.own_stores import BUILT_IN_STORES
 from ricordo.testing.script import (
     Call,
     Calls,
@@ -11,7 +11,7 @@ from ricordo.testing.script import (
     Garbage,
     HalfStream,
     Hang,
-    Held,
+    Hold,
     RecordedRequest,
     Respond,
     Say,
@@ -24,7 +24,7 @@ from ricordo.testing.states import STATE_STORE_CHECKS, StateStoreCheck
 from ricordo.testing.stores import STORE_CHECKS, StoreCheck, StoreConformance
 
 __all__ = [
-    "OWN_STORES",
+    "BUILT_IN_STORES",
     "STATE_STORE_CHECKS",
     "STORE_CHECKS",
     "Call",
@@ -34,7 +34,7 @@ __all__ = [
     "Garbage",
     "HalfStream",
     "Hang",
-    "Held",
+    "Hold",
     "LoopbackServer",
     "OverflowShape",
     "RecordedRequest",
@@ -48,7 +48,7 @@ __all__ = [
     "StoreCheck",
     "StoreConformance",
     "overflow",
-    "overloaded",
-    "rate_limited",
+    "overloaded_error",
+    "rate_limit_error",
     "server_error",
 ]

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import integer
-from ricordo.testing.openai_chat import openai_error
-from ricordo.testing.wire import Asked, Body, Wire, event
+from ricordo.messages.jsontext import require_integer
+from ricordo.testing.openai_chat import openai_error_body
+from ricordo.testing.wire import ParsedRequest, RequestBody, WireProtocol, make_event_frame
 
-__all__ = ["embeddings", "hashed_vector"]
+__all__ = ["embeddings_protocol", "hash_to_vector"]
 
 _WORD = re.compile(r"\w+")
 
 
-def hashed_vector(text: str, dimension: int) -> list[float]:
+def hash_to_vector(text: str, dimension: int) -> list[float]:
     """Return a vector of length 1 that depends only on the words of `text`, without regard to case and order."""
     vector = [0.0] * dimension
     for word in _WORD.findall(text.casefold()) or [""]:
@@ -28,31 +28,33 @@ def hashed_vector(text: str, dimension: int) -> list[float]:
     return [value / length for value in vector]
 
 
-def embeddings(dimension: int) -> Wire:
+def embeddings_protocol(dimension: int) -> WireProtocol:
     """Return the path `/v1/embeddings`, with vectors of `dimension` numbers where a request asks for no other."""
-    return Wire(
-        read=_read,
-        whole=lambda _, body: _whole(body, dimension),
+    return WireProtocol(
+        read=_read_embedding_request,
+        whole=lambda _, body: _write_embeddings(body, dimension),
         frames=lambda _answer, _body: [],
-        error=openai_error,
-        error_frame=lambda fail: event(openai_error(fail)),
+        error=openai_error_body,
+        error_frame=lambda fail: make_event_frame(openai_error_body(fail)),
     )
 
 
-def _read(body: Body) -> Asked:
-    _texts(body.get("input"))
-    return Asked()
+def _read_embedding_request(body: RequestBody) -> ParsedRequest:
+    _read_texts(body.get("input"))
+    return ParsedRequest()
 
 
-def _whole(body: Body, dimension: int) -> JsonValue:
-    texts = _texts(body.get("input"))
+def _write_embeddings(body: RequestBody, dimension: int) -> JsonValue:
+    texts = _read_texts(body.get("input"))
     asked = body.get("dimensions")
-    wanted = dimension if asked is None else integer(asked, "dimensions")
+    wanted = dimension if asked is None else require_integer(asked, "dimensions")
     is_packed = body.get("encoding_format") == "base64"
     data: list[JsonValue] = []
     for index, text in enumerate(texts):
-        vector = hashed_vector(text, wanted)
-        data.append({"object": "embedding", "index": index, "embedding": _packed(vector) if is_packed else [*vector]})
+        vector = hash_to_vector(text, wanted)
+        data.append(
+            {"object": "embedding", "index": index, "embedding": _pack_base64(vector) if is_packed else [*vector]}
+        )
     used = sum(len(_WORD.findall(text)) for text in texts)
     return {
         "object": "list",
@@ -62,7 +64,7 @@ def _whole(body: Body, dimension: int) -> JsonValue:
     }
 
 
-def _texts(value: JsonValue) -> list[str]:
+def _read_texts(value: JsonValue) -> list[str]:
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -70,5 +72,5 @@ def _texts(value: JsonValue) -> list[str]:
     return [item for item in value if isinstance(item, str)]
 
 
-def _packed(vector: Sequence[float]) -> str:
+def _pack_base64(vector: Sequence[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ricordo.testing.script import Fail
 
-__all__ = ["OverflowShape", "overflow", "overloaded", "rate_limited", "server_error"]
+__all__ = ["OverflowShape", "overflow", "overloaded_error", "rate_limit_error", "server_error"]
 
 OverflowShape = Literal[
     "openai-chat",
@@ -31,10 +31,10 @@ def overflow(shape: OverflowShape, *, window: int = 8_192, size: int = 9_000, in
     The fields `window` and `size` of the result are those that the message names; several providers name none. Some
     servers shorten the prompt silently instead: that is a good reply whose usage is small.
     """
-    return replace(_SHAPES[shape](window, size), overflow=True, in_stream=in_stream)
+    return replace(_OVERFLOW_SHAPES[shape](window, size), overflow=True, in_stream=in_stream)
 
 
-def rate_limited(retry_after: float | None = None) -> Fail:
+def rate_limit_error(retry_after: float | None = None) -> Fail:
     """Return the error of a provider that asks to wait `retry_after` seconds, or does not say how long."""
     headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
     message = "Rate limit reached: too many tokens per minute."
@@ -46,7 +46,7 @@ def server_error(status: int = 500) -> Fail:
     return Fail(status, "The server had an error.")
 
 
-def overloaded(*, in_stream: bool = False) -> Fail:
+def overloaded_error(*, in_stream: bool = False) -> Fail:
     """Return the error of a provider with too much to do, which often comes in the middle of a stream."""
     return Fail(529, "Overloaded", type="overloaded_error", in_stream=in_stream)
 
@@ -130,7 +130,7 @@ def _lm_studio(_window: int, _size: int) -> Fail:
     return Fail(400, "The number of tokens to keep from the initial prompt is greater than the context length.")
 
 
-_SHAPES: Mapping[OverflowShape, Callable[[int, int], Fail]] = {
+_OVERFLOW_SHAPES: Mapping[OverflowShape, Callable[[int, int], Fail]] = {
     "openai-chat": _openai_chat,
     "openai-responses": _openai_responses,
     "anthropic": _anthropic,

@@ -69,7 +69,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
     def __init__(self, handle: Callable[[Connection], None], failed: Callable[[], None]) -> None:
         """Hand each request to `handle`; `failed` is called while its exception is being handled."""
         self.handle = handle
-        self._failed = failed
+        self._on_failure = failed
         super().__init__(("127.0.0.1", 0), Connection)
 
     def server_bind(self) -> None:
@@ -81,4 +81,4 @@ class HttpServer(http.server.ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report what went wrong instead of printing it."""
-        self._failed()
+        self._on_failure()

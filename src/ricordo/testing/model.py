@@ -19,32 +19,32 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.models import Finished, Reply, ReplyEvent, TextDelta, ThinkingDelta
+from ricordo.models import ReplyFinished, Reply, ReplyEvent, TextDelta, ThinkingDelta
 from ricordo.models.structured import with_parsed
-from ricordo.testing.answer import Answer, answer_to, pieces
-from ricordo.testing.refusal import refusal
+from ricordo.testing.answer import ScriptedReply, build_reply, split_pieces
+from ricordo.testing.refusal import pairing_refusal
 from ricordo.testing.script import (
     Fail,
     Garbage,
     HalfStream,
     Hang,
-    Held,
+    Hold,
     Playback,
-    Played,
+    PlayedItem,
     RecordedRequest,
     ScriptLike,
-    Spoken,
+    ReplyItem,
 )
 
 __all__ = ["ScriptedModel"]
 
-_BY_STATUS: dict[int, type[ModelError]] = {
+_ERRORS_BY_STATUS: dict[int, type[ModelError]] = {
     404: ModelNotFound,
     408: ModelTimeout,
     409: ModelUnavailable,
     425: ModelUnavailable,
 }
-_CUT_OFF = "The reply was cut off."
+_CUT_OFF_MESSAGE = "The reply was cut off."
 
 
 class ScriptedModel:
@@ -62,8 +62,8 @@ class ScriptedModel:
         self._window = window
         self._reply_limit: int | None = None
         self._requests: list[RecordedRequest] = []
-        self._waiting: list[anyio.Event] = []
-        self._watching: list[anyio.Event] = []
+        self._held: list[anyio.Event] = []
+        self._watchers: list[anyio.Event] = []
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class ScriptedModel:
         """The window that was given, in tokens."""
         return self._window
 
-    def limited(self, tokens: int) -> "ScriptedModel":
+    def with_reply_limit(self, tokens: int) -> "ScriptedModel":
         """Return this model, with its script and its requests, with replies that are cut off after so many tokens.
 
         A reply with a `usage` of its own is said in whole, as by a provider that does not keep to what it was told.
@@ -90,20 +90,20 @@ class ScriptedModel:
         return tuple(self._requests)
 
     @property
-    def waiting(self) -> int:
+    def held_count(self) -> int:
         """How many replies are held back or hang at this moment."""
-        return len(self._waiting)
+        return len(self._held)
 
     def release(self) -> None:
         """Let go every reply that is held back or hangs now; call it where the model runs, not from another thread."""
-        for event in self._waiting:
+        for event in self._held:
             event.set()
 
-    async def until_waiting(self, count: int = 1) -> None:
+    async def wait_for_held(self, count: int = 1) -> None:
         """Return once `count` replies are held back or hang."""
-        while len(self._waiting) < count:
+        while len(self._held) < count:
             arrived = anyio.Event()
-            self._watching.append(arrived)
+            self._watchers.append(arrived)
             await arrived.wait()
 
     async def complete(
@@ -114,11 +114,11 @@ class ScriptedModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
         """Return what the next item says."""
-        request = self._record(messages, tools, schema, streamed=False)
-        item = self._next(request)
-        if isinstance(item, Held | Hang):
-            await self._hold()
-        return self._reply(_spoken(item), request)
+        request = self._record_request(messages, tools, schema, streamed=False)
+        item = self._next_item(request)
+        if isinstance(item, Hold | Hang):
+            await self._wait_for_release()
+        return self._build_reply(_final_reply(item), request)
 
     async def stream(
         self,
@@ -128,24 +128,24 @@ class ScriptedModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give what the next item says, word by word; tool calls come with the reply in whole."""
-        request = self._record(messages, tools, schema, streamed=True)
-        item = self._next(request)
+        request = self._record_request(messages, tools, schema, streamed=True)
+        item = self._next_item(request)
         if isinstance(item, Hang):
-            await self._hold()
-        spoken = item.reply if isinstance(item, HalfStream) else _spoken(item)
-        deltas = _deltas(answer_to(request, spoken))
+            await self._wait_for_release()
+        spoken = item.reply if isinstance(item, HalfStream) else _final_reply(item)
+        deltas = _reply_deltas(build_reply(request, spoken))
         first = deltas[: item.after] if isinstance(item, HalfStream) else deltas[:1]
         for delta in first:
             yield delta
         if isinstance(item, HalfStream):
-            raise ReplyInvalid(_CUT_OFF)
-        if isinstance(item, Held):
-            await self._hold()
+            raise ReplyInvalid(_CUT_OFF_MESSAGE)
+        if isinstance(item, Hold):
+            await self._wait_for_release()
         for delta in deltas[1:]:
             yield delta
-        yield Finished(reply=self._reply(spoken, request))
+        yield ReplyFinished(reply=self._build_reply(spoken, request))
 
-    def _record(
+    def _record_request(
         self,
         messages: Sequence[Message],
         tools: Sequence[ToolSpec],
@@ -164,23 +164,23 @@ class ScriptedModel:
         self._requests.append(request)
         return request
 
-    def _next(self, request: RecordedRequest) -> Played:
-        if objection := refusal(request.messages):
+    def _next_item(self, request: RecordedRequest) -> PlayedItem:
+        if objection := pairing_refusal(request.messages):
             raise ModelRefused(objection)
-        return self._playback.next(request)
+        return self._playback.next_item(request)
 
-    async def _hold(self) -> None:
+    async def _wait_for_release(self) -> None:
         event = anyio.Event()
-        self._waiting.append(event)
-        while self._watching:
-            self._watching.pop().set()
+        self._held.append(event)
+        while self._watchers:
+            self._watchers.pop().set()
         try:
             await event.wait()
         finally:
-            self._waiting.remove(event)
+            self._held.remove(event)
 
-    def _reply(self, spoken: Spoken, request: RecordedRequest) -> Reply:
-        answer = answer_to(request, spoken)
+    def _build_reply(self, spoken: ReplyItem, request: RecordedRequest) -> Reply:
+        answer = build_reply(request, spoken)
         if answer.stop == "refused":
             raise ModelRefused("The model refused to answer.")
         if not ((answer.text or "").strip() or answer.calls):
@@ -191,32 +191,32 @@ class ScriptedModel:
         return reply if request.schema is None or answer.calls else with_parsed(reply, request.schema)
 
 
-def _spoken(item: Played) -> Spoken:
+def _final_reply(item: PlayedItem) -> ReplyItem:
     """Return what is said in the end, or raise what is raised instead."""
     match item:
         case Fail():
-            raise _error(item)
+            raise _model_error(item)
         case Garbage():
             raise ReplyInvalid("The reply is not understood.")
         case Hang():
             raise ModelTimeout
         case HalfStream():
-            raise ReplyInvalid(_CUT_OFF)
-        case Held():
+            raise ReplyInvalid(_CUT_OFF_MESSAGE)
+        case Hold():
             return item.reply
         case _:
             return item
 
 
-def _error(fail: Fail) -> ModelError:
+def _model_error(fail: Fail) -> ModelError:
     if fail.overflow:
         return ModelOverflow(fail.message, window=fail.window, size=fail.size)
     if fail.status == 429:
         stated = fail.headers.get("retry-after")
         return ModelRateLimited(fail.message, retry_after=None if stated is None else float(stated))
-    return _BY_STATUS.get(fail.status, ModelUnavailable if fail.status >= 500 else ModelRefused)(fail.message)
+    return _ERRORS_BY_STATUS.get(fail.status, ModelUnavailable if fail.status >= 500 else ModelRefused)(fail.message)
 
 
-def _deltas(answer: Answer) -> list[TextDelta | ThinkingDelta]:
-    thoughts = [ThinkingDelta(text=piece) for piece in pieces(answer.thinking)]
-    return [*thoughts, *(TextDelta(text=piece) for piece in pieces(answer.text or ""))]
+def _reply_deltas(answer: ScriptedReply) -> list[TextDelta | ThinkingDelta]:
+    thoughts = [ThinkingDelta(text=piece) for piece in split_pieces(answer.thinking)]
+    return [*thoughts, *(TextDelta(text=piece) for piece in split_pieces(answer.text or ""))]

@@ -2,15 +2,24 @@
 
 from ricordo.messages import JsonValue, Usage
 from ricordo.messages.dialects import from_openai
-from ricordo.messages.jsontext import record
-from ricordo.models import Stop
-from ricordo.testing.answer import Answer, pieces
+from ricordo.messages.jsontext import require_object
+from ricordo.models import StopReason
+from ricordo.testing.answer import ScriptedReply, split_pieces
 from ricordo.testing.script import Fail
-from ricordo.testing.wire import Asked, Body, Frame, Wire, event, optional_record, tool_spec, tools_of
+from ricordo.testing.wire import (
+    ParsedRequest,
+    RequestBody,
+    EventFrame,
+    WireProtocol,
+    make_event_frame,
+    read_optional_record,
+    read_tool,
+    read_tools,
+)
 
-__all__ = ["OPENAI_CHAT", "openai_error"]
+__all__ = ["OPENAI_CHAT", "openai_error_body"]
 
-_FINISH: dict[Stop, str] = {
+_FINISH_REASONS: dict[StopReason, str] = {
     "end": "stop",
     "tools": "tool_calls",
     "length": "length",
@@ -20,7 +29,7 @@ _FINISH: dict[Stop, str] = {
 _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
-def openai_error(fail: Fail) -> JsonValue:
+def openai_error_body(fail: Fail) -> JsonValue:
     """Return the body of an error; what `fail` does not name has the provider's default."""
     if fail.body is not None:
         return fail.body
@@ -28,54 +37,69 @@ def openai_error(fail: Fail) -> JsonValue:
     return {"error": {"message": fail.message, "type": fail.type or kind, "param": fail.param, "code": fail.code}}
 
 
-def _read(body: Body) -> Asked:
-    tools = [record(tool.get("function"), "tools.function") for tool in tools_of(body)]
-    form = optional_record(body, "response_format", "request") or {}
-    described = optional_record(form, "json_schema", "response_format") or {}
-    return Asked(
+def _read_request(body: RequestBody) -> ParsedRequest:
+    tools = [require_object(tool.get("function"), "tools.function") for tool in read_tools(body)]
+    form = read_optional_record(body, "response_format", "request") or {}
+    described = read_optional_record(form, "json_schema", "response_format") or {}
+    return ParsedRequest(
         messages=tuple(from_openai(body.get("messages"))),
-        tools=tuple(tool_spec(tool, parameters="parameters", where="tools.function") for tool in tools),
-        schema=optional_record(described, "schema", "json_schema"),
+        tools=tuple(read_tool(tool, parameters="parameters", where="tools.function") for tool in tools),
+        schema=read_optional_record(described, "schema", "json_schema"),
     )
 
 
-def _whole(answer: Answer, body: Body) -> JsonValue:
+def _write_reply(answer: ScriptedReply, body: RequestBody) -> JsonValue:
     message: dict[str, JsonValue] = {"role": "assistant", "content": answer.text, "refusal": None}
     if answer.thinking:
         message["reasoning_content"] = answer.thinking
     if answer.calls:
-        message["tool_calls"] = [_call(answer, index) for index in range(len(answer.calls))]
-    choice: JsonValue = {"index": 0, "message": message, "finish_reason": _FINISH[answer.stop], "logprobs": None}
-    return {**_head(answer, body, "chat.completion"), "choices": [choice], "usage": _usage(answer.usage)}
+        message["tool_calls"] = [_call_record(answer, index) for index in range(len(answer.calls))]
+    choice: JsonValue = {
+        "index": 0,
+        "message": message,
+        "finish_reason": _FINISH_REASONS[answer.stop],
+        "logprobs": None,
+    }
+    return {**_reply_head(answer, body, "chat.completion"), "choices": [choice], "usage": _usage_record(answer.usage)}
 
 
-def _frames(answer: Answer, body: Body) -> list[Frame]:
-    def chunk(delta: JsonValue, *, finish: str | None = None, is_content: bool = False) -> Frame:
+def _write_frames(answer: ScriptedReply, body: RequestBody) -> list[EventFrame]:
+    def chunk(delta: JsonValue, *, finish: str | None = None, is_content: bool = False) -> EventFrame:
         choice: JsonValue = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        return event({**head, "choices": [choice]}, is_content=is_content)
+        return make_event_frame({**head, "choices": [choice]}, is_content=is_content)
 
-    head = _head(answer, body, "chat.completion.chunk")
-    thoughts: list[JsonValue] = [{"reasoning_content": piece} for piece in pieces(answer.thinking)]
-    said: list[JsonValue] = [{"content": piece} for piece in pieces(answer.text or "")]
+    head = _reply_head(answer, body, "chat.completion.chunk")
+    thoughts: list[JsonValue] = [{"reasoning_content": piece} for piece in split_pieces(answer.thinking)]
+    said: list[JsonValue] = [{"content": piece} for piece in split_pieces(answer.text or "")]
     called = (delta for index in range(len(answer.calls)) for delta in _call_deltas(answer, index))
     calls: list[JsonValue] = [{"tool_calls": [delta]} for delta in called]
     opening = chunk({"role": "assistant", "content": None if answer.text is None else ""})
     content = [chunk(delta, is_content=True) for delta in (*thoughts, *said, *calls)]
-    options = optional_record(body, "stream_options", "request") or {}
-    usage = [event({**head, "choices": [], "usage": _usage(answer.usage)})] if options.get("include_usage") else []
-    return [opening, *content, chunk({}, finish=_FINISH[answer.stop]), *usage, Frame(text="data: [DONE]\n\n")]
+    options = read_optional_record(body, "stream_options", "request") or {}
+    usage = (
+        [make_event_frame({**head, "choices": [], "usage": _usage_record(answer.usage)})]
+        if options.get("include_usage")
+        else []
+    )
+    return [
+        opening,
+        *content,
+        chunk({}, finish=_FINISH_REASONS[answer.stop]),
+        *usage,
+        EventFrame(text="data: [DONE]\n\n"),
+    ]
 
 
-def _head(answer: Answer, body: Body, kind: str) -> dict[str, JsonValue]:
+def _reply_head(answer: ScriptedReply, body: RequestBody, kind: str) -> dict[str, JsonValue]:
     return {"id": f"chatcmpl-{answer.number}", "object": kind, "created": 0, "model": body.get("model")}
 
 
-def _call(answer: Answer, index: int) -> JsonValue:
+def _call_record(answer: ScriptedReply, index: int) -> JsonValue:
     call = answer.calls[index]
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _call_deltas(answer: Answer, index: int) -> list[JsonValue]:
+def _call_deltas(answer: ScriptedReply, index: int) -> list[JsonValue]:
     call = answer.calls[index]
     opening: JsonValue = {
         "index": index,
@@ -83,11 +107,13 @@ def _call_deltas(answer: Answer, index: int) -> list[JsonValue]:
         "type": "function",
         "function": {"name": call.name, "arguments": ""},
     }
-    more: list[JsonValue] = [{"index": index, "function": {"arguments": piece}} for piece in pieces(call.arguments)]
+    more: list[JsonValue] = [
+        {"index": index, "function": {"arguments": piece}} for piece in split_pieces(call.arguments)
+    ]
     return [opening, *more]
 
 
-def _usage(usage: Usage) -> JsonValue:
+def _usage_record(usage: Usage) -> JsonValue:
     return {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
@@ -96,11 +122,11 @@ def _usage(usage: Usage) -> JsonValue:
     }
 
 
-OPENAI_CHAT = Wire(
-    read=_read,
-    whole=_whole,
-    frames=_frames,
-    error=openai_error,
-    error_frame=lambda fail: event(openai_error(fail)),
+OPENAI_CHAT = WireProtocol(
+    read=_read_request,
+    whole=_write_reply,
+    frames=_write_frames,
+    error=openai_error_body,
+    error_frame=lambda fail: make_event_frame(openai_error_body(fail)),
 )
 """The path `/v1/chat/completions`."""

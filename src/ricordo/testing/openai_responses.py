@@ -3,40 +3,49 @@
 from collections.abc import Iterator
 
 from ricordo.messages import JsonValue, Usage
-from ricordo.testing.answer import Answer, pieces
-from ricordo.testing.openai_chat import openai_error
+from ricordo.testing.answer import ScriptedReply, split_pieces
+from ricordo.testing.openai_chat import openai_error_body
 from ricordo.testing.responses_input import read_input
 from ricordo.testing.script import Fail
-from ricordo.testing.wire import Asked, Body, Frame, Wire, event, optional_record, tool_spec, tools_of
+from ricordo.testing.wire import (
+    ParsedRequest,
+    RequestBody,
+    EventFrame,
+    WireProtocol,
+    make_event_frame,
+    read_optional_record,
+    read_tool,
+    read_tools,
+)
 
 __all__ = ["OPENAI_RESPONSES"]
 
-_INCOMPLETE = {"length": "max_output_tokens", "window": "max_output_tokens", "refused": "content_filter"}
+_INCOMPLETE_REASONS = {"length": "max_output_tokens", "window": "max_output_tokens", "refused": "content_filter"}
 
 
-def _read(body: Body) -> Asked:
-    form = optional_record(optional_record(body, "text", "request") or {}, "format", "text") or {}
-    tools = [tool for tool in tools_of(body) if tool.get("type") == "function"]
-    return Asked(
+def _read_request(body: RequestBody) -> ParsedRequest:
+    form = read_optional_record(read_optional_record(body, "text", "request") or {}, "format", "text") or {}
+    tools = [tool for tool in read_tools(body) if tool.get("type") == "function"]
+    return ParsedRequest(
         messages=tuple(read_input(body)),
-        tools=tuple(tool_spec(tool, parameters="parameters", where="tools") for tool in tools),
-        schema=optional_record(form, "schema", "text.format"),
+        tools=tuple(read_tool(tool, parameters="parameters", where="tools") for tool in tools),
+        schema=read_optional_record(form, "schema", "text.format"),
         continues=body.get("previous_response_id") is not None or body.get("conversation") is not None,
     )
 
 
-def _whole(answer: Answer, body: Body) -> JsonValue:
-    reason = _INCOMPLETE.get(answer.stop)
+def _write_reply(answer: ScriptedReply, body: RequestBody) -> JsonValue:
+    reason = _INCOMPLETE_REASONS.get(answer.stop)
     return {
-        **_head(answer, body),
+        **_reply_head(answer, body),
         "status": "incomplete" if reason else "completed",
         "incomplete_details": {"reason": reason} if reason else None,
-        "output": _items(answer),
-        "usage": _usage(answer.usage),
+        "output": _output_items(answer),
+        "usage": _usage_record(answer.usage),
     }
 
 
-def _head(answer: Answer, body: Body) -> dict[str, JsonValue]:
+def _reply_head(answer: ScriptedReply, body: RequestBody) -> dict[str, JsonValue]:
     return {
         "id": f"resp_{answer.number}",
         "object": "response",
@@ -51,7 +60,7 @@ def _head(answer: Answer, body: Body) -> dict[str, JsonValue]:
     }
 
 
-def _items(answer: Answer) -> list[JsonValue]:
+def _output_items(answer: ScriptedReply) -> list[JsonValue]:
     number = answer.number
     items: list[JsonValue] = []
     if answer.thinking:
@@ -59,10 +68,10 @@ def _items(answer: Answer) -> list[JsonValue]:
     if answer.text is not None:
         said: dict[str, JsonValue] = {"type": "message", "role": "assistant", "status": "completed"}
         items.append({"id": f"msg_{number}", **said, "content": [_output_text(answer.text)]})
-    return [*items, *(_call(answer, index) for index in range(len(answer.calls)))]
+    return [*items, *(_call_item(answer, index) for index in range(len(answer.calls)))]
 
 
-def _call(answer: Answer, index: int) -> JsonValue:
+def _call_item(answer: ScriptedReply, index: int) -> JsonValue:
     call = answer.calls[index]
     return {
         "id": f"fc_{answer.number}_{index + 1}",
@@ -82,26 +91,31 @@ def _output_text(text: str) -> JsonValue:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _frames(answer: Answer, body: Body) -> list[Frame]:
-    opening: JsonValue = {**_head(answer, body), "status": "in_progress", "incomplete_details": None, "output": []}
-    whole = _whole(answer, body)
-    end = "response.incomplete" if answer.stop in _INCOMPLETE else "response.completed"
+def _write_frames(answer: ScriptedReply, body: RequestBody) -> list[EventFrame]:
+    opening: JsonValue = {
+        **_reply_head(answer, body),
+        "status": "in_progress",
+        "incomplete_details": None,
+        "output": [],
+    }
+    whole = _write_reply(answer, body)
+    end = "response.incomplete" if answer.stop in _INCOMPLETE_REASONS else "response.completed"
     events: list[dict[str, JsonValue]] = [
         {"type": "response.created", "response": opening},
         {"type": "response.in_progress", "response": opening},
         *_item_events(answer),
         {"type": end, "response": whole},
     ]
-    return [_frame({**said, "sequence_number": number}) for number, said in enumerate(events)]
+    return [_write_frame({**said, "sequence_number": number}) for number, said in enumerate(events)]
 
 
-def _frame(said: dict[str, JsonValue]) -> Frame:
+def _write_frame(said: dict[str, JsonValue]) -> EventFrame:
     kind = str(said["type"])
-    return event(said, name=kind, is_content=kind.endswith(".delta"))
+    return make_event_frame(said, name=kind, is_content=kind.endswith(".delta"))
 
 
-def _item_events(answer: Answer) -> Iterator[dict[str, JsonValue]]:
-    for index, item in enumerate(_items(answer)):
+def _item_events(answer: ScriptedReply) -> Iterator[dict[str, JsonValue]]:
+    for index, item in enumerate(_output_items(answer)):
         assert isinstance(item, dict)
         kind = item["type"]
         place: dict[str, JsonValue] = {"item_id": item["id"], "output_index": index}
@@ -121,7 +135,7 @@ def _item_events(answer: Answer) -> Iterator[dict[str, JsonValue]]:
 def _thinking_events(text: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
     at: dict[str, JsonValue] = {**place, "summary_index": 0}
     yield {"type": "response.reasoning_summary_part.added", **at, "part": _summary("")}
-    for piece in pieces(text):
+    for piece in split_pieces(text):
         yield {"type": "response.reasoning_summary_text.delta", **at, "delta": piece}
     yield {"type": "response.reasoning_summary_text.done", **at, "text": text}
     yield {"type": "response.reasoning_summary_part.done", **at, "part": _summary(text)}
@@ -130,19 +144,19 @@ def _thinking_events(text: str, place: dict[str, JsonValue]) -> Iterator[dict[st
 def _text_events(text: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
     at: dict[str, JsonValue] = {**place, "content_index": 0}
     yield {"type": "response.content_part.added", **at, "part": _output_text("")}
-    for piece in pieces(text):
+    for piece in split_pieces(text):
         yield {"type": "response.output_text.delta", **at, "delta": piece, "logprobs": []}
     yield {"type": "response.output_text.done", **at, "text": text, "logprobs": []}
     yield {"type": "response.content_part.done", **at, "part": _output_text(text)}
 
 
 def _argument_events(name: str, arguments: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
-    for piece in pieces(arguments):
+    for piece in split_pieces(arguments):
         yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
     yield {"type": "response.function_call_arguments.done", **place, "name": name, "arguments": arguments}
 
 
-def _usage(usage: Usage) -> JsonValue:
+def _usage_record(usage: Usage) -> JsonValue:
     return {
         "input_tokens": usage.input,
         "input_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
@@ -152,10 +166,14 @@ def _usage(usage: Usage) -> JsonValue:
     }
 
 
-def _error_frame(fail: Fail) -> Frame:
-    body = openai_error(fail)
-    return event({**(body if isinstance(body, dict) else {}), "type": "error", "sequence_number": 0}, name="error")
+def _error_frame(fail: Fail) -> EventFrame:
+    body = openai_error_body(fail)
+    return make_event_frame(
+        {**(body if isinstance(body, dict) else {}), "type": "error", "sequence_number": 0}, name="error"
+    )
 
 
-OPENAI_RESPONSES = Wire(read=_read, whole=_whole, frames=_frames, error=openai_error, error_frame=_error_frame)
+OPENAI_RESPONSES = WireProtocol(
+    read=_read_request, whole=_write_reply, frames=_write_frames, error=openai_error_body, error_frame=_error_frame
+)
 """The path `/v1/responses`."""

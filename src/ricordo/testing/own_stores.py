@@ -2,7 +2,7 @@
 
 from ricordo.testing.stores import StoreConformance
 
-__all__ = ["OWN_STORES"]
+__all__ = ["BUILT_IN_STORES"]
 
 
 class _Nothing(StoreConformance):
@@ -70,7 +70,7 @@ class _Layered(StoreConformance):
     recalls = "passages"
 
 
-OWN_STORES: dict[str, type[StoreConformance]] = {
+BUILT_IN_STORES: dict[str, type[StoreConformance]] = {
     "none": _Nothing,
     "sessions": _Sessions,
     "markdown": _Markdown,

@@ -1,46 +1,48 @@
 """Plays one item of a script over one connection: whole, as a stream, held back, cut off, or not at all."""
 
-from ricordo.testing.answer import answer_to
-from ricordo.testing.gate import Gate
+from ricordo.testing.answer import build_reply
+from ricordo.testing.gate import ReplyGate
 from ricordo.testing.http import Connection
-from ricordo.testing.script import Fail, Garbage, HalfStream, Hang, Held, Played, RecordedRequest, Spoken
-from ricordo.testing.wire import Frame, Wire, encoded
+from ricordo.testing.script import Fail, Garbage, HalfStream, Hang, Hold, PlayedItem, RecordedRequest, ReplyItem
+from ricordo.testing.wire import EventFrame, WireProtocol, encode_json
 
-__all__ = ["play"]
+__all__ = ["play_item"]
 
 
-def play(item: Played, request: RecordedRequest, *, wire: Wire, connection: Connection, gate: Gate) -> None:
+def play_item(
+    item: PlayedItem, request: RecordedRequest, *, wire: WireProtocol, connection: Connection, gate: ReplyGate
+) -> None:
     """Answer `request` over `connection` as `item` says; what is held back waits at `gate`."""
     match item:
         case Fail():
-            _fail(item, request, wire, connection)
+            _send_failure(item, request, wire, connection)
         case Garbage():
             _send_garbage(item, request, connection)
         case Hang():
-            gate.wait(gate.arrive())
-        case Held(reply=reply):
-            _hold(reply, request, wire, connection, gate)
+            gate.wait(gate.take_ticket())
+        case Hold(reply=reply):
+            _send_held(reply, request, wire, connection, gate)
         case HalfStream():
-            _break_off(item, request, wire, connection)
+            _send_half(item, request, wire, connection)
         case _:
-            _say(item, request, wire, connection)
+            _send_reply(item, request, wire, connection)
 
 
-def _say(reply: Spoken, request: RecordedRequest, wire: Wire, connection: Connection) -> None:
+def _send_reply(reply: ReplyItem, request: RecordedRequest, wire: WireProtocol, connection: Connection) -> None:
     if not request.streamed:
-        connection.send(_whole(reply, request, wire))
+        connection.send(_encode_reply(reply, request, wire))
         return
     connection.start_stream()
-    _send(_frames(reply, request, wire), connection)
+    _send_frames(_reply_frames(reply, request, wire), connection)
     connection.end_stream()
 
 
-def _fail(fail: Fail, request: RecordedRequest, wire: Wire, connection: Connection) -> None:
+def _send_failure(fail: Fail, request: RecordedRequest, wire: WireProtocol, connection: Connection) -> None:
     if not (fail.in_stream and request.streamed):
-        connection.send(encoded(wire.error(fail)), status=fail.status, headers=fail.headers)
+        connection.send(encode_json(wire.error(fail)), status=fail.status, headers=fail.headers)
         return
     connection.start_stream()
-    _send([wire.error_frame(fail)], connection)
+    _send_frames([wire.error_frame(fail)], connection)
     connection.end_stream()
 
 
@@ -53,34 +55,36 @@ def _send_garbage(garbage: Garbage, request: RecordedRequest, connection: Connec
     connection.end_stream()
 
 
-def _hold(reply: Spoken, request: RecordedRequest, wire: Wire, connection: Connection, gate: Gate) -> None:
+def _send_held(
+    reply: ReplyItem, request: RecordedRequest, wire: WireProtocol, connection: Connection, gate: ReplyGate
+) -> None:
     # The ticket is drawn before the first piece leaves: a client that has seen it can already let the reply go.
-    ticket = gate.arrive()
+    ticket = gate.take_ticket()
     if not request.streamed:
         if gate.wait(ticket):
-            connection.send(_whole(reply, request, wire))
+            connection.send(_encode_reply(reply, request, wire))
         return
-    frames = _frames(reply, request, wire)
+    frames = _reply_frames(reply, request, wire)
     held_from = _end_of_content(frames, 1)
     connection.start_stream()
-    _send(frames[:held_from], connection)
+    _send_frames(frames[:held_from], connection)
     if gate.wait(ticket):
-        _send(frames[held_from:], connection)
+        _send_frames(frames[held_from:], connection)
         connection.end_stream()
 
 
-def _break_off(half: HalfStream, request: RecordedRequest, wire: Wire, connection: Connection) -> None:
+def _send_half(half: HalfStream, request: RecordedRequest, wire: WireProtocol, connection: Connection) -> None:
     if not request.streamed:
-        connection.send_half(_whole(half.reply, request, wire))
+        connection.send_half(_encode_reply(half.reply, request, wire))
         return
-    frames = _frames(half.reply, request, wire)
+    frames = _reply_frames(half.reply, request, wire)
     connection.start_stream()
-    _send(frames[: _end_of_content(frames, half.after)], connection)
+    _send_frames(frames[: _end_of_content(frames, half.after)], connection)
     if half.clean:
         connection.end_stream()
 
 
-def _end_of_content(frames: list[Frame], pieces: int) -> int:
+def _end_of_content(frames: list[EventFrame], pieces: int) -> int:
     """Return the index after the first `pieces` pieces of content, or after all; the opening when there are none."""
     places = [index for index, frame in enumerate(frames) if frame.is_content]
     if pieces < len(places):
@@ -88,13 +92,13 @@ def _end_of_content(frames: list[Frame], pieces: int) -> int:
     return places[-1] + 1 if places else 1
 
 
-def _whole(reply: Spoken, request: RecordedRequest, wire: Wire) -> bytes:
-    return encoded(wire.whole(answer_to(request, reply), request.body))
+def _encode_reply(reply: ReplyItem, request: RecordedRequest, wire: WireProtocol) -> bytes:
+    return encode_json(wire.whole(build_reply(request, reply), request.body))
 
 
-def _frames(reply: Spoken, request: RecordedRequest, wire: Wire) -> list[Frame]:
-    return wire.frames(answer_to(request, reply), request.body)
+def _reply_frames(reply: ReplyItem, request: RecordedRequest, wire: WireProtocol) -> list[EventFrame]:
+    return wire.frames(build_reply(request, reply), request.body)
 
 
-def _send(frames: list[Frame], connection: Connection) -> None:
+def _send_frames(frames: list[EventFrame], connection: Connection) -> None:
     connection.send_events(frame.text.encode("ascii") for frame in frames)

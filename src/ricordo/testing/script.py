@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
 from ricordo.messages import JsonValue, Message, ToolSpec, Usage
-from ricordo.models import Stop
+from ricordo.models import StopReason
 
 __all__ = [
     "Call",
@@ -22,16 +22,16 @@ __all__ = [
     "Garbage",
     "HalfStream",
     "Hang",
-    "Held",
+    "Hold",
     "Playback",
-    "Played",
+    "PlayedItem",
     "RecordedRequest",
     "Respond",
     "Say",
     "ScriptItem",
     "ScriptLike",
     "ScriptUsedUp",
-    "Spoken",
+    "ReplyItem",
 ]
 
 
@@ -66,7 +66,7 @@ class Say:
     thinking: str = ""
     _: KW_ONLY
     usage: Usage | None = None
-    stop: Stop = "end"
+    stop: StopReason = "end"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Empty:
     usage: Usage | None = None
 
 
-Spoken: TypeAlias = Say | Call | Calls | Empty
+ReplyItem: TypeAlias = Say | Call | Calls | Empty
 
 
 @dataclass(frozen=True)
@@ -154,16 +154,16 @@ class HalfStream:
     """
 
     after: int
-    reply: Spoken = field(default_factory=lambda: Say("This reply never comes to its end."))
+    reply: ReplyItem = field(default_factory=lambda: Say("This reply never comes to its end."))
     _: KW_ONLY
     clean: bool = False
 
 
 @dataclass(frozen=True)
-class Held:
+class Hold:
     """The reply is held back after its first piece until the test releases it; without streaming, the whole reply."""
 
-    reply: Spoken
+    reply: ReplyItem
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class Respond:
     answer: "Callable[[RecordedRequest], ScriptItem]"
 
 
-Played: TypeAlias = Spoken | Fail | Garbage | Hang | HalfStream | Held
-ScriptItem: TypeAlias = Played | Respond
+PlayedItem: TypeAlias = ReplyItem | Fail | Garbage | Hang | HalfStream | Hold
+ScriptItem: TypeAlias = PlayedItem | Respond
 ScriptLike: TypeAlias = Sequence[ScriptItem] | Callable[[RecordedRequest], ScriptItem]
 
 
@@ -188,23 +188,23 @@ class Playback:
     def __init__(self, script: ScriptLike) -> None:
         """Start at the first item."""
         self._script = script if callable(script) else tuple(script)
-        self._played = 0
+        self._position = 0
         self._lock = threading.Lock()
 
-    def next(self, request: RecordedRequest) -> Played:
+    def next_item(self, request: RecordedRequest) -> PlayedItem:
         """Return the item for `request`; a `Respond` has been asked.
 
         Raises:
             ScriptUsedUp: the script has no more items.
         """
-        item = self._script(request) if callable(self._script) else self._take(self._script, request)
+        item = self._script(request) if callable(self._script) else self._take_item(self._script, request)
         while isinstance(item, Respond):
             item = item.answer(request)
         return item
 
-    def _take(self, items: tuple[ScriptItem, ...], request: RecordedRequest) -> ScriptItem:
+    def _take_item(self, items: tuple[ScriptItem, ...], request: RecordedRequest) -> ScriptItem:
         with self._lock:
-            if self._played == len(items):
+            if self._position == len(items):
                 raise ScriptUsedUp(f"The script has {len(items)} items, and this is request {request.number}.")
-            self._played += 1
-            return items[self._played - 1]
+            self._position += 1
+            return items[self._position - 1]

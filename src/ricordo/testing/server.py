@@ -12,28 +12,28 @@ from typing import Self
 
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import loads, record
+from ricordo.messages.jsontext import loads, require_object
 from ricordo.testing.anthropic import ANTHROPIC_COUNT, ANTHROPIC_MESSAGES
-from ricordo.testing.embeddings import embeddings as embeddings_wire
-from ricordo.testing.gate import Gate
+from ricordo.testing.embeddings import embeddings_protocol as embeddings_wire
+from ricordo.testing.gate import ReplyGate
 from ricordo.testing.http import Connection, HttpServer
-from ricordo.testing.openai_chat import OPENAI_CHAT, openai_error
+from ricordo.testing.openai_chat import OPENAI_CHAT, openai_error_body
 from ricordo.testing.openai_responses import OPENAI_RESPONSES
-from ricordo.testing.play import play
-from ricordo.testing.refusal import refusal
+from ricordo.testing.play import play_item
+from ricordo.testing.refusal import pairing_refusal
 from ricordo.testing.script import (
     Empty,
     Fail,
     Garbage,
     Hang,
     Playback,
-    Played,
+    PlayedItem,
     RecordedRequest,
     ScriptLike,
     ScriptUsedUp,
 )
-from ricordo.testing.strict import objection, window_refusal
-from ricordo.testing.wire import Asked, Body, Wire, encoded
+from ricordo.testing.strict import request_refusal, window_refusal
+from ricordo.testing.wire import ParsedRequest, RequestBody, WireProtocol, encode_json
 
 __all__ = ["LoopbackServer"]
 
@@ -41,14 +41,14 @@ _POLL_SECONDS = 0.02
 _SECRET_HEADERS = {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
 _CHAT_PATHS = {"/chat/completions": OPENAI_CHAT, "/messages": ANTHROPIC_MESSAGES, "/responses": OPENAI_RESPONSES}
 _EMBEDDINGS = "/embeddings"
-_COUNT = "/messages/count_tokens"
+_COUNT_TOKENS = "/messages/count_tokens"
 
 
 class LoopbackServer:
     """Plays `script` to whoever asks; a context manager, for tests that await and tests that don't.
 
     Chat completions, responses and messages take the next item of the script, in the order in which they arrive.
-    Counts of tokens and embeddings don't: they are always answered, embeddings after the failures that `embeddings`
+    Counts of tokens and embeddings don't: they are always answered, embeddings after the failures that `embeddings_protocol`
     lists. `dimension` is the length of their vectors.
 
     With `strict` the server refuses whatever a provider of the protocol would: blank texts, names and ids of tools in
@@ -69,11 +69,11 @@ class LoopbackServer:
         """Take what to play; nothing listens before `start`."""
         self._playback = Playback(script)
         self._embedding_failures = list(embeddings)
-        self._wires = {**_CHAT_PATHS, _COUNT: ANTHROPIC_COUNT, _EMBEDDINGS: embeddings_wire(dimension)}
+        self._wires = {**_CHAT_PATHS, _COUNT_TOKENS: ANTHROPIC_COUNT, _EMBEDDINGS: embeddings_wire(dimension)}
         self._strict = strict
         self._window = window
         self._refusals: list[str] = []
-        self._gate = Gate()
+        self._gate = ReplyGate()
         self._lock = threading.Lock()
         self._requests: list[RecordedRequest] = []
         self._problems: list[str] = []
@@ -106,22 +106,22 @@ class LoopbackServer:
             return tuple(self._refusals)
 
     @property
-    def waiting(self) -> int:
+    def held_count(self) -> int:
         """How many replies are held back or hang at this moment."""
-        return self._gate.waiting
+        return self._gate.held_count
 
     def release(self) -> None:
         """Let go every reply that is held back or hangs now; later ones wait for the next release."""
         self._gate.open()
 
-    def until_waiting(self, count: int = 1, *, timeout: float = 10.0) -> None:
+    def wait_for_held(self, count: int = 1, *, timeout: float = 10.0) -> None:
         """Block until `count` replies are held back or hang; where an event loop runs, call it in a thread.
 
         Raises:
             TimeoutError: it took longer than `timeout` seconds.
         """
-        if not self._gate.until_waiting(count, timeout):
-            raise TimeoutError(f"After {timeout:g} seconds {self.waiting} replies are waiting, not {count}.")
+        if not self._gate.wait_for_held(count, timeout):
+            raise TimeoutError(f"After {timeout:g} seconds {self.held_count} replies are waiting, not {count}.")
 
     def start(self) -> None:
         """Listen; `with` does it."""
@@ -150,41 +150,43 @@ class LoopbackServer:
         path = connection.path.partition("?")[0].removeprefix("/v1")
         wire = self._wires.get(path)
         if wire is None:
-            self._record(connection, Asked(), {})
-            self._note(f"Nothing answers at {connection.path}.")
+            self._record_request(connection, ParsedRequest(), {})
+            self._note_problem(f"Nothing answers at {connection.path}.")
             unknown = Fail(404, f"Nothing answers at {connection.path}.")
-            connection.send(encoded(openai_error(unknown)), status=unknown.status)
+            connection.send(encode_json(openai_error_body(unknown)), status=unknown.status)
             return
-        request, torn = self._read(connection, wire)
-        refused = self._refused(path, request)
-        item = refused or (Fail(400, torn) if torn else self._next(path, request))
+        request, torn = self._read_request(connection, wire)
+        refused = self._refuse(path, request)
+        item = refused or (Fail(400, torn) if torn else self._next_item(path, request))
         if torn and not refused:
-            self._note(f"Request {request.number}: {torn}")
-        play(item, request, wire=wire, connection=connection, gate=self._gate)
+            self._note_problem(f"Request {request.number}: {torn}")
+        play_item(item, request, wire=wire, connection=connection, gate=self._gate)
 
-    def _read(self, connection: Connection, wire: Wire) -> tuple[RecordedRequest, str]:
+    def _read_request(self, connection: Connection, wire: WireProtocol) -> tuple[RecordedRequest, str]:
         """Record the request, and say what a provider would object to; an empty text when it would not."""
         body: dict[str, JsonValue] = {}
         try:
-            body = record(loads(connection.content), "request")
+            body = require_object(loads(connection.content), "request")
             asked = wire.read(body)
         except InvalidMessage as error:
-            return self._record(connection, Asked(), body), str(error)
-        return self._record(connection, asked, body), "" if asked.continues else refusal(asked.messages)
+            return self._record_request(connection, ParsedRequest(), body), str(error)
+        return self._record_request(connection, asked, body), "" if asked.continues else pairing_refusal(asked.messages)
 
-    def _refused(self, path: str, request: RecordedRequest) -> Fail | None:
+    def _refuse(self, path: str, request: RecordedRequest) -> Fail | None:
         """Return the error of a strict provider, or of one with too small a window; None when it takes the request."""
-        body: Body = request.body
-        found = objection(path, body) if self._strict else None
+        body: RequestBody = request.body
+        found = request_refusal(path, body) if self._strict else None
         if found is None and self._window is not None and path in _CHAT_PATHS:
-            asked = Asked(messages=request.messages, tools=request.tools)
+            asked = ParsedRequest(messages=request.messages, tools=request.tools)
             found = window_refusal(path, body, asked, self._window)
         if found is not None:
             with self._lock:
                 self._refusals.append(found.message)
         return found
 
-    def _record(self, connection: Connection, asked: Asked, body: dict[str, JsonValue]) -> RecordedRequest:
+    def _record_request(
+        self, connection: Connection, asked: ParsedRequest, body: dict[str, JsonValue]
+    ) -> RecordedRequest:
         headers = {name.lower(): value for name, value in connection.headers.items()}
         with self._lock:
             request = RecordedRequest(
@@ -200,24 +202,24 @@ class LoopbackServer:
             self._requests.append(request)
         return request
 
-    def _next(self, path: str, request: RecordedRequest) -> Played:
-        if path == _COUNT:
+    def _next_item(self, path: str, request: RecordedRequest) -> PlayedItem:
+        if path == _COUNT_TOKENS:
             return Empty()
         if path == _EMBEDDINGS:
             with self._lock:
                 return self._embedding_failures.pop(0) if self._embedding_failures else Empty()
         try:
-            return self._playback.next(request)
+            return self._playback.next_item(request)
         except ScriptUsedUp as error:
-            self._note(str(error))
+            self._note_problem(str(error))
             return Fail(500, str(error))
 
     def _note_failure(self) -> None:
         error = sys.exception()
         # A client that gave up is what many tests are about.
         if not isinstance(error, ConnectionError):
-            self._note(repr(error))
+            self._note_problem(repr(error))
 
-    def _note(self, problem: str) -> None:
+    def _note_problem(self, problem: str) -> None:
         with self._lock:
             self._problems.append(problem)

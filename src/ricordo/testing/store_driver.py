@@ -28,13 +28,13 @@ from anyio.to_thread import run_sync
 from ricordo.errors import StorageError
 from ricordo.files.disk import Disk
 from ricordo.stores.contract import Store
-from ricordo.testing.store_subject import StoreSubject, kept
+from ricordo.testing.store_subject import StoreSubject, list_entries
 from ricordo.workspace.entry import Entry
 
 __all__ = ["main"]
 
-_Tell: TypeAlias = Callable[[str], None]
-_Work: TypeAlias = Callable[[_Tell], Awaitable[None]]
+_Report: TypeAlias = Callable[[str], None]
+_ChildWork: TypeAlias = Callable[[_Report], Awaitable[None]]
 
 _SAVES = 3
 
@@ -42,102 +42,104 @@ _SAVES = 3
 class _KillingDisk(Disk):
     """A disk that kills its process just before step number `at`; of a write, when half of it is written."""
 
-    def __init__(self, at: int, tell: _Tell) -> None:
+    def __init__(self, at: int, tell: _Report) -> None:
         self._at = at
         self._tell = tell
         self._step = 0
 
-    def _reached(self) -> None:
+    def _count_step(self) -> None:
         self._step += 1
         self._tell("step")
         if self._step == self._at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def make_file(self, path: str, flags: int = 0) -> int:
-        self._reached()
+        self._count_step()
         return super().make_file(path, flags)
 
     def write(self, descriptor: int, data: bytes) -> None:
         half = len(data) // 2
         super().write(descriptor, data[:half])
-        self._reached()
+        self._count_step()
         super().write(descriptor, data[half:])
 
     def sync(self, descriptor: int) -> None:
         """Do not wait for the medium: what a killed process wrote is there all the same."""
-        self._reached()
+        self._count_step()
 
     def truncate(self, descriptor: int, size: int) -> None:
-        self._reached()
+        self._count_step()
         super().truncate(descriptor, size)
 
     def rename(self, source: str, target: str) -> None:
-        self._reached()
+        self._count_step()
         super().rename(source, target)
 
     def exchange(self, source: str, target: str) -> bool:
-        self._reached()
+        self._count_step()
         return super().exchange(source, target)
 
     def rename_new(self, source: str, target: str) -> bool:
-        self._reached()
+        self._count_step()
         return super().rename_new(source, target)
 
     def unlink(self, path: str) -> None:
-        self._reached()
+        self._count_step()
         super().unlink(path)
 
     def make_folder(self, path: str) -> None:
-        self._reached()
+        self._count_step()
         super().make_folder(path)
 
     def sync_folder(self, path: str) -> None:
-        self._reached()
+        self._count_step()
 
     def commit(self, connection: Any) -> None:
-        self._reached()
+        self._count_step()
         super().commit(connection)
 
 
 def main() -> None:
     """Do what the arguments say."""
     file, name, folder, what, count = sys.argv[1:]
-    subject = _loaded(file, name)
+    subject = _load_subject(file, name)
     anyio.run(anyio.sleep, 0)
-    act = {"together": _together, "kills": _kills, "full": _full}[what]
+    act = {"together": _save_together, "kills": _kill_at_steps, "full": _save_to_full_disk}[what]
     act(subject, Path(folder), int(count))
 
 
-def _together(subject: StoreSubject, folder: Path, count: int) -> None:
+def _save_together(subject: StoreSubject, folder: Path, count: int) -> None:
     """Let two processes save `count` entries each at once, and tell what is there then."""
     names = ("one", "two")
-    _warm_up(_told(_started(partial(_prepare, subject, folder)))[0])
+    _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, folder)))[0])
     gate = os.pipe()
-    running = [_started(partial(_save_many, subject, folder, name, count, gate=gate)) for name in names]
+    running = [_start_child(partial(_save_many, subject, folder, name, count, gate=gate)) for name in names]
     os.close(gate[0])
     for _, readable in running:
         os.read(readable, 1)
     os.close(gate[1])
     for child in running:
-        _told(child)
-    lines, _ = _told(_started(partial(_look, subject, folder)))
-    _show({"kept": json.loads(lines[0])})
+        _wait_for_child(child)
+    lines, _ = _wait_for_child(_start_child(partial(_report_entries, subject, folder)))
+    _print_case({"kept": json.loads(lines[0])})
 
 
-def _kills(subject: StoreSubject, folder: Path, count: int) -> None:
+def _kill_at_steps(subject: StoreSubject, folder: Path, count: int) -> None:
     """Kill a process that saves, at about `count` of its steps and when each save had returned; tell what is left."""
     prepared = folder / "prepared"
-    _warm_up(_told(_started(partial(_prepare, subject, prepared)))[0])
-    lines, _ = _told(_started(partial(_save, subject, _copy(prepared, folder / "count"), at=-1, returned=-1)))
+    _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, prepared)))[0])
+    lines, _ = _wait_for_child(
+        _start_child(partial(_save, subject, _copy(prepared, folder / "count"), at=-1, returned=-1))
+    )
     steps = lines.count("step") if subject.through_disk else 0
     every = max(1, steps // max(count, 1))
     cases = [(at, -1) for at in range(1, steps + 1, every)] + [(-1, returned) for returned in range(1, _SAVES + 1)]
     for at, returned in cases:
         copy = _copy(prepared, folder / f"at-{at}-{returned}")
-        told, lived = _told(_started(partial(_save, subject, copy, at=at, returned=returned)))
-        left, _ = _told(_started(partial(_look, subject, copy)))
+        told, lived = _wait_for_child(_start_child(partial(_save, subject, copy, at=at, returned=returned)))
+        left, _ = _wait_for_child(_start_child(partial(_report_entries, subject, copy)))
         shutil.rmtree(copy)
-        _show({
+        _print_case({
             "where": f"step {at} of {steps}" if at > 0 else f"the return of save {returned}",
             "killed": not lived,
             "acked": [line.removeprefix("saved ") for line in told if line.startswith("saved ")],
@@ -146,16 +148,16 @@ def _kills(subject: StoreSubject, folder: Path, count: int) -> None:
         })  # fmt: skip
 
 
-def _full(subject: StoreSubject, folder: Path, count: int) -> None:
+def _save_to_full_disk(subject: StoreSubject, folder: Path, count: int) -> None:
     """Let no file grow while `count` entries are saved; tell what is said to that, and what is there afterwards."""
-    _warm_up(_told(_started(partial(_prepare, subject, folder)))[0])
-    told, _ = _told(_started(partial(_save_without_room, subject, folder, count)))
-    left, _ = _told(_started(partial(_look, subject, folder)))
-    _show({"errors": told, "kept": json.loads(left[0]), "again": json.loads(left[1])})
+    _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, folder)))[0])
+    told, _ = _wait_for_child(_start_child(partial(_save_without_room, subject, folder, count)))
+    left, _ = _wait_for_child(_start_child(partial(_report_entries, subject, folder)))
+    _print_case({"errors": told, "kept": json.loads(left[0]), "again": json.loads(left[1])})
 
 
-async def _save_without_room(subject: StoreSubject, folder: Path, count: int, tell: _Tell) -> None:
-    async with subject.store(folder) as store:
+async def _save_without_room(subject: StoreSubject, folder: Path, count: int, tell: _Report) -> None:
+    async with subject.open_store(folder) as store:
         before = (await store.recall(""), await store.preamble())
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
@@ -169,18 +171,18 @@ async def _save_without_room(subject: StoreSubject, folder: Path, count: int, te
             tell("same" if (await store.recall(""), await store.preamble()) == before else "changed")
 
 
-async def _prepare(subject: StoreSubject, folder: Path, tell: _Tell) -> None:
+async def _prepare(subject: StoreSubject, folder: Path, tell: _Report) -> None:
     """Keep one entry, and tell which modules that took."""
     await anyio.Path(folder).mkdir(exist_ok=True)
-    async with subject.store(folder) as store:
+    async with subject.open_store(folder) as store:
         await store.save(Entry(content="An old walnut."))
         await store.recall("walnut")
     for name in [*sys.modules]:
         tell(name)
 
 
-async def _save(subject: StoreSubject, folder: Path, tell: _Tell, *, at: int, returned: int) -> None:
-    async with subject.store(folder, disk=_KillingDisk(at, tell)) as store:
+async def _save(subject: StoreSubject, folder: Path, tell: _Report, *, at: int, returned: int) -> None:
+    async with subject.open_store(folder, disk=_KillingDisk(at, tell)) as store:
         for number in range(1, _SAVES + 1):
             saved = await store.save(Entry(content=f"Walnut number {number}."))
             tell(f"saved {saved.content}")
@@ -189,27 +191,27 @@ async def _save(subject: StoreSubject, folder: Path, tell: _Tell, *, at: int, re
 
 
 async def _save_many(
-    subject: StoreSubject, folder: Path, name: str, count: int, tell: _Tell, *, gate: tuple[int, int]
+    subject: StoreSubject, folder: Path, name: str, count: int, tell: _Report, *, gate: tuple[int, int]
 ) -> None:
     """Save when all of them are ready, which is when nobody can write to the gate any more."""
     os.close(gate[1])
-    async with subject.store(folder) as store:
+    async with subject.open_store(folder) as store:
         tell("ready")
         await run_sync(os.read, gate[0], 1)
         for number in range(count):
             await store.save(Entry(content=f"Walnut {number} of {name}."))
 
 
-async def _look(subject: StoreSubject, folder: Path, tell: _Tell) -> None:
+async def _report_entries(subject: StoreSubject, folder: Path, tell: _Report) -> None:
     """Tell what is there, save one more, and tell what is there when it is opened again."""
     for _ in range(2):
-        async with subject.store(folder) as store:
-            entries = await kept(subject, store)
-            tell(json.dumps([*[entry.content for entry in entries], *await _wrong(subject, store, entries)]))
+        async with subject.open_store(folder) as store:
+            entries = await list_entries(subject, store)
+            tell(json.dumps([*[entry.content for entry in entries], *await _find_errors(subject, store, entries)]))
             await store.save(Entry(content=f"A walnut after {len(entries)}."))
 
 
-async def _wrong(subject: StoreSubject, store: Store, entries: Sequence[Entry]) -> list[str]:
+async def _find_errors(subject: StoreSubject, store: Store, entries: Sequence[Entry]) -> list[str]:
     """Say what is not as it should be: entries that are not found, and ids that are not their own."""
     hits = {hit.entry.id for hit in await store.recall("walnut", limit=len(entries) + 1)}
     ids = {entry.id for entry in entries}
@@ -225,7 +227,7 @@ def _warm_up(names: Sequence[str]) -> None:
     gc.freeze()
 
 
-def _started(work: _Work) -> tuple[int, int]:
+def _start_child(work: _ChildWork) -> tuple[int, int]:
     """Begin `work` in a child and return it with what it tells."""
     readable, writable = os.pipe()
     child = os.fork()
@@ -241,7 +243,7 @@ def _started(work: _Work) -> tuple[int, int]:
     return child, readable
 
 
-def _told(started: tuple[int, int]) -> tuple[list[str], bool]:
+def _wait_for_child(started: tuple[int, int]) -> tuple[list[str], bool]:
     """Wait for a child; return its lines, and whether it lived to its end. A child that fails ends the program."""
     child, readable = started
     with os.fdopen(readable, encoding="utf-8") as told:
@@ -256,7 +258,7 @@ def _write_line(descriptor: int, text: str) -> None:
     os.write(descriptor, f"{text}\n".encode())
 
 
-def _loaded(file: str, name: str) -> StoreSubject:
+def _load_subject(file: str, name: str) -> StoreSubject:
     spec = importlib.util.spec_from_file_location("store_under_test", file)
     if spec is None or spec.loader is None:
         sys.exit(f"{file} is no module")
@@ -277,6 +279,6 @@ def _copy(prepared: Path, target: Path) -> Path:
     return target
 
 
-def _show(case: dict[str, object]) -> None:
+def _print_case(case: dict[str, object]) -> None:
     sys.stdout.write(json.dumps(case) + "\n")
     sys.stdout.flush()

@@ -22,21 +22,31 @@ from ricordo.stores.capabilities import Lists
 from ricordo.stores.contract import Backend, Store
 from ricordo.workspace.entry import Entry
 
-__all__ = ["SCOPE", "Need", "SetClock", "StoreCheck", "StoreSubject", "check", "hold", "kept", "newest"]
+__all__ = [
+    "DEFAULT_SCOPE",
+    "StoreNeed",
+    "ManualClock",
+    "StoreCheck",
+    "StoreSubject",
+    "store_check",
+    "require",
+    "list_entries",
+    "recall_newest",
+]
 
-SCOPE = Scope(user="me", project="shop")
+DEFAULT_SCOPE = Scope(user="me", project="shop")
 """Whose memory most checks use."""
 
-_ALL = 1_000
+_MAX_ENTRIES = 1_000
 
-Need: TypeAlias = Literal[
+StoreNeed: TypeAlias = Literal[
     "memory", "capacity", "keeping", "sharing", "disk", "own files", "forgetting", "sequence", "reporting"
 ]  # fmt: skip
 """What a check needs of a backend: that it remembers at all, that it is bounded, that what it kept is there when it is
 opened again, that several processes may open it, that it writes through the `Disk` it is given, or by itself, that it
 forgets, that the order of saving says what is the newest, that there is text that it can't read."""
 
-_REASONS: dict[Need, str] = {
+_SKIP_REASONS: dict[StoreNeed, str] = {
     "memory": "it keeps nothing",
     "capacity": "it is not bounded",
     "keeping": "it keeps nothing beyond its process",
@@ -50,7 +60,7 @@ _REASONS: dict[Need, str] = {
 
 
 class StoreSubject:
-    """One backend under test: set `address`, or override `opened`, and declare what is not the default.
+    """One backend under test: set `address`, or override `open_backend`, and declare what is not the default.
 
     `address` is what `open_store` takes, with `{folder}` for a folder of the check's own. `keeps`: what was saved is
     there when the folder is opened again. `shared`: several processes may have it open. `through_disk`: what it writes
@@ -84,7 +94,7 @@ class StoreSubject:
     turns: int = 2
 
     @asynccontextmanager
-    async def opened(
+    async def open_backend(
         self, folder: Path, scope: Scope, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Backend]:
         """Open the backend that keeps what it keeps below `folder`, which exists, and close it at the end."""
@@ -98,11 +108,11 @@ class StoreSubject:
             yield backend
 
     @asynccontextmanager
-    async def store(
-        self, folder: Path, scope: Scope = SCOPE, *, clock: Clock | None = None, disk: Disk | None = None
+    async def open_store(
+        self, folder: Path, scope: Scope = DEFAULT_SCOPE, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Store]:
         """Open the backend and bind it; what it holds back is written at the end."""
-        async with self.opened(folder, scope, clock=clock, disk=disk) as backend:
+        async with self.open_backend(folder, scope, clock=clock, disk=disk) as backend:
             store = backend.bind(scope)
             try:
                 yield store
@@ -110,21 +120,21 @@ class StoreSubject:
                 await close_store(store)
 
     @asynccontextmanager
-    async def after_saving(
+    async def open_with_entries(
         self, folder: Path, entries: Sequence[Entry], *, clock: Clock | None = None
     ) -> AsyncIterator[tuple[Store, list[Entry]]]:
         """Save `entries`, and give the store and what it returned; opened anew if it keeps what was saved."""
-        async with self.store(folder, clock=clock) as store:
+        async with self.open_store(folder, clock=clock) as store:
             saved = [await store.save(entry) for entry in entries]
             if not self.keeps:
                 yield store, saved
         if self.keeps:
-            async with self.store(folder, clock=clock) as store:
+            async with self.open_store(folder, clock=clock) as store:
                 yield store, saved
 
-    def lacks(self, needs: Sequence[Need]) -> str:
+    def skip_reason(self, needs: Sequence[StoreNeed]) -> str:
         """Return why a check with these needs does not apply; empty if it does."""
-        held: dict[Need, bool] = {
+        held: dict[StoreNeed, bool] = {
             "memory": self.capacity != 0,
             "capacity": bool(self.capacity),
             "keeping": self.keeps,
@@ -135,7 +145,7 @@ class StoreSubject:
             "reporting": not self.free_text,
             "sequence": self.newest == "saved",
         }
-        return next((_REASONS[need] for need in needs if not held[need]), "")
+        return next((_SKIP_REASONS[need] for need in needs if not held[need]), "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +154,7 @@ class StoreCheck:
 
     name: str
     invariant: str
-    needs: tuple[Need, ...]
+    needs: tuple[StoreNeed, ...]
     run: Callable[[StoreSubject, Path], Awaitable[None]]
 
     @property
@@ -157,16 +167,18 @@ class StoreCheck:
         await self.run(subject, folder)
 
 
-def check(invariant: str, *needs: Need) -> Callable[[Callable[[StoreSubject, Path], Awaitable[None]]], StoreCheck]:
+def store_check(
+    invariant: str, *needs: StoreNeed
+) -> Callable[[Callable[[StoreSubject, Path], Awaitable[None]]], StoreCheck]:
     """Make a check of a function: its name is the sentence."""
 
-    def made(run: Callable[[StoreSubject, Path], Awaitable[None]]) -> StoreCheck:
+    def build_check(run: Callable[[StoreSubject, Path], Awaitable[None]]) -> StoreCheck:
         return StoreCheck(name=run.__name__.strip("_"), invariant=invariant, needs=needs, run=run)
 
-    return made
+    return build_check
 
 
-class SetClock:
+class ManualClock:
     """A clock that stands still until it is turned."""
 
     def __init__(self) -> None:
@@ -181,26 +193,26 @@ class SetClock:
         """Return its date."""
         return self.time.date()
 
-    def turn(self, **amount: float) -> None:
+    def advance(self, **amount: float) -> None:
         """Turn it, also backwards, by what `timedelta` takes."""
         self.time += timedelta(**amount)
 
 
-async def newest(store: Store, limit: int = _ALL) -> list[Entry]:
+async def recall_newest(store: Store, limit: int = _MAX_ENTRIES) -> list[Entry]:
     """Return what an empty query recalls."""
     return [hit.entry for hit in await store.recall("", limit=limit)]
 
 
-async def kept(subject: StoreSubject, store: Store) -> list[Entry]:
+async def list_entries(subject: StoreSubject, store: Store) -> list[Entry]:
     """Return every entry that the store has, newest first; where a recall gives sessions, from its list."""
     lists = store.offers(Lists)
     if lists is not None:
         return await lists.entries()
-    hold(subject.recalls != "sessions", "it recalls sessions, and does not list entries")
-    return await newest(store)
+    require(subject.recalls != "sessions", "it recalls sessions, and does not list entries")
+    return await recall_newest(store)
 
 
-def hold(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - what is held comes first
+def require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - what is held comes first
     """Raise `AssertionError` with a sentence that says what is wrong, unless it holds."""
     if not holds:
         raise AssertionError(f"A store: {otherwise}.")

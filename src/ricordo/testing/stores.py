@@ -14,14 +14,14 @@ from unittest import SkipTest
 
 import anyio
 
-from ricordo.testing.store_keeping import KEEPING
-from ricordo.testing.store_recalling import RECALLING
+from ricordo.testing.store_keeping import SAVING_CHECKS
+from ricordo.testing.store_recalling import RECALL_CHECKS
 from ricordo.testing.store_subject import StoreCheck, StoreSubject
-from ricordo.testing.store_trouble import TROUBLE
+from ricordo.testing.store_trouble import FAILURE_CHECKS
 
 __all__ = ["STORE_CHECKS", "StoreCheck", "StoreConformance"]
 
-STORE_CHECKS: tuple[StoreCheck, ...] = (*KEEPING, *RECALLING, *TROUBLE)
+STORE_CHECKS: tuple[StoreCheck, ...] = (*SAVING_CHECKS, *RECALL_CHECKS, *FAILURE_CHECKS)
 """Every check, each for a folder of its own: `await check(subject, folder)`."""
 
 
@@ -32,9 +32,9 @@ class StoreConformance(StoreSubject):
     """
 
 
-def _as_test(check: StoreCheck) -> Callable[[StoreSubject, Path], None]:
+def _make_test(check: StoreCheck) -> Callable[[StoreSubject, Path], None]:
     def test(self: StoreSubject, tmp_path: Path) -> None:
-        reason = self.lacks(check.needs)
+        reason = self.skip_reason(check.needs)
         if reason:
             raise SkipTest(reason)
         anyio.run(check, self, tmp_path)
@@ -45,4 +45,4 @@ def _as_test(check: StoreCheck) -> Callable[[StoreSubject, Path], None]:
 
 
 for _check in STORE_CHECKS:
-    setattr(StoreConformance, f"test_{_check.name}", _as_test(_check))
+    setattr(StoreConformance, f"test_{_check.name}", _make_test(_check))

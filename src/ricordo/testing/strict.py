@@ -8,39 +8,39 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ricordo.messages import JsonValue
-from ricordo.testing.answer import SIGNATURE
+from ricordo.testing.answer import THINKING_SIGNATURE
 from ricordo.testing.script import Fail
-from ricordo.testing.wire import Asked, Body
+from ricordo.testing.wire import ParsedRequest, RequestBody
 from ricordo.tokens import estimate_request
 
-__all__ = ["MOST_MESSAGES", "objection", "window_refusal"]
+__all__ = ["MAX_MESSAGES", "request_refusal", "window_refusal"]
 
-MOST_MESSAGES = 2_048
+MAX_MESSAGES = 2_048
 """The most messages that OpenAI takes in one request."""
 
-_LEAST_BUDGET = 1_024
+_MIN_THINKING_TOKENS = 1_024
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONG_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_PICTURES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
+_IMAGE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 
-def objection(path: str, body: Body) -> Fail | None:
+def request_refusal(path: str, body: RequestBody) -> Fail | None:
     """Return the error with which the provider at `path` refuses `body`; None when it takes it."""
     check = _CHECKS.get(path)
     if check is None:
         return None
-    if any(_SURROGATE.search(text) for text in _texts(dict(body))):
+    if any(_SURROGATE.search(text) for text in _iterate_texts(dict(body))):
         return Fail(400, "We could not parse the JSON body of your request: invalid unicode code point.")
-    counted = _count_objection(path, body)
+    counted = _count_refusal(path, body)
     if counted:
         return counted
     found = next(check(body), "")
     return Fail(400, found, param="messages") if found else None
 
 
-def window_refusal(path: str, body: Body, asked: Asked, window: int) -> Fail | None:
+def window_refusal(path: str, body: RequestBody, asked: ParsedRequest, window: int) -> Fail | None:
     """Return the error of a server whose `window` in tokens is for prompt and reply together; None where both fit."""
     size = estimate_request(asked.messages, tools=asked.tools).input
     limits = (body.get(key) for key in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
@@ -62,21 +62,21 @@ def window_refusal(path: str, body: Body, asked: Asked, window: int) -> Fail | N
     return Fail(400, text, code=code, overflow=True, window=window, size=size)
 
 
-def _count_objection(path: str, body: Body) -> Fail | None:
+def _count_refusal(path: str, body: RequestBody) -> Fail | None:
     key = "input" if path == "/responses" else "messages"
-    count = len(_list(body.get(key)))
-    if path == "/messages" or count <= MOST_MESSAGES:
+    count = len(_as_list(body.get(key)))
+    if path == "/messages" or count <= MAX_MESSAGES:
         return None
     text = (
-        f"Invalid '{key}': array too long. Expected an array with maximum length {MOST_MESSAGES}, "
+        f"Invalid '{key}': array too long. Expected an array with maximum length {MAX_MESSAGES}, "
         f"but got an array with length {count} instead."
     )
     return Fail(400, text, code="array_above_max_length", param=key)
 
 
-def _chat(body: Body) -> Iterator[str]:
-    messages = _records(body.get("messages"))
-    yield from _tool_objections([_inside(tool, "function") for tool in _records(body.get("tools"))], _NAME)
+def _check_chat(body: RequestBody) -> Iterator[str]:
+    messages = _as_records(body.get("messages"))
+    yield from _tool_objections([_nested_record(tool, "function") for tool in _as_records(body.get("tools"))], _NAME)
     if not messages:
         yield "Invalid 'messages': empty array. Expected an array with minimum length 1."
     waiting: list[str] = []
@@ -94,7 +94,7 @@ def _chat(body: Body) -> Iterator[str]:
             yield f"{where}: an assistant message with 'tool_calls' must be followed by tool messages: {waiting}."
         if role == "system" and any(each.get("role") != "system" for each in messages[:at]):
             yield f"{where}: System message must be at the beginning."
-        calls = _records(message.get("tool_calls"))
+        calls = _as_records(message.get("tool_calls"))
         waiting = [str(call.get("id")) for call in calls]
         yield from _call_objections(calls, where)
         if not calls or message.get("content") is not None:
@@ -103,9 +103,9 @@ def _chat(body: Body) -> Iterator[str]:
         yield f"An assistant message with 'tool_calls' must be followed by tool messages: {waiting}."
 
 
-def _call_objections(calls: Sequence[Body], where: str) -> Iterator[str]:
+def _call_objections(calls: Sequence[RequestBody], where: str) -> Iterator[str]:
     for call in calls:
-        name, call_id = _inside(call, "function").get("name"), str(call.get("id"))
+        name, call_id = _nested_record(call, "function").get("name"), str(call.get("id"))
         if not _NAME.fullmatch(str(name)):
             yield f"Invalid '{where}.tool_calls.function.name': string does not match pattern '^[a-zA-Z0-9_-]+$'."
         if not 1 <= len(call_id) <= 40:
@@ -119,7 +119,7 @@ def _content_objections(content: JsonValue, where: str) -> Iterator[str]:
         if not content.strip():
             yield f"{where}.content: text must contain non-whitespace text."
         return
-    blocks = _records(content)
+    blocks = _as_records(content)
     if not blocks:
         yield f"Invalid '{where}.content': a string or a list of at least one part is needed."
     for block in blocks:
@@ -128,13 +128,13 @@ def _content_objections(content: JsonValue, where: str) -> Iterator[str]:
             yield f"{where}.content: text content blocks must contain non-whitespace text."
 
 
-def _responses(body: Body) -> Iterator[str]:
-    yield from _tool_objections(_records(body.get("tools")), _NAME)
+def _check_responses(body: RequestBody) -> Iterator[str]:
+    yield from _tool_objections(_as_records(body.get("tools")), _NAME)
     given = body.get("input")
     if isinstance(given, str):
         yield from _content_objections(given, "input")
         return
-    items = _records(given)
+    items = _as_records(given)
     if not items:
         yield "One of 'input' or 'previous_response_id' must be provided."
     calls = [item for item in items if item.get("type") == "function_call"]
@@ -163,9 +163,9 @@ def _pair_objections(calls: Sequence[str], results: Sequence[str]) -> Iterator[s
         yield "Duplicate call_id in input."
 
 
-def _anthropic(body: Body) -> Iterator[str]:
-    messages = _records(body.get("messages"))
-    yield from _tool_objections(_records(body.get("tools")), _LONG_NAME)
+def _check_anthropic(body: RequestBody) -> Iterator[str]:
+    messages = _as_records(body.get("messages"))
+    yield from _tool_objections(_as_records(body.get("tools")), _LONG_NAME)
     if not isinstance(body.get("max_tokens"), int) or int(str(body["max_tokens"])) < 1:
         yield "max_tokens: Field required"
     if body.get("system") is not None:
@@ -183,7 +183,7 @@ def _anthropic(body: Body) -> Iterator[str]:
         if message.get("role") not in ("user", "assistant"):
             yield f"{where}.role: Input should be 'user' or 'assistant'"
         yield from _content_objections(content, where)
-        blocks = _records(content)
+        blocks = _as_records(content)
         for block in blocks:
             yield from _block_objections(block, where)
         calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
@@ -200,30 +200,30 @@ def _anthropic(body: Body) -> Iterator[str]:
     yield from _thinking_objections(body, messages)
 
 
-def _thinking_objections(body: Body, messages: Sequence[Body]) -> Iterator[str]:
-    thinking, most = _inside(body, "thinking"), body.get("max_tokens")
+def _thinking_objections(body: RequestBody, messages: Sequence[RequestBody]) -> Iterator[str]:
+    thinking, most = _nested_record(body, "thinking"), body.get("max_tokens")
     if thinking.get("type") not in ("enabled", "adaptive"):
         return
     if body.get("temperature", 1) != 1:
         yield "`temperature` may only be set to 1 when thinking is enabled."
     if thinking.get("type") == "adaptive":
         return
-    if _inside(body, "tool_choice").get("type") in ("any", "tool"):
+    if _nested_record(body, "tool_choice").get("type") in ("any", "tool"):
         yield "Thinking may not be enabled when tool_choice forces tool use."
     budget = thinking.get("budget_tokens")
-    if not isinstance(budget, int) or budget < _LEAST_BUDGET:
-        yield f"thinking.enabled.budget_tokens: Input should be greater than or equal to {_LEAST_BUDGET}"
+    if not isinstance(budget, int) or budget < _MIN_THINKING_TOKENS:
+        yield f"thinking.enabled.budget_tokens: Input should be greater than or equal to {_MIN_THINKING_TOKENS}"
     elif isinstance(most, int) and most <= budget:
         yield "`max_tokens` must be greater than `thinking.budget_tokens`."
     for at in range(len(messages) - 1, -1, -1):
-        kinds = [block.get("type") for block in _records(messages[at].get("content"))]
+        kinds = [block.get("type") for block in _as_records(messages[at].get("content"))]
         if messages[at].get("role") == "user" and kinds[:1] != ["tool_result"]:
             return
         if "tool_use" in kinds and kinds[0] not in ("thinking", "redacted_thinking"):
             yield f"messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{kinds[0]}`."
 
 
-def _block_objections(block: Body, where: str) -> Iterator[str]:
+def _block_objections(block: RequestBody, where: str) -> Iterator[str]:
     match block.get("type"):
         case "tool_use":
             if not _LONG_NAME.fullmatch(str(block.get("name"))):
@@ -235,15 +235,15 @@ def _block_objections(block: Body, where: str) -> Iterator[str]:
             if inner is not None:
                 yield from _content_objections(inner, f"{where}.tool_result")
         case "image":
-            source = _inside(block, "source")
-            if source.get("type") == "base64" and source.get("media_type") not in _PICTURES:
-                yield f"{where}.image.source.base64.media_type: Input should be one of {sorted(_PICTURES)}"
+            source = _nested_record(block, "source")
+            if source.get("type") == "base64" and source.get("media_type") not in _IMAGE_TYPES:
+                yield f"{where}.image.source.base64.media_type: Input should be one of {sorted(_IMAGE_TYPES)}"
         case "thinking":
-            if block.get("signature") != SIGNATURE:
+            if block.get("signature") != THINKING_SIGNATURE:
                 yield f"{where}: Invalid `signature` in `thinking` block"
 
 
-def _tool_objections(tools: Sequence[Body], pattern: re.Pattern[str]) -> Iterator[str]:
+def _tool_objections(tools: Sequence[RequestBody], pattern: re.Pattern[str]) -> Iterator[str]:
     names = [str(tool.get("name")) for tool in tools]
     for name in names:
         if not pattern.fullmatch(name):
@@ -252,33 +252,33 @@ def _tool_objections(tools: Sequence[Body], pattern: re.Pattern[str]) -> Iterato
         yield "tools: Tool names must be unique."
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def _iterate_texts(value: JsonValue) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for key, each in value.items():
             yield key
-            yield from _texts(each)
+            yield from _iterate_texts(each)
     elif isinstance(value, list):
         for each in value:
-            yield from _texts(each)
+            yield from _iterate_texts(each)
 
 
-def _list(value: JsonValue) -> list[JsonValue]:
+def _as_list(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-def _records(value: JsonValue) -> list[Body]:
-    return [each for each in _list(value) if isinstance(each, dict)]
+def _as_records(value: JsonValue) -> list[RequestBody]:
+    return [each for each in _as_list(value) if isinstance(each, dict)]
 
 
-def _inside(value: Body, key: str) -> Body:
+def _nested_record(value: RequestBody, key: str) -> RequestBody:
     found = value.get(key)
     return found if isinstance(found, dict) else {}
 
 
-_CHECKS: Mapping[str, Callable[[Body], Iterator[str]]] = {
-    "/chat/completions": _chat,
-    "/responses": _responses,
-    "/messages": _anthropic,
+_CHECKS: Mapping[str, Callable[[RequestBody], Iterator[str]]] = {
+    "/chat/completions": _check_chat,
+    "/responses": _check_responses,
+    "/messages": _check_anthropic,
 }

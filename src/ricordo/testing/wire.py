@@ -9,17 +9,27 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.messages.jsontext import record, records, text
-from ricordo.testing.answer import Answer
+from ricordo.messages.jsontext import require_object, require_objects, require_text
+from ricordo.testing.answer import ScriptedReply
 from ricordo.testing.script import Fail
 
-__all__ = ["Asked", "Body", "Frame", "Wire", "encoded", "event", "optional_record", "tool_spec", "tools_of"]
+__all__ = [
+    "ParsedRequest",
+    "RequestBody",
+    "EventFrame",
+    "WireProtocol",
+    "encode_json",
+    "make_event_frame",
+    "read_optional_record",
+    "read_tool",
+    "read_tools",
+]
 
-Body: TypeAlias = Mapping[str, JsonValue]
+RequestBody: TypeAlias = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ParsedRequest:
     """What a request says, in our own types; `continues` tells that the provider holds what was said before."""
 
     messages: tuple[Message, ...] = ()
@@ -29,7 +39,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frame:
+class EventFrame:
     """One event of a stream as it is sent; `is_content` tells the pieces of the reply from what frames them."""
 
     text: str
@@ -37,42 +47,42 @@ class Frame:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wire:
+class WireProtocol:
     """One protocol. `read` raises `InvalidMessage` for a request that is not understood."""
 
-    read: Callable[[Body], Asked]
-    whole: Callable[[Answer, Body], JsonValue]
-    frames: Callable[[Answer, Body], list[Frame]]
+    read: Callable[[RequestBody], ParsedRequest]
+    whole: Callable[[ScriptedReply, RequestBody], JsonValue]
+    frames: Callable[[ScriptedReply, RequestBody], list[EventFrame]]
     error: Callable[[Fail], JsonValue]
-    error_frame: Callable[[Fail], Frame]
+    error_frame: Callable[[Fail], EventFrame]
 
 
-def encoded(value: JsonValue) -> bytes:
+def encode_json(value: JsonValue) -> bytes:
     """Return `value` as JSON in ASCII, so that every string can be said, also half of a surrogate pair."""
     return json.dumps(value).encode("ascii")
 
 
-def event(data: JsonValue, *, name: str = "", is_content: bool = False) -> Frame:
+def make_event_frame(data: JsonValue, *, name: str = "", is_content: bool = False) -> EventFrame:
     """Return `data` as a server-sent event, with its name if it has one."""
     head = f"event: {name}\n" if name else ""
-    return Frame(text=f"{head}data: {json.dumps(data)}\n\n", is_content=is_content)
+    return EventFrame(text=f"{head}data: {json.dumps(data)}\n\n", is_content=is_content)
 
 
-def tool_spec(value: Body, *, parameters: str, where: str) -> ToolSpec:
+def read_tool(value: RequestBody, *, parameters: str, where: str) -> ToolSpec:
     """Read the definition of a tool, whose schema stands under the key `parameters`; without one it takes nothing."""
     return ToolSpec(
-        name=text(value.get("name"), f"{where}.name"),
-        description=text(value.get("description") or "", f"{where}.description"),
-        parameters=optional_record(value, parameters, where) or {},
+        name=require_text(value.get("name"), f"{where}.name"),
+        description=require_text(value.get("description") or "", f"{where}.description"),
+        parameters=read_optional_record(value, parameters, where) or {},
     )
 
 
-def optional_record(value: Body, key: str, where: str) -> dict[str, JsonValue] | None:
+def read_optional_record(value: RequestBody, key: str, where: str) -> dict[str, JsonValue] | None:
     """Return the object under `key`; None when there is none."""
     found = value.get(key)
-    return None if found is None else record(found, f"{where}.{key}")
+    return None if found is None else require_object(found, f"{where}.{key}")
 
 
-def tools_of(body: Body) -> list[dict[str, JsonValue]]:
+def read_tools(body: RequestBody) -> list[dict[str, JsonValue]]:
     """Return the tools of a request, none when it has none."""
-    return records(body.get("tools") or [], "tools")
+    return require_objects(body.get("tools") or [], "tools")

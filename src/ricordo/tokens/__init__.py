@@ -1,7 +1,7 @@
 """Tokens: budgets, estimates, exact counts, and cutting text to fit."""
 
-from ricordo.tokens.budget import Budget, Share, Tokens, resolve
-from ricordo.tokens.calibration import Calibration, Correction
+from ricordo.tokens.budget import Budget, Share, Tokens, resolve_budget
+from ricordo.tokens.calibration import Calibration, TokenCorrection
 from ricordo.tokens.cut import cut_text, safe_boundary
 from ricordo.tokens.estimate import (
     Estimator,
@@ -11,13 +11,13 @@ from ricordo.tokens.estimate import (
     estimate_request,
     estimate_text,
 )
-from ricordo.tokens.exact import DEFAULT_VOCABULARY, VocabularyCounter, load_counter
+from ricordo.tokens.exact import DEFAULT_VOCABULARY, VocabularyCounter, load_token_counter
 
 __all__ = [
     "DEFAULT_VOCABULARY",
     "Budget",
     "Calibration",
-    "Correction",
+    "TokenCorrection",
     "Estimator",
     "RequestEstimate",
     "Share",
@@ -28,7 +28,7 @@ __all__ = [
     "estimate_message",
     "estimate_request",
     "estimate_text",
-    "load_counter",
-    "resolve",
+    "load_token_counter",
+    "resolve_budget",
     "safe_boundary",
 ]

@@ -1,6 +1,6 @@
 """Limits of tokens: an absolute number or a share of a model's window, which are different types on purpose.
 
-Invariant: what `resolve` returns is between 0 and the window.
+Invariant: what `resolve_budget` returns is between 0 and the window.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ricordo.errors import InvalidSetting
 
-__all__ = ["Budget", "Share", "Tokens", "resolve"]
+__all__ = ["Budget", "Share", "Tokens", "resolve_budget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Share:
 Budget: TypeAlias = Tokens | Share
 
 
-def resolve(budget: Budget, window: int) -> int:
+def resolve_budget(budget: Budget, window: int) -> int:
     """Return `budget` in tokens for a model with a window of `window` tokens: at most the window, rounded down.
 
     Raises:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from ricordo.messages import JsonValue
 
-__all__ = ["Calibration", "Correction"]
+__all__ = ["Calibration", "TokenCorrection"]
 
 _FACTOR = (0.25, 4.0)
 _OFFSET = 3_000
@@ -31,7 +31,7 @@ _GAIN = 0.85
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correction:
+class TokenCorrection:
     """What was learned about one model: see the module. `reports` counts what it was learned from."""
 
     factor: float = 1.0
@@ -45,7 +45,7 @@ class Correction:
         floor = max(1, round(estimated * _FACTOR[0]))
         return max(floor, round(estimated * self.factor) + self.offset)
 
-    def updated(self, *, estimated: int, reported: int) -> "Correction":
+    def update(self, *, estimated: int, reported: int) -> "TokenCorrection":
         """Return the correction after a request that was estimated (uncorrected) and reported, in input tokens.
 
         What is not positive tells nothing and changes nothing.
@@ -61,18 +61,18 @@ class Correction:
         to_frame = _OFFSET**2 / (_OFFSET**2 + estimated**2)
         offset = round(_clamp(self.offset + to_frame * (target - expected), -_OFFSET, _OFFSET))
         factor = _clamp((target - offset) / estimated, *_FACTOR)
-        return Correction(factor=factor, offset=offset, reports=self.reports + 1)
+        return TokenCorrection(factor=factor, offset=offset, reports=self.reports + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
     """The corrections by model; a model without a report is estimated as it is."""
 
-    corrections: Mapping[str, Correction] = field(default_factory=dict)
+    corrections: Mapping[str, TokenCorrection] = field(default_factory=dict)
 
     def correct(self, model: str, estimated: int) -> int:
         """Return the estimate for `model` in tokens, corrected by what was reported so far."""
-        return self.corrections.get(model, Correction()).apply(estimated)
+        return self.corrections.get(model, TokenCorrection()).apply(estimated)
 
     def observe(self, model: str, *, estimated: int, reported: int) -> "Calibration":
         """Return the calibration after one reported request.
@@ -80,8 +80,8 @@ class Calibration:
         `estimated` is the uncorrected `RequestEstimate.input`, `reported` the provider's count of all input, cached
         tokens included (`Usage.input`).
         """
-        before = self.corrections.get(model, Correction())
-        after = before.updated(estimated=estimated, reported=reported)
+        before = self.corrections.get(model, TokenCorrection())
+        after = before.update(estimated=estimated, reported=reported)
         return Calibration(corrections={**self.corrections, model: after})
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -95,18 +95,18 @@ class Calibration:
     def from_json(cls, value: JsonValue) -> "Calibration":
         """Read what `to_json` wrote; what is not understood is left out, for the next report teaches it again."""
         models = value if isinstance(value, dict) else {}
-        found = {model: _read(entry) for model, entry in models.items()}
+        found = {model: _read_correction(entry) for model, entry in models.items()}
         return cls(corrections={model: entry for model, entry in found.items() if entry is not None})
 
 
-def _read(value: JsonValue) -> Correction | None:
+def _read_correction(value: JsonValue) -> TokenCorrection | None:
     if not isinstance(value, dict):
         return None
     factor, offset, reports = value.get("factor"), value.get("offset"), value.get("reports")
     if not isinstance(factor, int | float) or not isinstance(offset, int) or not isinstance(reports, int):
         return None
     inside = _FACTOR[0] <= factor <= _FACTOR[1] and abs(offset) <= _OFFSET and reports >= 0
-    return Correction(factor=float(factor), offset=int(offset), reports=int(reports)) if inside else None
+    return TokenCorrection(factor=float(factor), offset=int(offset), reports=int(reports)) if inside else None
 
 
 def _clamp(value: float, low: float, high: float) -> float:

@@ -36,7 +36,7 @@ def cut_text(text: str, limit: int, *, counter: TokenCounter = _ESTIMATOR) -> st
         end = min(len(text), 2 * end)
     if end == len(text) and counter.count(text) <= limit:
         return text
-    end = safe_boundary(text, _longest(text, end, limit, counter))
+    end = safe_boundary(text, _find_longest_fit(text, end, limit, counter))
     while end > 0 and counter.count(text[:end]) > limit:
         end = safe_boundary(text, end - 1)
     return text[:end]
@@ -46,14 +46,14 @@ def safe_boundary(text: str, at: int) -> int:
     """Return the greatest index up to `at` where a cut of `text` breaks nothing; the ends of the text always are."""
     at = min(max(at, 0), len(text))
     while 0 < at < len(text):
-        start = min(_entity_start(text, at), _escape_start(text, at), _character_start(text, at))
+        start = min(_find_entity_start(text, at), _find_escape_start(text, at), _find_character_start(text, at))
         if start == at:
             break
         at = start
     return at
 
 
-def _longest(text: str, too_long: int, limit: int, counter: TokenCounter) -> int:
+def _find_longest_fit(text: str, too_long: int, limit: int, counter: TokenCounter) -> int:
     """Return about the greatest length below `too_long` whose beginning fits, by halving."""
     fits, fails = 0, too_long
     while fails - fits > 1:
@@ -65,16 +65,16 @@ def _longest(text: str, too_long: int, limit: int, counter: TokenCounter) -> int
     return fits
 
 
-def _entity_start(text: str, at: int) -> int:
+def _find_entity_start(text: str, at: int) -> int:
     start = text.rfind("&", max(0, at - _LONGEST_ENTITY), at)
     found = _ENTITY.match(text, start) if start >= 0 else None
     return start if found and found.end() > at else at
 
 
-def _escape_start(text: str, at: int) -> int:
+def _find_escape_start(text: str, at: int) -> int:
     last = text.rfind("\\", max(0, at - _LONGEST_ESCAPE), at)
     while last >= 0:
-        first = last - _backslashes_before(text, last)
+        first = last - _count_backslashes_before(text, last)
         # in a run of backslashes every second one starts an escape
         start = last if (last - first) % 2 == 0 else last - 1
         found = _ESCAPE.match(text, start)
@@ -84,26 +84,28 @@ def _escape_start(text: str, at: int) -> int:
     return at
 
 
-def _backslashes_before(text: str, at: int) -> int:
+def _count_backslashes_before(text: str, at: int) -> int:
     start = at
     while start > 0 and text[start - 1] == "\\":
         start -= 1
     return at - start
 
 
-def _character_start(text: str, at: int) -> int:
+def _find_character_start(text: str, at: int) -> int:
     """Return `at`, or one less when the character there continues the one before it."""
     before, here = text[at - 1], text[at]
     if before.isascii() and here.isascii():
         return at - 1 if before == "\r" and here == "\n" else at
     joined = (
-        before == _JOINER or _continues(here) or (_is_flag(before) and _is_flag(here) and _flags_before(text, at) % 2)
+        before == _JOINER
+        or _is_continuation(here)
+        or (_is_flag(before) and _is_flag(here) and _count_flags_before(text, at) % 2)
     )
     surrogates = "\ud800" <= before <= "\udbff" and "\udc00" <= here <= "\udfff"
     return at - 1 if joined or surrogates else at
 
 
-def _continues(char: str) -> bool:
+def _is_continuation(char: str) -> bool:
     """Tell whether `char` is seen as a part of what stands before it."""
     is_modifier = "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f"
     is_jamo = "\u1160" <= char <= "\u11ff"
@@ -114,7 +116,7 @@ def _is_flag(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
-def _flags_before(text: str, at: int) -> int:
+def _count_flags_before(text: str, at: int) -> int:
     start = at
     while start > 0 and _is_flag(text[start - 1]):
         start -= 1

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
 from ricordo.messages.jsontext import dumps
-from ricordo.tokens.known import Known
+from ricordo.tokens.known import CountCache
 from ricordo.tokens.scripts import count_blocks, count_latin
 
 __all__ = [
@@ -64,7 +64,7 @@ _MESSAGE_FRAME = 4
 _CALL_FRAME = 8
 """Tokens around a tool call or a tool result: its kind, id and keys."""
 
-_MEDIA = 1_200
+_MEDIA_TOKENS = 1_200
 """Tokens of a picture or file, whose size is not known here: near the most that providers charge for one picture."""
 
 
@@ -122,7 +122,7 @@ def estimate_text(text: str) -> int:
 
 def estimate_message(message: Message, *, counter: TokenCounter = _ESTIMATOR) -> int:
     """Estimate the tokens of `message` with its frame; never 0. The built-in counter counts a message once."""
-    return _known_message(message) if counter is _ESTIMATOR else _message(message, counter)
+    return _message_counts(message) if counter is _ESTIMATOR else _count_message(message, counter)
 
 
 def estimate_request(
@@ -141,41 +141,43 @@ def estimate_request(
     them with this request alone; `reserved_output` are the tokens that are kept free for the reply.
     """
     return RequestEstimate(
-        system=_framed(system, counter),
-        memory=_framed(memory, counter),
-        tools=sum(_known_tool(tool) if counter is _ESTIMATOR else _tool(tool, counter) for tool in tools),
+        system=_count_with_frame(system, counter),
+        memory=_count_with_frame(memory, counter),
+        tools=sum(_tool_counts(tool) if counter is _ESTIMATOR else _count_tool(tool, counter) for tool in tools),
         messages=sum(estimate_message(message, counter=counter) for message in messages),
         reminder=estimate_message(reminder, counter=counter) if reminder else 0,
         reserved=reserved_output,
     )
 
 
-def _message(message: Message, counter: TokenCounter = _ESTIMATOR) -> int:
-    return _MESSAGE_FRAME + counter.count(message.name or "") + sum(_part(part, counter) for part in message.parts)
+def _count_message(message: Message, counter: TokenCounter = _ESTIMATOR) -> int:
+    return (
+        _MESSAGE_FRAME + counter.count(message.name or "") + sum(_count_part(part, counter) for part in message.parts)
+    )
 
 
-def _part(part: Part, counter: TokenCounter) -> int:
+def _count_part(part: Part, counter: TokenCounter) -> int:
     match part:
         case Text() | Thinking():
             return counter.count(part.text)
         case Media():
-            return _MEDIA + counter.count(part.name or "") + counter.count(part.description or "")
+            return _MEDIA_TOKENS + counter.count(part.name or "") + counter.count(part.description or "")
         case ToolCall():
             return _CALL_FRAME + counter.count(part.name) + counter.count(part.arguments)
         case ToolResult():
-            return _CALL_FRAME + counter.count(part.name or "") + sum(_part(item, counter) for item in part.parts)
+            return _CALL_FRAME + counter.count(part.name or "") + sum(_count_part(item, counter) for item in part.parts)
         case Unknown():
             return counter.count(part.raw)
 
 
-def _framed(text: str, counter: TokenCounter) -> int:
+def _count_with_frame(text: str, counter: TokenCounter) -> int:
     return _MESSAGE_FRAME + counter.count(text) if text else 0
 
 
-def _tool(tool: ToolSpec, counter: TokenCounter = _ESTIMATOR) -> int:
+def _count_tool(tool: ToolSpec, counter: TokenCounter = _ESTIMATOR) -> int:
     written: JsonValue = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
     return _CALL_FRAME + counter.count(dumps(written))
 
 
-_known_message = Known(_message)
-_known_tool = Known(_tool)
+_message_counts = CountCache(_count_message)
+_tool_counts = CountCache(_count_tool)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ricordo.tokens.estimate import Estimator, TokenCounter
 
-__all__ = ["DEFAULT_VOCABULARY", "VocabularyCounter", "load_counter"]
+__all__ = ["DEFAULT_VOCABULARY", "VocabularyCounter", "load_token_counter"]
 
 DEFAULT_VOCABULARY = "o200k_base"
 """The vocabulary of OpenAI's current models."""
@@ -29,7 +29,7 @@ class VocabularyCounter:
             return self.tokenizer.count(text.encode("utf-8", "replace").decode())
 
 
-def load_counter(vocabulary: str = DEFAULT_VOCABULARY) -> TokenCounter:
+def load_token_counter(vocabulary: str = DEFAULT_VOCABULARY) -> TokenCounter:
     """Return a counter for `vocabulary`: exact when the extra `tokens` is installed and has it, else the estimate."""
     tokenizer = _load_tokenizer(vocabulary)
     return Estimator() if tokenizer is None else VocabularyCounter(vocabulary=vocabulary, tokenizer=tokenizer)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 from weakref import ref
 
-__all__ = ["Known"]
+__all__ = ["CountCache"]
 
 _T = TypeVar("_T")
 
 
-class Known(Generic[_T]):
+class CountCache(Generic[_T]):
     """Counts of values of one kind; safe to ask from many threads."""
 
     def __init__(self, count: Callable[[_T], int]) -> None:

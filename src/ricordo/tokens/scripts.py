@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 __all__ = ["BLOCKS", "count_blocks", "count_latin"]
 
-_FOREIGN = re.compile("[^\x00-\xff]+")
+_BEYOND_LATIN_1 = re.compile("[^\x00-\xff]+")
 _LATIN_1 = [chr(code) for code in range(256)]
 
 BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
@@ -35,13 +35,13 @@ BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
 """The scripts by the first and last high byte of their UTF-16 code units; emoji are two surrogates each."""
 
 
-def _classes(**members: Callable[[str], bool]) -> bytes:
+def _class_table(**members: Callable[[str], bool]) -> bytes:
     """Return a table that maps a Latin-1 byte to the letter of the class that it belongs to, else to a blank."""
     found = (next((name for name, belongs in members.items() if belongs(char)), " ") for char in _LATIN_1)
     return "".join(found).encode()
 
 
-def _select(belongs: Callable[[str], bool]) -> bytes:
+def _member_bytes(belongs: Callable[[str], bool]) -> bytes:
     return "".join(filter(belongs, _LATIN_1)).encode("latin-1")
 
 
@@ -53,16 +53,16 @@ def _is_mark(char: str) -> bool:
     return char != "\x00" and not char.isalnum() and not char.isspace()
 
 
-_WORDS = _classes(w=str.isalpha)
-_CASES = _classes(a=lambda char: char.isalpha() and not char.isupper(), A=str.isupper)
-_NUMBERS = _classes(n=string.digits.__contains__)
-_MARKS = _classes(m=_is_mark)
-_LINES = _classes(l="\n".__contains__)
-_BLANKS = _classes(x=lambda char: not _is_blank(char))
-_LETTERS = _select(str.isalpha)
-_DIGITS = _select(string.digits.__contains__)
-_PUNCTUATION = _select(_is_mark)
-_ACCENTED = _select(lambda char: ord(char) > 127)
+_WORDS = _class_table(w=str.isalpha)
+_CASES = _class_table(a=lambda char: char.isalpha() and not char.isupper(), A=str.isupper)
+_NUMBERS = _class_table(n=string.digits.__contains__)
+_MARKS = _class_table(m=_is_mark)
+_LINES = _class_table(l="\n".__contains__)
+_BLANKS = _class_table(x=lambda char: not _is_blank(char))
+_LETTERS = _member_bytes(str.isalpha)
+_DIGITS = _member_bytes(string.digits.__contains__)
+_PUNCTUATION = _member_bytes(_is_mark)
+_ACCENTED = _member_bytes(lambda char: ord(char) > 127)
 
 
 def count_latin(text: str) -> tuple[dict[str, int], str]:
@@ -71,22 +71,22 @@ def count_latin(text: str) -> tuple[dict[str, int], str]:
     The features: runs of letters, digits, punctuation, line breaks, of two and more blanks, and of foreign characters;
     letters, digits, punctuation, accented characters; changes from lower to upper case and pairs of upper case; NULs.
     """
-    foreign = [] if text.isascii() else _FOREIGN.findall(text)
-    data = (_FOREIGN.sub("\x00", text) if foreign else text).encode("latin-1")
+    foreign = [] if text.isascii() else _BEYOND_LATIN_1.findall(text)
+    data = (_BEYOND_LATIN_1.sub("\x00", text) if foreign else text).encode("latin-1")
     cases = data.translate(_CASES)
     blanks = data.translate(_BLANKS)
     counts = {
-        "words": _runs(data.translate(_WORDS), b"w"),
-        "letters": _total(data, _LETTERS),
+        "words": _count_runs(data.translate(_WORDS), b"w"),
+        "letters": _count_bytes(data, _LETTERS),
         "humps": cases.count(b"aA"),
         "capitals": cases.count(b"AA"),
-        "numbers": _runs(data.translate(_NUMBERS), b"n"),
-        "digits": _total(data, _DIGITS),
-        "mark_runs": _runs(data.translate(_MARKS), b"m"),
-        "marks": _total(data, _PUNCTUATION),
-        "line_runs": _runs(data.translate(_LINES), b"l"),
+        "numbers": _count_runs(data.translate(_NUMBERS), b"n"),
+        "digits": _count_bytes(data, _DIGITS),
+        "mark_runs": _count_runs(data.translate(_MARKS), b"m"),
+        "marks": _count_bytes(data, _PUNCTUATION),
+        "line_runs": _count_runs(data.translate(_LINES), b"l"),
         "blank_runs": blanks.count(b"x  ") + blanks.startswith(b"  "),
-        "accented": _total(data, _ACCENTED),
+        "accented": _count_bytes(data, _ACCENTED),
         "foreign_runs": len(foreign),
         "nuls": data.count(b"\x00") - len(foreign),
     }
@@ -98,7 +98,7 @@ def count_blocks(text: str) -> dict[str, int]:
     if not text:
         return {}
     high = text.encode("utf-16-le", "surrogatepass")[1::2]
-    counts = {name: _total(high, _BLOCK_BYTES[name]) for name in BLOCKS}
+    counts = {name: _count_bytes(high, _BLOCK_BYTES[name]) for name in BLOCKS}
     return counts | {"other": len(high) - sum(counts.values())}
 
 
@@ -107,9 +107,9 @@ _BLOCK_BYTES = {
 }
 
 
-def _runs(classes: bytes, letter: bytes) -> int:
+def _count_runs(classes: bytes, letter: bytes) -> int:
     return classes.count(b" " + letter) + classes.startswith(letter)
 
 
-def _total(data: bytes, members: bytes) -> int:
+def _count_bytes(data: bytes, members: bytes) -> int:
     return len(data) - len(data.translate(None, members))

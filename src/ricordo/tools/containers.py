@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ricordo.messages import JsonValue
-from ricordo.tools.shapes import Mismatch, Nothing, Shape, mismatch
+from ricordo.tools.shapes import Mismatch, Null, Shape, create_mismatch
 
 __all__ = [
-    "Described",
+    "DescribedShape",
     "Field",
     "ListOf",
     "MapOf",
@@ -32,9 +32,9 @@ class ListOf:
     unique: bool = False
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """A list of what."""
-        return f"a list, each {self.item.words}"
+        return f"a list, each {self.item.label}"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of an array."""
@@ -44,7 +44,7 @@ class ListOf:
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
         """Return the values."""
         if not isinstance(value, list):
-            raise mismatch(self, value, where)
+            raise create_mismatch(self, value, where)
         items = [self.item.read(item, f"{where}[{place}]", exactly=exactly) for place, item in enumerate(value)]
         try:
             made = self.make(items)
@@ -62,9 +62,9 @@ class TupleOf:
     items: tuple[Shape, ...]
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """How many of what."""
-        return f"a list of {len(self.items)}: {', '.join(item.words for item in self.items)}"
+        return f"a list of {len(self.items)}: {', '.join(item.label for item in self.items)}"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of an array of this length."""
@@ -75,7 +75,7 @@ class TupleOf:
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
         """Return the values as a tuple."""
         if not isinstance(value, list) or len(value) != len(self.items):
-            raise mismatch(self, value, where)
+            raise create_mismatch(self, value, where)
         pairs = enumerate(zip(self.items, value, strict=True))
         return tuple(shape.read(item, f"{where}[{place}]", exactly=exactly) for place, (shape, item) in pairs)
 
@@ -87,9 +87,9 @@ class MapOf:
     item: Shape
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """An object of what."""
-        return f"an object, each value {self.item.words}"
+        return f"an object, each value {self.item.label}"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of an object with any keys."""
@@ -98,7 +98,7 @@ class MapOf:
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
         """Return the values in a dictionary."""
         if not isinstance(value, dict):
-            raise mismatch(self, value, where)
+            raise create_mismatch(self, value, where)
         return {key: self.item.read(item, f"{where}.{key}", exactly=exactly) for key, item in value.items()}
 
 
@@ -121,7 +121,7 @@ class RecordOf:
     make: Callable[..., object] = dict
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """An object with which fields."""
         return f"an object with {', '.join(field.name for field in self.fields) or 'no fields'}"
 
@@ -132,7 +132,7 @@ class RecordOf:
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
         """Return the record."""
         if not isinstance(value, dict):
-            raise mismatch(self, value, where)
+            raise create_mismatch(self, value, where)
         values, problems = read_fields(self.fields, value, f"{where}.", exactly=exactly)
         if problems:
             raise Mismatch(" ".join(problems))
@@ -149,9 +149,9 @@ class OneOf:
     options: tuple[Shape, ...]
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """What the options are."""
-        return " or ".join(option.words for option in self.options)
+        return " or ".join(option.label for option in self.options)
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema that allows each option."""
@@ -163,24 +163,24 @@ class OneOf:
             for option in self.options:
                 with suppress(Mismatch):
                     return option.read(value, where, exactly=strict)
-        meant = [option for option in self.options if not isinstance(option, Nothing)]
+        meant = [option for option in self.options if not isinstance(option, Null)]
         if len(meant) == 1 and value is not None:
             # its own text tells more, such as which item of a list is wrong
             return meant[0].read(value, where, exactly=exactly)
-        raise mismatch(self, value, where)
+        raise create_mismatch(self, value, where)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Described:
+class DescribedShape:
     """A shape with words about it for the model."""
 
     shape: Shape
     description: str
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """What is expected."""
-        return self.shape.words
+        return self.shape.label
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema with the description."""
@@ -216,5 +216,5 @@ def read_fields(
             except Mismatch as error:
                 problems.append(str(error))
         elif field.required:
-            problems.append(f"The argument `{where}{field.name}` is missing: it is {field.shape.words}.")
+            problems.append(f"The argument `{where}{field.name}` is missing: it is {field.shape.label}.")
     return values, problems

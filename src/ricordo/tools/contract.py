@@ -11,9 +11,9 @@ from typing import Literal, Protocol, TypeAlias, get_args
 from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
 from ricordo.scopes import Scope
 
-__all__ = ["Approval", "Approve", "Effect", "Tool", "ToolContext", "ToolOutput", "effect_of"]
+__all__ = ["Approval", "ApprovalHandler", "ToolEffect", "Tool", "ToolContext", "ToolOutput", "get_effect"]
 
-Effect: TypeAlias = Literal["reads", "organizes", "acts"]
+ToolEffect: TypeAlias = Literal["reads", "organizes", "acts"]
 """What a tool changes: nothing; only what the agent itself stands by, as its plan, its todos and its tasks; anything
 else."""
 
@@ -46,7 +46,7 @@ class Approval:
     agent: str = ""
 
 
-class Approve(Protocol):
+class ApprovalHandler(Protocol):
     """Asks a person, or a policy."""
 
     async def __call__(self, asked: Approval) -> bool:
@@ -67,7 +67,7 @@ class Tool(Protocol):
         ...
 
 
-def effect_of(tool: Tool) -> Effect:
+def get_effect(tool: Tool) -> ToolEffect:
     """Return what a tool changes, by its attribute `effect`; one that does not say is taken to act."""
     said = getattr(tool, "effect", None)
-    return next((effect for effect in get_args(Effect) if effect == said), "acts")
+    return next((effect for effect in get_args(ToolEffect) if effect == said), "acts")

@@ -5,8 +5,8 @@ import re
 
 __all__ = ["split_docstring"]
 
-_SECTION = re.compile(r"(Args|Arguments|Parameters):\s*")
-_ARGUMENT = re.compile(r"(?P<indent> +)\*{0,2}(?P<name>\w+)(?: \([^)]*\))?: ?(?P<said>.*)")
+_ARGUMENTS_SECTION = re.compile(r"(Args|Arguments|Parameters):\s*")
+_ARGUMENT_LINE = re.compile(r"(?P<indent> +)\*{0,2}(?P<name>\w+)(?: \([^)]*\))?: ?(?P<said>.*)")
 
 
 def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
@@ -15,10 +15,10 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     said: dict[str, list[str]] = {}
     inside, indent, name = False, 0, ""
     for line in inspect.cleandoc(docstring).splitlines():
-        if _SECTION.fullmatch(line):
+        if _ARGUMENTS_SECTION.fullmatch(line):
             inside, indent = True, 0
         elif inside and (not line.strip() or line.startswith(" ")):
-            argument = _ARGUMENT.fullmatch(line)
+            argument = _ARGUMENT_LINE.fullmatch(line)
             if argument and (not indent or len(argument["indent"]) == indent):
                 name, indent = argument["name"], len(argument["indent"])
                 said[name] = [argument["said"]]

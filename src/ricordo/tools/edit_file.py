@@ -4,17 +4,17 @@ from typing import Annotated
 
 from ricordo.errors import EditRefused, FileMissing
 from ricordo.files.paths import safe_path
-from ricordo.guard.rules import MARK
+from ricordo.guard.rules import SECRET_MARK
 from ricordo.tools.contract import Tool, ToolContext
-from ricordo.tools.file_changes import FileChanges
-from ricordo.tools.file_roots import FileRoots, Located
+from ricordo.tools.file_changes import FileWriter
+from ricordo.tools.file_roots import FileRoots, LocatedPath
 from ricordo.tools.function import tool
-from ricordo.workspace.documents import Replacement
+from ricordo.workspace.documents import TextReplacement
 
 __all__ = ["edit_file_tool", "write_file_tool"]
 
 
-def write_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
+def write_file_tool(roots: FileRoots, writes: FileWriter) -> Tool:
     """Return the tool that writes whole files."""
 
     async def write_file(
@@ -27,7 +27,7 @@ def write_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         In the working directory a person is asked first. In the workspace, plans and topics can be written.
         """
         located = await roots.locate(path)
-        data = writes.as_shown(located, content).encode("utf-8", "surrogatepass")
+        data = writes.redact_for_display(located, content).encode("utf-8", "surrogatepass")
         return await writes.write(
             located,
             lambda _: data,
@@ -39,7 +39,7 @@ def write_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
     return tool(write_file)
 
 
-def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
+def edit_file_tool(roots: FileRoots, writes: FileWriter) -> Tool:
     """Return the tool that replaces a text in a file."""
 
     async def edit_file(
@@ -55,16 +55,16 @@ def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         """
         located = await roots.locate(path)
         # what is put there is looked at alone too, before it touches other words
-        old, new = writes.as_shown(located, old_text), writes.as_shown(located, new_text)
-        replacement = Replacement(old=old, new=new, every=all)
+        old, new = writes.redact_for_display(located, old_text), writes.redact_for_display(located, new_text)
+        replacement = TextReplacement(old=old, new=new, every=all)
 
-        def made(data: bytes | None) -> bytes:
+        def make_content(data: bytes | None) -> bytes:
             if data is None:
-                raise FileMissing(f"There is no file {located.shown}.")
+                raise FileMissing(f"There is no file {located.display_path}.")
             try:
-                return replacement.within(data, located.shown)[0]
+                return replacement.apply_to(data, located.display_path)[0]
             except EditRefused as error:
-                if MARK.search(old) is None:
+                if SECRET_MARK.search(old) is None:
                     raise
                 raise EditRefused(
                     f"{error} It holds a mark, which stands for a secret: quote what is beside it, or mark and line as "
@@ -72,12 +72,12 @@ def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
                 ) from error
 
         return await writes.write(
-            located, made, tool="edit_file", folder=roots.folder, approved=_is_approved(context, located, path)
+            located, make_content, tool="edit_file", folder=roots.folder, approved=_is_approved(context, located, path)
         )
 
     return tool(edit_file)
 
 
-def _is_approved(context: ToolContext, located: Located, path: str) -> bool:
+def _is_approved(context: ToolContext, located: LocatedPath, path: str) -> bool:
     """Tell whether a rule lets the change through: it speaks of the path, and not of what a link there leads to."""
     return context.approved and located.inside == safe_path(path)

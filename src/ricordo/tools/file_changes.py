@@ -16,35 +16,35 @@ from pathlib import Path
 import anyio.to_thread
 
 from ricordo.errors import EditRefused, FileMissing, PathRefused, ToolFailed
-from ricordo.files import ABSENT, Stored
+from ricordo.files import ABSENT, StoredFile
 from ricordo.guard import Redactor
-from ricordo.guard.rules import MARK
-from ricordo.tools.contract import Approval, Approve
-from ricordo.tools.file_roots import Located
-from ricordo.uncut import uncut
+from ricordo.guard.rules import SECRET_MARK
+from ricordo.tools.contract import Approval, ApprovalHandler
+from ricordo.tools.file_roots import LocatedPath
+from ricordo.uncut import run_to_completion
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.index_bounds import IndexBounds
-from ricordo.workspace.layout import MEMORY, WORKSPACE, is_memory
+from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory
 
-__all__ = ["MOST_BYTES", "FileChanges", "unified_diff"]
+__all__ = ["MAX_WRITE_BYTES", "FileWriter", "unified_diff"]
 
-MOST_BYTES = 2 * 1024 * 1024
+MAX_WRITE_BYTES = 2 * 1024 * 1024
 """The largest file that a tool writes, or writes over, in bytes."""
 
-_MINE = re.compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
-_TO_TOPIC = "Write what is longer to /memory/topics/NAME.md, and name that file in one line of /MEMORY.md."
-_COMPARED_LINES = 10_000
-_Make = Callable[[bytes | None], bytes]
+_WRITABLE_PATHS = re.compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
+_TOPIC_ADVICE = "Write what is longer to /memory/topics/NAME.md, and name that file in one line of /MEMORY.md."
+_MAX_COMPARED_LINES = 10_000
+_MakeContent = Callable[[bytes | None], bytes]
 
 
-class FileChanges:
+class FileWriter:
     """Writes for tools."""
 
     def __init__(
         self,
         *,
         changes: ChangeSets | None,
-        approve: Approve | None,
+        approve: ApprovalHandler | None,
         redactor: Redactor,
         bounds: IndexBounds | None = None,
     ) -> None:
@@ -58,7 +58,7 @@ class FileChanges:
         self._redactor = redactor
 
     async def write(
-        self, located: Located, make: _Make, *, tool: str, folder: Path | None, approved: bool = False
+        self, located: LocatedPath, make: _MakeContent, *, tool: str, folder: Path | None, approved: bool = False
     ) -> str:
         """Write what `make` makes of the bytes that are there, None for no file, and return what was done in words.
 
@@ -70,51 +70,53 @@ class FileChanges:
             return await self._write_workspace(located, make, tool=tool)
         return await self._write_working(located, make, tool=None if approved else tool, folder=folder)
 
-    async def _write_workspace(self, located: Located, make: _Make, *, tool: str) -> str:
+    async def _write_workspace(self, located: LocatedPath, make: _MakeContent, *, tool: str) -> str:
         _check_workspace(located)
         if self._changes is None:
             raise ToolFailed("The workspace can only be read here.")
         edits: list[Edit] = []
 
         async def plan() -> list[Edit]:
-            stored = await _stored(located)
-            edits[:] = [self._edit(located, stored, make)]
+            stored = await _read_stored(located)
+            edits[:] = [self._build_edit(located, stored, make)]
             return edits
 
-        if (edit := (await plan())[0]).data == await _data(located):
-            return f"{located.shown} is so already; nothing was written."
-        change = await self._changes.rebase(plan, act="tool", who="agent", why=f"{tool} {located.shown}")
-        return f"{located.shown} was {_done(edit)}, as change {change.id}, which can be undone."
+        if (edit := (await plan())[0]).data == await _read_data(located):
+            return f"{located.display_path} is so already; nothing was written."
+        change = await self._changes.rebase(plan, act="tool", who="agent", why=f"{tool} {located.display_path}")
+        return f"{located.display_path} was {_describe_edit(edit)}, as change {change.id}, which can be undone."
 
-    def as_shown(self, located: Located, text: str) -> str:
+    def redact_for_display(self, located: LocatedPath, text: str) -> str:
         """Return a text as it stands in what tools are shown of a file of the workspace: without its secrets."""
         return self._redactor.clean(text) if located.in_workspace else text
 
-    def _edit(self, located: Located, stored: Stored | None, make: _Make) -> Edit:
+    def _build_edit(self, located: LocatedPath, stored: StoredFile | None, make: _MakeContent) -> Edit:
         shown = self._redactor.clean_bytes(stored.data) if stored else None
-        made = _checked(make(shown)).decode("utf-8", "surrogateescape")
+        made = _check_size(make(shown)).decode("utf-8", "surrogateescape")
         data = self._redactor.clean(made).encode("utf-8", "surrogateescape")
-        if located.path == MEMORY:
-            self._bounds.check(stored.data if stored else b"", data, advice=_TO_TOPIC)
+        if located.path == MEMORY_PATH:
+            self._bounds.check(stored.data if stored else b"", data, advice=_TOPIC_ADVICE)
         return Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
 
-    async def _write_working(self, located: Located, make: _Make, *, tool: str | None, folder: Path | None) -> str:
+    async def _write_working(
+        self, located: LocatedPath, make: _MakeContent, *, tool: str | None, folder: Path | None
+    ) -> str:
         """Write, and ask a person first whether `tool` may; nobody where that is None."""
         if any(part.casefold() == ".git" for part in located.inside.split("/")):
-            raise PathRefused(f"{located.shown} belongs to git: tools don't write there.")
-        stored = await _stored(located)
+            raise PathRefused(f"{located.display_path} belongs to git: tools don't write there.")
+        stored = await _read_stored(located)
         before = stored.data if stored else None
-        data = _checked(self._restored(make, before))
+        data = _check_size(self._make_with_secrets(make, before))
         _check_marks(located, before, data)
         if data == before:
-            return f"{located.shown} is so already; nothing was written."
+            return f"{located.display_path} is so already; nothing was written."
         edit = Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
         if tool is not None:
-            await self._ask(tool, located, before, data)
-        await uncut(partial(_put, located, edit, data, folder))
-        return f"{located.shown} was {_done(edit)}."
+            await self._ask_approval(tool, located, before, data)
+        await run_to_completion(partial(_write_with_mode, located, edit, data, folder))
+        return f"{located.display_path} was {_describe_edit(edit)}."
 
-    def _restored(self, make: _Make, before: bytes | None) -> bytes:
+    def _make_with_secrets(self, make: _MakeContent, before: bytes | None) -> bytes:
         """Return what `make` makes of a file that was shown with marks, with its secrets back in their place."""
         if before is None or (shown := self._redactor.clean_bytes(before)) is before:
             return make(before)
@@ -123,18 +125,18 @@ class FileChanges:
         except EditRefused:
             made = make(shown)
         text, known = (data.decode("utf-8", "surrogateescape") for data in (made, before))
-        return self._redactor.restored(text, known).encode("utf-8", "surrogateescape")
+        return self._redactor.restore(text, known).encode("utf-8", "surrogateescape")
 
-    async def _ask(self, tool: str, located: Located, before: bytes | None, data: bytes) -> None:
+    async def _ask_approval(self, tool: str, located: LocatedPath, before: bytes | None, data: bytes) -> None:
         if self._approve is None:
             raise ToolFailed(
-                f"{located.shown} lies in the working directory, where writing needs a person's approval, and there is"
+                f"{located.display_path} lies in the working directory, where writing needs a person's approval, and there is"
                 " nobody to ask: nothing was written. Plans can be written to the workspace, such as /plans/next.md."
             )
-        change = await anyio.to_thread.run_sync(unified_diff, before, data, located.shown)
+        change = await anyio.to_thread.run_sync(unified_diff, before, data, located.display_path)
         act = "create" if before is None else "change"
-        if not await self._approve(Approval(tool=tool, act=act, target=located.shown, change=change)):
-            raise ToolFailed(f"The change of {located.shown} was not approved: nothing was written.")
+        if not await self._approve(Approval(tool=tool, act=act, target=located.display_path, change=change)):
+            raise ToolFailed(f"The change of {located.display_path} was not approved: nothing was written.")
 
 
 def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
@@ -145,7 +147,7 @@ def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
         return f"{name} is not a text: {len(before or b''):,} bytes become {len(after):,}.\n"
     start = "/dev/null" if before is None else f"a/{name}"
     one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    if len(one) + len(other) <= _COMPARED_LINES:
+    if len(one) + len(other) <= _MAX_COMPARED_LINES:
         lines = [*difflib.unified_diff(one, other, start, f"b/{name}")]
     else:
         lines = _one_hunk(one, other, start, f"b/{name}")
@@ -170,25 +172,25 @@ def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) ->
     ]
 
 
-def _check_marks(located: Located, before: bytes | None, data: bytes) -> None:
+def _check_marks(located: LocatedPath, before: bytes | None, data: bytes) -> None:
     """Raise ToolFailed where a mark would be written that the file does not have: it stands for another's secret."""
-    known = set(MARK.findall((before or b"").decode("utf-8", "replace")))
-    new = next((mark for mark in MARK.findall(data.decode("utf-8", "replace")) if mark not in known), "")
+    known = set(SECRET_MARK.findall((before or b"").decode("utf-8", "replace")))
+    new = next((mark for mark in SECRET_MARK.findall(data.decode("utf-8", "replace")) if mark not in known), "")
     if new:
         raise ToolFailed(
-            f"{new} stands for a secret that is not in {located.shown} and is not known here: nothing was written. "
+            f"{new} stands for a secret that is not in {located.display_path} and is not known here: nothing was written. "
             "Leave the secret out, or let a person write it."
         )
 
 
-def _check_workspace(located: Located) -> None:
+def _check_workspace(located: LocatedPath) -> None:
     inside = located.inside
     if located.is_shared:
         raise PathRefused(
-            f"{located.shown} is shared by the project, and tools only read that: a person saves for the project, with"
+            f"{located.display_path} is shared by the project, and tools only read that: a person saves for the project, with"
             " `ricordo remember --shared`."
         )
-    if _MINE.fullmatch(inside):
+    if _WRITABLE_PATHS.fullmatch(inside):
         return
     if is_memory(f"{WORKSPACE}/{inside}") or inside.startswith(("memory/", "profile.json")):
         why = "what is worth keeping is saved with `remember`"
@@ -199,43 +201,45 @@ def _check_workspace(located: Located) -> None:
     else:
         why = "notes of your own belong below /plans"
     raise PathRefused(
-        f"{located.shown} is not a tool's to write: {why}. Tools write to /plans, /memory/topics/*.md and /MEMORY.md."
+        f"{located.display_path} is not a tool's to write: {why}. Tools write to /plans, /memory/topics/*.md and /MEMORY.md."
     )
 
 
-def _checked(data: bytes) -> bytes:
-    if len(data) > MOST_BYTES:
-        raise ToolFailed(f"A tool writes at most {MOST_BYTES:,} bytes, this file would have {len(data):,}.")
+def _check_size(data: bytes) -> bytes:
+    if len(data) > MAX_WRITE_BYTES:
+        raise ToolFailed(f"A tool writes at most {MAX_WRITE_BYTES:,} bytes, this file would have {len(data):,}.")
     return data
 
 
-async def _stored(located: Located) -> Stored | None:
+async def _read_stored(located: LocatedPath) -> StoredFile | None:
     info = await located.files.info(located.path)
-    if info is not None and info.size > MOST_BYTES:
-        raise ToolFailed(f"{located.shown} has {info.size:,} bytes: tools change files of at most {MOST_BYTES:,}.")
+    if info is not None and info.size > MAX_WRITE_BYTES:
+        raise ToolFailed(
+            f"{located.display_path} has {info.size:,} bytes: tools change files of at most {MAX_WRITE_BYTES:,}."
+        )
     try:
         return await located.files.read(located.path)
     except FileMissing:
         return None
 
 
-async def _data(located: Located) -> bytes | None:
-    stored = await _stored(located)
+async def _read_data(located: LocatedPath) -> bytes | None:
+    stored = await _read_stored(located)
     return stored.data if stored else None
 
 
-def _done(edit: Edit) -> str:
+def _describe_edit(edit: Edit) -> str:
     size = f"{len(edit.data or b''):,} bytes"
     return f"created with {size}" if edit.expected == ABSENT else f"changed and has {size} now"
 
 
-async def _put(located: Located, edit: Edit, data: bytes, folder: Path | None) -> None:
+async def _write_with_mode(located: LocatedPath, edit: Edit, data: bytes, folder: Path | None) -> None:
     """Write the file, which has the mode then that it had, or that its folder suggests for a new one.
 
     A store writes private files; those of a project are to stay as they were, an executable one above all.
     """
     path = folder / located.inside if folder else None
-    mode = await anyio.to_thread.run_sync(_found_mode, path) if path else 0
+    mode = await anyio.to_thread.run_sync(_file_mode, path) if path else 0
     await located.files.replace(located.path, data, expected=edit.expected)
     if path:
         # the file is written; a mode that can't be set does not undo that
@@ -243,7 +247,7 @@ async def _put(located: Located, edit: Edit, data: bytes, folder: Path | None) -
             await anyio.to_thread.run_sync(path.chmod, mode)
 
 
-def _found_mode(path: Path) -> int:
+def _file_mode(path: Path) -> int:
     if path.exists():
         return path.stat().st_mode & 0o777
     nearest = next(parent for parent in path.parents if parent.is_dir())

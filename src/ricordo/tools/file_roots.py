@@ -16,11 +16,11 @@ import anyio.to_thread
 from ricordo.errors import FileMissing, PathRefused, ToolFailed
 from ricordo.files import FileInfo, FileStore
 from ricordo.files.paths import safe_path
-from ricordo.workspace.layout import SHARED, USERS, WORKSPACE
+from ricordo.workspace.layout import PROJECT_PREFIX, USERS, WORKSPACE
 
-__all__ = ["FileRoots", "Located", "SharedFiles"]
+__all__ = ["FileRoots", "LocatedPath", "SharedFiles"]
 
-_ROOT = ".ricordo"
+_ROOT_NAME = ".ricordo"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +32,8 @@ class SharedFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Located:
-    """A path that was followed: in which files it lies and under which name there, `shown` is how the model writes it.
+class LocatedPath:
+    """A path that was followed: in which files it lies and under which name there, `display_path` is how the model writes it.
 
     `inside` is the path below its root, without a slash at the beginning. With `is_shared` the workspace is the one
     that a project shares.
@@ -42,21 +42,21 @@ class Located:
     files: FileStore
     path: str
     inside: str
-    shown: str
+    display_path: str
     in_workspace: bool
     is_shared: bool = False
 
-    def shown_of(self, path: str) -> str:
+    def display_path_of(self, path: str) -> str:
         """Return how the model writes `path`, which is one of `files`."""
         if not self.in_workspace:
             return path
-        return (f"/{SHARED}/" if self.is_shared else "/") + path.removeprefix(f"{WORKSPACE}/")
+        return (f"/{PROJECT_PREFIX}/" if self.is_shared else "/") + path.removeprefix(f"{WORKSPACE}/")
 
-    async def found(self) -> FileInfo:
+    async def get_info(self) -> FileInfo:
         """Return what is known of the file. Raises `FileMissing`."""
         info = await self.files.info(self.path) if self.inside else None
         if info is None:
-            raise FileMissing(f"There is no file {self.shown}.")
+            raise FileMissing(f"There is no file {self.display_path}.")
         return info
 
 
@@ -83,29 +83,31 @@ class FileRoots:
         self._workspace = workspace
         self._working = working
         self._root = root
-        self._closed = closed or root
-        self._below = below.strip("/")
+        self._closed_folder = closed or root
+        self._base_path = below.strip("/")
         self.shared = shared
         self.folder = folder
 
     @property
-    def default(self) -> str:
+    def default_path(self) -> str:
         """Where a search begins when no path is given: the working directory, the workspace where there is none."""
-        return "." if self._working else f"/{self._below}"
+        return "." if self._working else f"/{self._base_path}"
 
-    async def locate(self, path: str) -> Located:
+    async def locate(self, path: str) -> LocatedPath:
         """Return what `path` names, a file or a folder, there or not. Raises: PathRefused, ToolFailed."""
         inside = safe_path(path)
         if path.startswith("/"):
-            if self._below and inside != self._below and not inside.startswith(f"{self._below}/"):
-                raise PathRefused(f"{path[:80]} is closed: what can be read here lies below /{self._below}.")
+            if self._base_path and inside != self._base_path and not inside.startswith(f"{self._base_path}/"):
+                raise PathRefused(f"{path[:80]} is closed: what can be read here lies below /{self._base_path}.")
             first, _, rest = inside.partition("/")
-            if self.shared and first == SHARED:
-                return await self._shared(self.shared, rest, path)
+            if self.shared and first == PROJECT_PREFIX:
+                return await self._locate_shared(self.shared, rest, path)
             within = f"{WORKSPACE}/{inside}" if inside else WORKSPACE
             if self._root is not None:
                 await anyio.to_thread.run_sync(_refuse_links, self._root, within, path)
-            return Located(files=self._workspace, path=within, inside=inside, shown=f"/{inside}", in_workspace=True)
+            return LocatedPath(
+                files=self._workspace, path=within, inside=inside, display_path=f"/{inside}", in_workspace=True
+            )
         if self._working is None:
             raise ToolFailed(
                 "There is no working directory here: a path begins with a slash and lies in the workspace."
@@ -113,43 +115,45 @@ class FileRoots:
         _refuse_roots(inside.split("/"), path)
         if self.folder is not None:
             # from here on it has the name of what a link leads to, so that nothing is done, or approved, under another
-            inside = "/".join(await anyio.to_thread.run_sync(self._followed, inside, path))
-        return Located(files=self._working, path=inside, inside=inside, shown=inside or ".", in_workspace=False)
+            inside = "/".join(await anyio.to_thread.run_sync(self._follow_links, inside, path))
+        return LocatedPath(
+            files=self._working, path=inside, inside=inside, display_path=inside or ".", in_workspace=False
+        )
 
     def is_closed(self, folder: Path) -> bool:
         """Tell whether a folder, given without links, is the root or lies in it; this asks the disk."""
-        if self._closed is None:
+        if self._closed_folder is None:
             return False
-        closed = [_folded(part) for part in self._closed.resolve().parts]
-        return [_folded(part) for part in folder.parts[: len(closed)]] == closed
+        closed = [_fold_name(part) for part in self._closed_folder.resolve().parts]
+        return [_fold_name(part) for part in folder.parts[: len(closed)]] == closed
 
-    async def _shared(self, shared: SharedFiles, inside: str, path: str) -> Located:
-        if _folded(inside.partition("/")[0]) == USERS:
+    async def _locate_shared(self, shared: SharedFiles, inside: str, path: str) -> LocatedPath:
+        if _fold_name(inside.partition("/")[0]) == USERS:
             raise PathRefused(f"{path[:80]} is closed: it would belong to another user.")
         within = f"{WORKSPACE}/{inside}" if inside else WORKSPACE
         if shared.root is not None:
             await anyio.to_thread.run_sync(_refuse_links, shared.root, within, path)
-        return Located(
-            files=shared.files, path=within, inside=inside, shown=f"/{SHARED}/{inside}".rstrip("/"), in_workspace=True,
+        return LocatedPath(
+            files=shared.files, path=within, inside=inside, display_path=f"/{PROJECT_PREFIX}/{inside}".rstrip("/"), in_workspace=True,
             is_shared=True,
         )  # fmt: skip
 
-    def _followed(self, inside: str, path: str) -> Sequence[str]:
+    def _follow_links(self, inside: str, path: str) -> Sequence[str]:
         assert self.folder is not None
-        parts = _followed(self.folder, inside, path)
+        parts = _resolve_links(self.folder, inside, path)
         _refuse_roots(parts, path)
         if self.is_closed(self.folder.resolve().joinpath(*parts)):
-            raise _closed(path)
+            raise _closed_error(path)
         return parts
 
 
 def _refuse_roots(parts: Sequence[str], path: str) -> None:
     """Refuse a way through any root, be it ours or that of another project."""
-    if _ROOT in map(_folded, parts):
-        raise _closed(path)
+    if _ROOT_NAME in map(_fold_name, parts):
+        raise _closed_error(path)
 
 
-def _closed(path: str) -> PathRefused:
+def _closed_error(path: str) -> PathRefused:
     return PathRefused(
         f"{path[:80]} is closed to file tools: what is remembered is reached by a leading slash, such as /MEMORY.md."
     )
@@ -169,7 +173,7 @@ def _refuse_links(root: Path, within: str, path: str) -> None:
         raise PathRefused(f"{path[:80]} goes through a symbolic link, which tools don't follow in the workspace.")
 
 
-def _followed(folder: Path, inside: str, path: str) -> tuple[str, ...]:
+def _resolve_links(folder: Path, inside: str, path: str) -> tuple[str, ...]:
     """Return the parts of the path below `folder` after every link. Raises `PathRefused`."""
     root = folder.resolve()
     try:
@@ -178,7 +182,7 @@ def _followed(folder: Path, inside: str, path: str) -> tuple[str, ...]:
         raise PathRefused(f"{path[:80]} leads out of the working directory.") from error
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """Return the name as the most forgiving file system compares it."""
     visible = "".join(mark for mark in unicodedata.normalize("NFKC", name) if unicodedata.category(mark) != "Cf")
     return visible.casefold().rstrip(" .") or name

@@ -7,15 +7,15 @@ from pathlib import Path
 from ricordo.errors import InvalidSetting
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
-from ricordo.tools.contract import Approve, Tool
+from ricordo.tools.contract import ApprovalHandler, Tool
 from ricordo.tools.edit_file import edit_file_tool, write_file_tool
-from ricordo.tools.file_changes import FileChanges
+from ricordo.tools.file_changes import FileWriter
 from ricordo.tools.file_roots import FileRoots, SharedFiles
 from ricordo.tools.find_files import glob_files_tool, list_files_tool
 from ricordo.tools.grep_files import grep_files_tool
-from ricordo.tools.read_file import MOST_CHARACTERS, read_file_tool
+from ricordo.tools.read_file import MAX_READ_CHARS, read_file_tool
 from ricordo.tools.shell import shell_tool
-from ricordo.tools.task_tools import Tasks
+from ricordo.tools.task_tools import SessionTasks
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.index_bounds import IndexBounds
 
@@ -29,15 +29,15 @@ def file_tools(
     working: FileStore | None = None,
     *,
     changes: ChangeSets | None = None,
-    approve: Approve | None = None,
+    approve: ApprovalHandler | None = None,
     root: Path | None = None,
     folder: Path | None = None,
     redactor: Redactor | None = None,
     shell: bool = False,
     shell_timeout: float = 120.0,
     shell_environment: Mapping[str, str] | None = None,
-    tasks: Tasks | None = None,
-    most_characters: int = MOST_CHARACTERS,
+    tasks: SessionTasks | None = None,
+    most_characters: int = MAX_READ_CHARS,
     bounds: IndexBounds | None = None,
     shared: SharedFiles | None = None,
     closed: Path | None = None,
@@ -58,7 +58,7 @@ def file_tools(
     """
     roots = FileRoots(workspace, working, root=root, folder=folder, shared=shared, closed=closed)
     guard = redactor or Redactor(secrets.token_bytes(_KEY_BYTES))
-    writes = FileChanges(
+    writes = FileWriter(
         changes=changes,
         approve=approve,
         redactor=guard,

@@ -15,16 +15,16 @@ from ricordo.errors import PathRefused
 from ricordo.files import FileInfo
 from ricordo.files.paths import safe_path
 
-__all__ = ["MOST_NAMES", "children_of", "files_below"]
+__all__ = ["MAX_NAMES", "list_folder", "walk_files"]
 
-MOST_NAMES = 50_000
+MAX_NAMES = 50_000
 """How many names of files and folders one search looks at."""
 
-_INSTALLED = frozenset({"node_modules", "__pycache__", "site-packages"})
+_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 _IsClosed = Callable[[Path], bool]
 
 
-def files_below(top: Path, inside: str, *, is_closed: _IsClosed, most: int = MOST_NAMES) -> tuple[list[FileInfo], bool]:
+def walk_files(top: Path, inside: str, *, is_closed: _IsClosed, most: int = MAX_NAMES) -> tuple[list[FileInfo], bool]:
     """Return the files in the folder `inside` of `top` and below it, and whether there are more than `most` names.
 
     Their paths begin at `top` and are sorted. A folder that `is_closed`, or can't be read, is left out.
@@ -34,18 +34,18 @@ def files_below(top: Path, inside: str, *, is_closed: _IsClosed, most: int = MOS
     seen = 0
     while waiting and seen <= most:
         folder = waiting.popleft()
-        for entry in islice(_entries(top / folder), most + 1 - seen):
+        for entry in islice(_scan_entries(top / folder), most + 1 - seen):
             seen += 1
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _INSTALLED and not is_closed(top / path):
+                if entry.name not in _SKIPPED_FOLDERS and not is_closed(top / path):
                     waiting.append(path)
-            elif seen <= most and (info := _info(entry, path)) is not None:
+            elif seen <= most and (info := _entry_info(entry, path)) is not None:
                 found.append(info)
     return sorted(found, key=lambda info: info.path), seen > most
 
 
-def children_of(top: Path, inside: str, *, is_closed: _IsClosed) -> dict[str, int | None] | None:
+def list_folder(top: Path, inside: str, *, is_closed: _IsClosed) -> dict[str, int | None] | None:
     """Return the names in the folder `inside` of `top` with the bytes of a file, None for a folder; None for no folder.
 
     A name that is hidden, a link, or closed is left out.
@@ -53,16 +53,16 @@ def children_of(top: Path, inside: str, *, is_closed: _IsClosed) -> dict[str, in
     if not (top / inside).is_dir():
         return None
     found: dict[str, int | None] = {}
-    for entry in _entries(top / inside):
+    for entry in _scan_entries(top / inside):
         if entry.is_dir(follow_symlinks=False):
             if not is_closed(top / inside / entry.name):
                 found[entry.name] = None
-        elif (info := _info(entry, entry.name)) is not None:
+        elif (info := _entry_info(entry, entry.name)) is not None:
             found[entry.name] = info.size
     return found
 
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _scan_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Yield what tools may name in a folder, by name; nothing of one that can't be read."""
     try:
         with os.scandir(folder) as entries:
@@ -81,7 +81,7 @@ def _is_safe(name: str) -> bool:
         return False
 
 
-def _info(entry: os.DirEntry[str], path: str) -> FileInfo | None:
+def _entry_info(entry: os.DirEntry[str], path: str) -> FileInfo | None:
     """Return what is known of a plain file; None for anything else, and for one that is gone."""
     try:
         if not entry.is_file(follow_symlinks=False):

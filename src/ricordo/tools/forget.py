@@ -6,11 +6,11 @@ Invariant: what is forgotten is exactly one entry, which the person saw.
 from collections.abc import Sequence
 from typing import Annotated
 
-from ricordo.audit import Remaining, chosen_id
+from ricordo.audit import Remaining, resolve_id
 from ricordo.errors import EntryNotFound, InvalidSetting, ToolFailed
 from ricordo.stores import Forgets, Lists, Store, Undoes
 from ricordo.stores.remaining import remaining
-from ricordo.tools.contract import Approval, Approve, Tool, ToolContext
+from ricordo.tools.contract import Approval, ApprovalHandler, Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.workspace.entry import Entry
 
@@ -19,7 +19,7 @@ __all__ = ["forget_tool"]
 _ID_SHOWN = 8
 
 
-def forget_tool(store: Store, *, approve: Approve | None = None) -> Tool:
+def forget_tool(store: Store, *, approve: ApprovalHandler | None = None) -> Tool:
     """Return the tool over `store`; `approve` is asked before each memory, and without it only a rule lets one go.
 
     Raises: InvalidSetting for a store that can't list and forget.
@@ -40,9 +40,9 @@ def forget_tool(store: Store, *, approve: Approve | None = None) -> Tool:
 
         Not for tidying up, and not for what has only changed: save what holds now instead.
         """
-        entry = await _chosen(lists, entry_id)
+        entry = await _find_entry(lists, entry_id)
         if not context.approved:
-            await _ask(approve, entry)
+            await _ask_approval(approve, entry)
         gone = await forgets.forget(entry.id, who="agent", why=why)
         # the text itself would stay in the conversation
         told = f"forgotten: the {gone.kind} …{gone.id[-_ID_SHOWN:]}.{restorable}"
@@ -61,16 +61,16 @@ def _told(found: Sequence[Remaining]) -> str:
     return f" These still say it, or nearly: {', '.join(dict.fromkeys(names))}. Ask the user whether they go too."
 
 
-async def _chosen(lists: Lists, wanted: str) -> Entry:
+async def _find_entry(lists: Lists, wanted: str) -> Entry:
     """Return the one entry that an id or a part of it names. Raises `ToolFailed`."""
     entries = {entry.id: entry for entry in await lists.entries()}
     try:
-        return entries[chosen_id([*entries], wanted.strip().lstrip("^"))]
+        return entries[resolve_id([*entries], wanted.strip().lstrip("^"))]
     except EntryNotFound as error:
         raise ToolFailed(str(error).partition(": `")[0].rstrip(".") + ". `recall` shows the ids.") from error
 
 
-async def _ask(approve: Approve | None, entry: Entry) -> None:
+async def _ask_approval(approve: ApprovalHandler | None, entry: Entry) -> None:
     if approve is None:
         raise ToolFailed("Forgetting needs a person's approval, and there is nobody to ask: nothing was forgotten.")
     target = f"memory …{entry.id[-_ID_SHOWN:]}"

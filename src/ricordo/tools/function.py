@@ -22,15 +22,15 @@ import anyio.to_thread
 
 from ricordo.errors import InvalidSetting, RicordoError, ToolFailed
 from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
-from ricordo.tools.containers import Described, Field, read_fields, record_schema
-from ricordo.tools.contract import Effect, ToolContext, ToolOutput
+from ricordo.tools.containers import DescribedShape, Field, read_fields, record_schema
+from ricordo.tools.contract import ToolEffect, ToolContext, ToolOutput
 from ricordo.tools.docstrings import split_docstring
-from ricordo.tools.schema import as_json, refused, shape_of
+from ricordo.tools.schema import default_to_json, create_parameter_error, build_shape
 
 __all__ = ["FunctionTool", "tool"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NAMED = frozenset([inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY])
+_NAMED_KINDS = frozenset([inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY])
 
 
 class FunctionTool:
@@ -43,10 +43,10 @@ class FunctionTool:
         name: str | None = None,
         description: str | None = None,
         timeout: float | None = None,
-        effect: Effect = "acts",
+        effect: ToolEffect = "acts",
     ) -> None:
         """Read the signature of `function`; see `tool`. Raises `InvalidSetting`."""
-        target = _target(function)
+        target = _annotated_target(function)
         own = str(getattr(target, "__name__", ""))
         called = name or ("" if own == "__call__" else own)
         if not _NAME.fullmatch(called):
@@ -79,7 +79,7 @@ class FunctionTool:
             values[self._context] = context
         with anyio.move_on_after(self._timeout) as scope:
             try:
-                return _told(await self._call(values))
+                return _to_output(await self._call(values))
             except ToolFailed:
                 raise
             except RicordoError as error:
@@ -89,7 +89,7 @@ class FunctionTool:
 
     async def _call(self, values: Mapping[str, object]) -> object:
         call = functools.partial(self._function, **values)
-        if inspect.iscoroutinefunction(_target(self._function)):
+        if inspect.iscoroutinefunction(_annotated_target(self._function)):
             return await cast("Awaitable[object]", call())
         # a thread can't be stopped: with a timeout it is left behind, else a cancellation waits for it
         made = await anyio.to_thread.run_sync(call, abandon_on_cancel=self._timeout is not None)
@@ -103,7 +103,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
-    effect: Effect = "acts",
+    effect: ToolEffect = "acts",
 ) -> FunctionTool: ...
 
 
@@ -114,7 +114,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
-    effect: Effect = "acts",
+    effect: ToolEffect = "acts",
 ) -> Callable[[Callable[..., object]], FunctionTool]: ...
 
 
@@ -124,7 +124,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
-    effect: Effect = "acts",
+    effect: ToolEffect = "acts",
 ) -> FunctionTool | Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool of a function, as a decorator with or without options, or by a call.
 
@@ -140,7 +140,7 @@ def tool(
     return make if function is None else make(function)
 
 
-def _target(function: Callable[..., object]) -> Callable[..., object]:
+def _annotated_target(function: Callable[..., object]) -> Callable[..., object]:
     """Return what holds the annotations: the function below partials, wrappers and objects that are called."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -154,8 +154,8 @@ def _parameters(function: Callable[..., object], said: Mapping[str, str]) -> tup
     found: list[Field] = []
     context = ""
     for parameter in _signature(function).parameters.values():
-        if parameter.kind not in _NAMED:
-            raise refused(parameter.name, "every parameter of a tool can be given by its name")
+        if parameter.kind not in _NAMED_KINDS:
+            raise create_parameter_error(parameter.name, "every parameter of a tool can be given by its name")
         annotation = _annotation(parameter, function)
         if annotation is ToolContext:
             context = parameter.name
@@ -165,12 +165,15 @@ def _parameters(function: Callable[..., object], said: Mapping[str, str]) -> tup
 
 
 def _field(parameter: inspect.Parameter, annotation: object, said: str) -> Field:
-    shape = shape_of(annotation, parameter.name)
-    if said and not isinstance(shape, Described):
-        shape = Described(shape=shape, description=said)
+    shape = build_shape(annotation, parameter.name)
+    if said and not isinstance(shape, DescribedShape):
+        shape = DescribedShape(shape=shape, description=said)
     required = parameter.default is inspect.Parameter.empty
     return Field(
-        name=parameter.name, shape=shape, required=required, default=None if required else as_json(parameter.default)
+        name=parameter.name,
+        shape=shape,
+        required=required,
+        default=None if required else default_to_json(parameter.default),
     )
 
 
@@ -184,36 +187,36 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 def _annotation(parameter: inspect.Parameter, function: Callable[..., object]) -> object:
     """Return the annotation itself, also where it was written as a text."""
     if parameter.annotation is inspect.Parameter.empty:
-        raise refused(parameter.name, "it has no annotation")
-    names = getattr(inspect.unwrap(_target(function)), "__globals__", {})
+        raise create_parameter_error(parameter.name, "it has no annotation")
+    names = getattr(inspect.unwrap(_annotated_target(function)), "__globals__", {})
     holder = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     hints: Callable[..., dict[str, object]] = typing.get_type_hints
     try:
         return hints(holder, globalns=names, include_extras=True)[parameter.name]
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
-        raise refused(parameter.name, f"its annotation can't be read: {error}") from error
+        raise create_parameter_error(parameter.name, f"its annotation can't be read: {error}") from error
 
 
-def _told(value: object) -> ToolOutput:
+def _to_output(value: object) -> ToolOutput:
     """Return what a function returned as something that can be told; parts and bytes stay as they are."""
     if isinstance(value, Text | Media | Unknown):
         return [value]
     if isinstance(value, Sequence) and value and all(isinstance(part, Text | Media | Unknown) for part in value):
         return cast("Sequence[Text | Media | Unknown]", value)
-    return value if isinstance(value, bytes) else _json(value)
+    return value if isinstance(value, bytes) else _to_json(value)
 
 
-def _json(value: object) -> JsonValue:
+def _to_json(value: object) -> JsonValue:
     match value:
         case enum.Enum():
-            return _json(value.value)
+            return _to_json(value.value)
         case None | bool() | int() | float() | str():
             return value
         case Mapping():
-            return {str(key): _json(item) for key, item in value.items()}
+            return {str(key): _to_json(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_json(item) for item in value]
+            return [_to_json(item) for item in value]
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return {field.name: _json(getattr(value, field.name)) for field in fields(value)}
+            return {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
         case _:
             return str(value)

@@ -7,18 +7,18 @@ between them by a table instead of by trying.
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-__all__ = ["glob_matches"]
+__all__ = ["matches_glob"]
 
 
-def glob_matches(pattern: str, path: str) -> bool:
+def matches_glob(pattern: str, path: str) -> bool:
     """Tell whether `path` matches `pattern`; a pattern without a slash matches the name in any folder."""
     names = path.split("/")
     if "/" not in pattern.strip("/"):
         return fnmatchcase(names[-1], pattern.strip("/"))
-    return _matches([part for part in pattern.split("/") if part not in {"", "."}], names)
+    return _matches_parts([part for part in pattern.split("/") if part not in {"", "."}], names)
 
 
-def _matches(parts: Sequence[str], names: Sequence[str]) -> bool:
+def _matches_parts(parts: Sequence[str], names: Sequence[str]) -> bool:
     # reached[n]: the parts so far match the first n names
     reached = [True, *[False] * len(names)]
     for part in parts:

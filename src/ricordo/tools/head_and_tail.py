@@ -9,13 +9,13 @@ Invariant: what is kept are whole lines of the output, or all of it.
 import re
 from collections import deque
 
-__all__ = ["HeadAndTail"]
+__all__ = ["HeadTailBuffer"]
 
-_ENDS = (b"\n", b"\r")
-_KEY = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^\r\n]*[\r\n]*")
+_LINE_ENDS = (b"\n", b"\r")
+_PRIVATE_KEY_BORDER = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^\r\n]*[\r\n]*")
 
 
-class HeadAndTail:
+class HeadTailBuffer:
     """Takes an output in, piece by piece."""
 
     def __init__(self, most: int) -> None:
@@ -48,7 +48,7 @@ class HeadAndTail:
         if self._size <= 2 * self._half:
             return b"".join([bytes(self._head), *self._tail]).decode("utf-8", "replace")
         head = bytes(self._head)
-        head = head[: max(head.rfind(end) for end in _ENDS) + 1]
+        head = head[: max(head.rfind(end) for end in _LINE_ENDS) + 1]
         tail = self._whole_tail()
         left_out = self._size - len(head) - len(tail)
         long = "" if head and tail else ", a line that is too long among them"
@@ -59,7 +59,7 @@ class HeadAndTail:
     def _whole_tail(self) -> bytes:
         """Return the lines of the last half, without the first one where it is not whole, and without half a key."""
         tail = b"".join(self._tail)[-self._half - 1 :]
-        starts = [at + 1 for end in _ENDS if (at := tail.find(end)) >= 0]
+        starts = [at + 1 for end in _LINE_ENDS if (at := tail.find(end)) >= 0]
         tail = tail[min(starts) :] if starts else b""
-        key = _KEY.search(tail)
+        key = _PRIVATE_KEY_BORDER.search(tail)
         return tail[key.end() :] if key and key[1] == b"END" else tail

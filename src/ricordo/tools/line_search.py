@@ -13,10 +13,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-__all__ = ["found_lines"]
+__all__ = ["find_lines"]
 
 
-def found_lines(
+def find_lines(
     pattern: re.Pattern[str], texts: Iterable[tuple[str, str]], *, width: int
 ) -> Iterator[tuple[str, int, int, str]]:
     """Yield each line that holds a match: the name of its text, its number from 1, and at most `width` characters.
@@ -32,14 +32,14 @@ def found_lines(
                 yield name, number, start, line[start : start + width]
 
 
-def _answer(asked: dict[str, object]) -> dict[str, object]:
+def _search(asked: dict[str, object]) -> dict[str, object]:
     try:
         pattern = re.compile(str(asked["pattern"]), re.IGNORECASE if asked["ignore_case"] else 0)
     except (re.error, OverflowError, RecursionError) as error:
         return {"lines": [], "error": str(error), "more": False}
     lines: list[object] = []
     most = int(str(asked["most"]))
-    for found in found_lines(pattern, asked["texts"], width=int(str(asked["width"]))):  # type: ignore[arg-type]
+    for found in find_lines(pattern, asked["texts"], width=int(str(asked["width"]))):  # type: ignore[arg-type]
         if len(lines) == most:
             return {"lines": lines, "error": "", "more": True}
         lines.append(found)
@@ -47,4 +47,4 @@ def _answer(asked: dict[str, object]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    json.dump(_answer(json.loads(sys.stdin.buffer.read())), sys.stdout)
+    json.dump(_search(json.loads(sys.stdin.buffer.read())), sys.stdout)

@@ -13,28 +13,28 @@ from unicodedata import normalize
 import anyio.to_thread
 
 from ricordo.errors import FileMissing, ToolFailed
-from ricordo.files import ABSENT, FileInfo, FileStore, Stored
+from ricordo.files import ABSENT, FileInfo, FileStore, StoredFile
 from ricordo.guard import Redactor
 from ricordo.tools.contract import Tool
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.function import tool
-from ricordo.tools.memory_paths import memory_path, shown_path
-from ricordo.tools.memory_text import file_view, folder_view, inserted, replaced, snippet
+from ricordo.tools.memory_paths import parse_memory_path, display_path
+from ricordo.tools.memory_text import render_file, render_folder, insert_lines, replace_once, render_snippet
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.layout import AGENT_NOTES, WORKSPACE
 
-__all__ = ["MOST_BYTES", "MOST_FILES", "MemoryFiles", "memory_files_tool"]
+__all__ = ["MAX_MEMORY_FILE_BYTES", "MAX_MEMORY_FILES", "MemoryFiles", "memory_files_tool"]
 
-MOST_BYTES = 256 * 1024
+MAX_MEMORY_FILE_BYTES = 256 * 1024
 """The largest file that the tool writes, in bytes."""
 
-MOST_FILES = 1_000
+MAX_MEMORY_FILES = 1_000
 """The most files that there can be below the root."""
 
 _FOLDER = f"{WORKSPACE}/{AGENT_NOTES}"
-_MOST_SHOWN_BYTES = 64 * 1024 * 1024
+_MAX_VIEWED_BYTES = 64 * 1024 * 1024
 _T = TypeVar("_T")
-_Listed: TypeAlias = Mapping[str, FileInfo]
+_FileInfos: TypeAlias = Mapping[str, FileInfo]
 _Command: TypeAlias = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 
 
@@ -59,149 +59,149 @@ class MemoryFiles:
 
     async def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """Return a file with line numbers, or the names in a folder, two levels deep, with their sizes."""
-        inside = await self._inside(path)
-        listed = await self._listed()
+        inside = await self._resolve(path)
+        listed = await self._list_files()
         if inside and inside in listed:
-            if listed[inside].size > _MOST_SHOWN_BYTES:
-                raise ToolFailed(f"Error: {shown_path(inside)} has {listed[inside].size:,} bytes, too many to view.")
-            data = (await self._files.read(_stored_at(inside))).data
+            if listed[inside].size > _MAX_VIEWED_BYTES:
+                raise ToolFailed(f"Error: {display_path(inside)} has {listed[inside].size:,} bytes, too many to view.")
+            data = (await self._files.read(_store_path(inside))).data
             return await anyio.to_thread.run_sync(
-                lambda: file_view(inside, self._redactor.clean_bytes(data), view_range)
+                lambda: render_file(inside, self._redactor.clean_bytes(data), view_range)
             )
-        within = _below(inside, listed)
+        within = _files_in(inside, listed)
         if inside and not within:
-            raise ToolFailed(f"The path {shown_path(inside)} does not exist. Please provide a valid path.")
-        return folder_view(inside, within.values(), _stored_at(inside))
+            raise ToolFailed(f"The path {display_path(inside)} does not exist. Please provide a valid path.")
+        return render_folder(inside, within.values(), _store_path(inside))
 
     async def create(self, path: str, file_text: str) -> str:
         """Write a new file."""
-        inside = await self._inside(path)
+        inside = await self._resolve(path)
         cleaned = self._redactor.clean(file_text)
 
         async def plan() -> list[Edit]:
-            listed = await self._listed()
-            if not inside or _taken(inside, listed):
-                raise ToolFailed(f"Error: File {shown_path(inside)} already exists")
+            listed = await self._list_files()
+            if not inside or _is_taken(inside, listed):
+                raise ToolFailed(f"Error: File {display_path(inside)} already exists")
             await self._check_place(inside, listed)
-            if len(listed) >= MOST_FILES:
+            if len(listed) >= MAX_MEMORY_FILES:
                 raise ToolFailed(f"Error: There are {len(listed)} files already: put together or delete some first.")
-            return [Edit(path=_stored_at(inside), expected=ABSENT, data=_checked(cleaned))]
+            return [Edit(path=_store_path(inside), expected=ABSENT, data=_encode_checked(cleaned))]
 
-        await self._apply(plan, f"create {shown_path(inside)}")
-        return f"File created successfully at: {shown_path(inside)}{_marked(before=file_text, after=cleaned)}"
+        await self._apply(plan, f"create {display_path(inside)}")
+        return f"File created successfully at: {display_path(inside)}{_redaction_note(before=file_text, after=cleaned)}"
 
     async def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
         """Put `new_str` in the place of `old_str`, which has to occur exactly once."""
-        inside = await self._inside(path)
-        missing = f"Error: The path {shown_path(inside)} does not exist. Please provide a valid path."
+        inside = await self._resolve(path)
+        missing = f"Error: The path {display_path(inside)} does not exist. Please provide a valid path."
         clean = self._redactor.clean
         made: list[tuple[bytes, int]] = []
 
         async def plan() -> list[Edit]:
-            stored = await self._stored(inside, missing)
+            stored = await self._read_stored(inside, missing)
             # as `view` shows it; and what is put there is looked at alone too, before it touches other words
             known, old, new = self._redactor.clean_bytes(stored.data), clean(old_str), clean(new_str)
-            data, line = await anyio.to_thread.run_sync(replaced, known, old, new, inside)
-            made.append((self._cleaned(data), line))
-            return _changed(inside, stored, made[-1][0])
+            data, line = await anyio.to_thread.run_sync(replace_once, known, old, new, inside)
+            made.append((self._redact(data), line))
+            return _build_edits(inside, stored, made[-1][0])
 
-        await self._apply(plan, f"str_replace in {shown_path(inside)}")
-        return f"The memory file has been edited.\n{snippet(*made[-1], clean(new_str))}"
+        await self._apply(plan, f"str_replace in {display_path(inside)}")
+        return f"The memory file has been edited.\n{render_snippet(*made[-1], clean(new_str))}"
 
     async def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Put lines after `insert_line`; 0 is the beginning of the file."""
-        inside = await self._inside(path)
+        inside = await self._resolve(path)
         text = self._redactor.clean(insert_text)
 
         async def plan() -> list[Edit]:
-            stored = await self._stored(inside, f"Error: The path {shown_path(inside)} does not exist")
-            return _changed(inside, stored, self._cleaned(inserted(stored.data, insert_line, text)))
+            stored = await self._read_stored(inside, f"Error: The path {display_path(inside)} does not exist")
+            return _build_edits(inside, stored, self._redact(insert_lines(stored.data, insert_line, text)))
 
-        await self._apply(plan, f"insert into {shown_path(inside)}")
-        return f"The file {shown_path(inside)} has been edited."
+        await self._apply(plan, f"insert into {display_path(inside)}")
+        return f"The file {display_path(inside)} has been edited."
 
     async def delete(self, path: str) -> str:
         """Delete a file, or a folder with all that it holds."""
-        inside = await self._inside(path)
+        inside = await self._resolve(path)
         if not inside:
             raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be deleted")
 
         async def plan() -> list[Edit]:
-            found = await self._found(inside)
+            found = await self._read_all(inside)
             return [Edit(path=each, expected=stored.version, data=None) for each, stored in found.items()]
 
-        await self._apply(plan, f"delete {shown_path(inside)}")
-        return f"Successfully deleted {shown_path(inside)}"
+        await self._apply(plan, f"delete {display_path(inside)}")
+        return f"Successfully deleted {display_path(inside)}"
 
     async def rename(self, old_path: str, new_path: str) -> str:
         """Move a file or a folder to a name that is free."""
-        old, new = await self._inside(old_path), await self._inside(new_path)
+        old, new = await self._resolve(old_path), await self._resolve(new_path)
         if not old:
             raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be renamed")
 
         async def plan() -> list[Edit]:
-            found = await self._found(old)
-            listed = await self._listed()
-            others = {path: info for path, info in listed.items() if _stored_at(path) not in found}
-            if not new or old == new or _taken(new, others):
-                raise ToolFailed(f"Error: The destination {shown_path(new)} already exists")
+            found = await self._read_all(old)
+            listed = await self._list_files()
+            others = {path: info for path, info in listed.items() if _store_path(path) not in found}
+            if not new or old == new or _is_taken(new, others):
+                raise ToolFailed(f"Error: The destination {display_path(new)} already exists")
             if new.startswith(f"{old}/"):
-                raise ToolFailed(f"Error: {shown_path(new)} lies within {shown_path(old)}")
+                raise ToolFailed(f"Error: {display_path(new)} lies within {display_path(old)}")
             await self._check_place(new, others)
-            start = len(_stored_at(old))
-            moved = [(f"{_stored_at(new)}{each[start:]}", stored) for each, stored in found.items()]
+            start = len(_store_path(old))
+            moved = [(f"{_store_path(new)}{each[start:]}", stored) for each, stored in found.items()]
             for target, _ in moved:
-                memory_path(target.removeprefix(WORKSPACE))
+                parse_memory_path(target.removeprefix(WORKSPACE))
             gone = [Edit(path=each, expected=stored.version, data=None) for each, stored in found.items()]
             return [*(Edit(path=each, expected=ABSENT, data=stored.data) for each, stored in moved), *gone]
 
-        await self._apply(plan, f"rename {shown_path(old)} to {shown_path(new)}")
-        return f"Successfully renamed {shown_path(old)} to {shown_path(new)}"
+        await self._apply(plan, f"rename {display_path(old)} to {display_path(new)}")
+        return f"Successfully renamed {display_path(old)} to {display_path(new)}"
 
-    async def _inside(self, path: str) -> str:
+    async def _resolve(self, path: str) -> str:
         """Return what `path` names below the root. Raises: PathRefused, also for a way through a link."""
-        inside = memory_path(path)
-        await self._roots.locate(shown_path(inside))
+        inside = parse_memory_path(path)
+        await self._roots.locate(display_path(inside))
         return inside
 
-    async def _listed(self) -> dict[str, FileInfo]:
+    async def _list_files(self) -> dict[str, FileInfo]:
         """Return the files below the root, by their path there; a link is none."""
         start = len(_FOLDER) + 1
         return {info.path[start:]: info for info in await self._files.list(_FOLDER)}
 
-    async def _stored(self, inside: str, missing: str) -> Stored:
-        info = (await self._listed()).get(inside)
+    async def _read_stored(self, inside: str, missing: str) -> StoredFile:
+        info = (await self._list_files()).get(inside)
         if not inside or info is None:
             raise ToolFailed(missing)
-        if info.size > MOST_BYTES:
+        if info.size > MAX_MEMORY_FILE_BYTES:
             raise ToolFailed(
-                f"Error: {shown_path(inside)} has {info.size:,} bytes: at most {MOST_BYTES:,} are changed."
+                f"Error: {display_path(inside)} has {info.size:,} bytes: at most {MAX_MEMORY_FILE_BYTES:,} are changed."
             )
-        return await self._files.read(_stored_at(inside))
+        return await self._files.read(_store_path(inside))
 
-    async def _found(self, inside: str) -> dict[str, Stored]:
+    async def _read_all(self, inside: str) -> dict[str, StoredFile]:
         """Return the file of this name, or all files of the folder, by their path in the store. Raises `ToolFailed`."""
-        listed = await self._listed()
-        paths = [inside] if inside in listed else list(_below(inside, listed))
+        listed = await self._list_files()
+        paths = [inside] if inside in listed else list(_files_in(inside, listed))
         try:
-            found = {_stored_at(path): await self._files.read(_stored_at(path)) for path in paths}
+            found = {_store_path(path): await self._files.read(_store_path(path)) for path in paths}
         except FileMissing:
             found = {}
         if not found:
-            raise ToolFailed(f"Error: The path {shown_path(inside)} does not exist")
+            raise ToolFailed(f"Error: The path {display_path(inside)} does not exist")
         return found
 
-    async def _check_place(self, inside: str, listed: _Listed) -> None:
+    async def _check_place(self, inside: str, listed: _FileInfos) -> None:
         """Refuse a place below a file, and one that an empty folder has, which is shown to nobody."""
         parts = inside.split("/")
         above = ["/".join(parts[:length]) for length in range(1, len(parts))]
         if file := next((path for path in above if path in listed), None):
-            raise ToolFailed(f"Error: {shown_path(file)} is a file, not a directory")
-        if not _below(inside, listed) and await self._files.info(_stored_at(inside)) is not None:
-            raise ToolFailed(f"Error: {shown_path(inside)} is an empty directory: choose another name")
+            raise ToolFailed(f"Error: {display_path(file)} is a file, not a directory")
+        if not _files_in(inside, listed) and await self._files.info(_store_path(inside)) is not None:
+            raise ToolFailed(f"Error: {display_path(inside)} is an empty directory: choose another name")
 
-    def _cleaned(self, data: bytes) -> bytes:
-        return _checked(self._redactor.clean(data.decode("utf-8", "surrogateescape")), "surrogateescape")
+    def _redact(self, data: bytes) -> bytes:
+        return _encode_checked(self._redactor.clean(data.decode("utf-8", "surrogateescape")), "surrogateescape")
 
     async def _apply(self, plan: Callable[[], Awaitable[list[Edit]]], why: str) -> None:
         if self._changes is None:
@@ -236,59 +236,61 @@ def memory_files_tool(
         """
         match command:
             case "view":
-                return await memories.view(_needed(path, "path"), view_range)
+                return await memories.view(_require(path, "path"), view_range)
             case "create":
-                return await memories.create(_needed(path, "path"), _needed(file_text, "file_text"))
+                return await memories.create(_require(path, "path"), _require(file_text, "file_text"))
             case "str_replace":
-                return await memories.str_replace(_needed(path, "path"), _needed(old_str, "old_str"), new_str or "")
+                return await memories.str_replace(_require(path, "path"), _require(old_str, "old_str"), new_str or "")
             case "insert":
                 return await memories.insert(
-                    _needed(path, "path"), _needed(insert_line, "insert_line"), _needed(insert_text, "insert_text")
+                    _require(path, "path"), _require(insert_line, "insert_line"), _require(insert_text, "insert_text")
                 )
             case "delete":
-                return await memories.delete(_needed(path, "path"))
+                return await memories.delete(_require(path, "path"))
             case "rename":
-                return await memories.rename(_needed(old_path, "old_path"), _needed(new_path, "new_path"))
+                return await memories.rename(_require(old_path, "old_path"), _require(new_path, "new_path"))
 
     return tool(memory)
 
 
-def _needed(value: _T | None, name: str) -> _T:
+def _require(value: _T | None, name: str) -> _T:
     if value is None:
         raise ToolFailed(f"Error: This command needs `{name}`.")
     return value
 
 
-def _stored_at(inside: str) -> str:
+def _store_path(inside: str) -> str:
     return f"{_FOLDER}/{inside}" if inside else _FOLDER
 
 
-def _below(inside: str, listed: _Listed) -> dict[str, FileInfo]:
+def _files_in(inside: str, listed: _FileInfos) -> dict[str, FileInfo]:
     """Return the files of a folder."""
     return {path: info for path, info in listed.items() if not inside or path.startswith(f"{inside}/")}
 
 
-def _taken(inside: str, listed: _Listed) -> bool:
+def _is_taken(inside: str, listed: _FileInfos) -> bool:
     """Tell whether a file or a folder has this name, as a file system compares it that ignores case."""
-    wanted = _folded(inside)
-    return any(path == wanted or path.startswith(f"{wanted}/") for path in map(_folded, listed))
+    wanted = _fold_path(inside)
+    return any(path == wanted or path.startswith(f"{wanted}/") for path in map(_fold_path, listed))
 
 
-def _folded(path: str) -> str:
+def _fold_path(path: str) -> str:
     return normalize("NFC", normalize("NFC", path).casefold())
 
 
-def _changed(inside: str, stored: Stored, data: bytes) -> list[Edit]:
+def _build_edits(inside: str, stored: StoredFile, data: bytes) -> list[Edit]:
     """Return the edit, none where nothing changes."""
-    return [Edit(path=_stored_at(inside), expected=stored.version, data=data)] if data != stored.data else []
+    return [Edit(path=_store_path(inside), expected=stored.version, data=data)] if data != stored.data else []
 
 
-def _checked(text: str, errors: str = "surrogatepass") -> bytes:
+def _encode_checked(text: str, errors: str = "surrogatepass") -> bytes:
     data = text.encode("utf-8", errors)
-    if len(data) > MOST_BYTES:
-        raise ToolFailed(f"Error: A file has at most {MOST_BYTES:,} bytes, this one would have {len(data):,}.")
+    if len(data) > MAX_MEMORY_FILE_BYTES:
+        raise ToolFailed(
+            f"Error: A file has at most {MAX_MEMORY_FILE_BYTES:,} bytes, this one would have {len(data):,}."
+        )
     return data
 
 
-def _marked(*, before: str, after: str) -> str:
+def _redaction_note(*, before: str, after: str) -> str:
     return "" if before == after else ", with marks in the place of secrets"

@@ -9,11 +9,11 @@ from typing import Annotated
 from ricordo.clock import Clock, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.stores import Store
-from ricordo.stores.noting import note_shown
+from ricordo.stores.noting import record_shown
 from ricordo.tokens import Tokens
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
-from ricordo.tools.recall import DEFAULT_BUDGET, MOST_HITS, fenced_hits, surrounded
+from ricordo.tools.recall import DEFAULT_BUDGET, MAX_HITS, render_hits, add_neighbours
 
 __all__ = ["memory_search_tool"]
 
@@ -35,11 +35,11 @@ def memory_search_tool(store: Store, *, budget: Tokens = DEFAULT_BUDGET, clock: 
         """
         if not query.strip():
             raise ToolFailed("A search needs a word to look for: `recall` without one gives the newest memories.")
-        if not 1 <= limit <= MOST_HITS:
-            raise ToolFailed(f"The limit is from 1 to {MOST_HITS}, not {limit}.")
+        if not 1 <= limit <= MAX_HITS:
+            raise ToolFailed(f"The limit is from 1 to {MAX_HITS}, not {limit}.")
         hits = await store.recall(query, limit)
-        hits = await surrounded(store, hits) if around else hits
-        note_shown(store, hits, how="memory_search", session=context.session)
-        return fenced_hits(hits, budget, now=ticking.now(), brief=True)
+        hits = await add_neighbours(store, hits) if around else hits
+        record_shown(store, hits, how="memory_search", session=context.session)
+        return render_hits(hits, budget, now=ticking.now(), brief=True)
 
     return tool(memory_search, effect="reads")

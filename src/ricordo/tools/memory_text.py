@@ -9,105 +9,105 @@ from collections.abc import Iterable, Sequence
 
 from ricordo.errors import ToolFailed
 from ricordo.files import FileInfo
-from ricordo.tools.memory_paths import shown_path
-from ricordo.tools.paging import decoded
+from ricordo.tools.memory_paths import display_path
+from ricordo.tools.paging import decode_text
 
-__all__ = ["MOST_CHARACTERS", "file_view", "folder_view", "inserted", "replaced", "snippet"]
+__all__ = ["MAX_VIEW_CHARS", "render_file", "render_folder", "insert_lines", "replace_once", "render_snippet"]
 
-MOST_CHARACTERS = 16_000
+MAX_VIEW_CHARS = 16_000
 """The most characters that one view shows, as the model is told of this tool."""
 
-_MOST_LINES = 999_999
-_MOST_LISTED = 500
-_MOST_NAMED = 20
-_BESIDE = 2
+_MAX_LINES = 999_999
+_MAX_LISTED = 500
+_MAX_OCCURRENCES = 20
+_CONTEXT_LINES = 2
 _SNIPPET_LINES = 24
 _SNIPPET_WIDTH = 400
 _DEPTH = 2
 _UNITS = ("B", "K", "M", "G")
-_LEFT_OUT = "node_modules"
+_SKIPPED_FOLDER = "node_modules"
 
 
-def file_view(inside: str, data: bytes, view_range: Sequence[int] | None) -> str:
+def render_file(inside: str, data: bytes, view_range: Sequence[int] | None) -> str:
     """Return a text with line numbers, all of it or the lines from the first to the last of `view_range`, -1: the end.
 
     What is too long is cut between lines, and the result says where to go on; a single line that is asked for is shown
     whole. Raises: ToolFailed for what is no text, or a range that is none.
     """
-    path = shown_path(inside)
-    text = decoded(data)
+    path = display_path(inside)
+    text = decode_text(data)
     if text is None:
         raise ToolFailed(f"Error: {path} is not a text, and only texts can be viewed here.")
-    lines = _lines(text)
-    if len(lines) > _MOST_LINES:
+    lines = _split_lines(text)
+    if len(lines) > _MAX_LINES:
         raise ToolFailed(f"File {path} exceeds maximum line limit of 999,999 lines.")
-    first, last = _range(view_range, len(lines))
+    first, last = _parse_range(view_range, len(lines))
     shown: list[str] = []
-    room = MOST_CHARACTERS
+    room = MAX_VIEW_CHARS
     for number in range(first, last + 1):
-        line = _numbered(number, lines[number - 1])
+        line = _number_line(number, lines[number - 1])
         if len(line) + 1 > room and first != last:
-            shown += [line[:MOST_CHARACTERS]] * (not shown)
+            shown += [line[:MAX_VIEW_CHARS]] * (not shown)
             break
         room -= len(line) + 1
         shown.append(line)
-    more = _more(shown, first, last, lines)
+    more = _continuation_notes(shown, first, last, lines)
     return "\n".join([f"Here's the content of {path} with line numbers:", *shown, *more])
 
 
-def _more(shown: Sequence[str], first: int, last: int, lines: Sequence[str]) -> list[str]:
+def _continuation_notes(shown: Sequence[str], first: int, last: int, lines: Sequence[str]) -> list[str]:
     reached = first + len(shown) - 1
     if not shown:
         return []
     said = []
-    if len(shown[-1]) < len(_numbered(reached, lines[reached - 1])):
+    if len(shown[-1]) < len(_number_line(reached, lines[reached - 1])):
         said.append(f"[Line {reached} is longer: view it whole with view_range [{reached}, {reached}].]")
     if reached < last:
         said.append(f"[There is more, up to line {last}. Go on with view_range [{reached + 1}, {last}].]")
     return said
 
 
-def folder_view(inside: str, files: Iterable[FileInfo], folder: str) -> str:
+def render_folder(inside: str, files: Iterable[FileInfo], folder: str) -> str:
     """Return what lies in a folder and in its folders, by name, with sizes; `folder` is how its path begins in a store.
 
     A folder's size is that of all that it holds. Hidden names are left out.
     """
-    path = shown_path(inside)
+    path = display_path(inside)
     sizes: dict[tuple[tuple[str, ...], bool], int] = {}
     total = 0
     for info in files:
         names = tuple(info.path.removeprefix(f"{folder}/").split("/"))
-        if any(name.startswith(".") or name == _LEFT_OUT for name in names):
+        if any(name.startswith(".") or name == _SKIPPED_FOLDER for name in names):
             continue
         total += info.size
         for depth in range(1, min(_DEPTH, len(names)) + 1):
             key = (names[:depth], depth < len(names))
             sizes[key] = sizes.get(key, 0) + info.size
     rows = [
-        f"{_size(size)}\t{path}/{'/'.join(names)}{'/' if is_folder else ''}"
+        f"{_format_size(size)}\t{path}/{'/'.join(names)}{'/' if is_folder else ''}"
         for (names, is_folder), size in sorted(sizes.items())
     ]
-    more = [f"[{len(rows) - _MOST_LISTED} more are not listed: view a directory of it.]"]
+    more = [f"[{len(rows) - _MAX_LISTED} more are not listed: view a directory of it.]"]
     return "\n".join(
         [
-            f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and {_LEFT_OUT}:",
-            f"{_size(total)}\t{path}",
-            *rows[:_MOST_LISTED],
-            *(more if len(rows) > _MOST_LISTED else []),
+            f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and {_SKIPPED_FOLDER}:",
+            f"{_format_size(total)}\t{path}",
+            *rows[:_MAX_LISTED],
+            *(more if len(rows) > _MAX_LISTED else []),
         ]
     )
 
 
-def replaced(data: bytes, old: str, new: str, inside: str) -> tuple[bytes, int]:
+def replace_once(data: bytes, old: str, new: str, inside: str) -> tuple[bytes, int]:
     """Return the text with `new` in the place of `old`, which occurs once, and the line where that begins, from 1.
 
     Raises: ToolFailed if it does not occur, or more than once.
     """
-    plain, wanted = data.replace(b"\r\n", b"\n"), _encoded(old)
-    places = _places(plain, wanted)
+    plain, wanted = data.replace(b"\r\n", b"\n"), _encode_lf(old)
+    places = _find_occurrences(plain, wanted)
     if not places:
         raise ToolFailed(
-            f"No replacement was performed, old_str `{old}` did not appear verbatim in {shown_path(inside)}."
+            f"No replacement was performed, old_str `{old}` did not appear verbatim in {display_path(inside)}."
         )
     numbers = [plain.count(b"\n", 0, at) + 1 for at in places]
     if len(places) > 1:
@@ -116,18 +116,18 @@ def replaced(data: bytes, old: str, new: str, inside: str) -> tuple[bytes, int]:
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {named}."
             " Please ensure it is unique"
         )
-    start, end = (_original(data, plain, at) for at in (places[0], places[0] + len(wanted)))
-    ending = _ending(data[start:end]) or _ending(data) or b"\n"
-    return data[:start] + _encoded(new).replace(b"\n", ending) + data[end:], numbers[0]
+    start, end = (_original_offset(data, plain, at) for at in (places[0], places[0] + len(wanted)))
+    ending = _line_ending(data[start:end]) or _line_ending(data) or b"\n"
+    return data[:start] + _encode_lf(new).replace(b"\n", ending) + data[end:], numbers[0]
 
 
-def inserted(data: bytes, line: int, text: str) -> bytes:
+def insert_lines(data: bytes, line: int, text: str) -> bytes:
     """Return the text with another one, as lines of its own, after `line`; 0 is before the first.
 
     Raises: ToolFailed for a line that is not there.
     """
     lines = data.split(b"\n")
-    ending = _ending(data) or b"\n"
+    ending = _line_ending(data) or b"\n"
     if lines[-1] == b"":
         lines.pop()
     elif 0 <= line == len(lines):
@@ -138,29 +138,29 @@ def inserted(data: bytes, line: int, text: str) -> bytes:
             f" It should be within the range of lines of the file: [0, {len(lines)}]"
         )
     at = sum(len(each) + 1 for each in lines[:line]) if line < len(lines) else len(data)
-    added = _encoded(text)
+    added = _encode_lf(text)
     added = (added if added.endswith(b"\n") else added + b"\n").replace(b"\n", ending)
     return data[:at] + added + data[at:]
 
 
-def snippet(data: bytes, line: int, text: str) -> str:
+def render_snippet(data: bytes, line: int, text: str) -> str:
     """Return the lines around a change that begins at `line` and put `text` there, with line numbers."""
-    lines = _lines(data.decode("utf-8", "replace"))
-    first = max(1, line - _BESIDE)
-    last = min(len(lines), line + text.count("\n") + _BESIDE, first + _SNIPPET_LINES)
-    return "\n".join(_numbered(number, lines[number - 1])[:_SNIPPET_WIDTH] for number in range(first, last + 1))
+    lines = _split_lines(data.decode("utf-8", "replace"))
+    first = max(1, line - _CONTEXT_LINES)
+    last = min(len(lines), line + text.count("\n") + _CONTEXT_LINES, first + _SNIPPET_LINES)
+    return "\n".join(_number_line(number, lines[number - 1])[:_SNIPPET_WIDTH] for number in range(first, last + 1))
 
 
-def _numbered(number: int, line: str) -> str:
+def _number_line(number: int, line: str) -> str:
     return f"{number:6d}\t{line}"
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     lines = text.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _range(view_range: Sequence[int] | None, total: int) -> tuple[int, int]:
+def _parse_range(view_range: Sequence[int] | None, total: int) -> tuple[int, int]:
     if not view_range:
         return 1, total
     whole = len(view_range) == 2
@@ -174,7 +174,7 @@ def _range(view_range: Sequence[int] | None, total: int) -> tuple[int, int]:
     return first, last
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     """Return a size in bytes for people, such as `5.5K`."""
     size, unit = float(count), 0
     while size >= 1024 and unit < len(_UNITS) - 1:
@@ -182,27 +182,27 @@ def _size(count: int) -> str:
     return f"{size:.1f}".removesuffix(".0") + _UNITS[unit]
 
 
-def _encoded(text: str) -> bytes:
+def _encode_lf(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass").replace(b"\r\n", b"\n")
 
 
-def _ending(data: bytes) -> bytes:
+def _line_ending(data: bytes) -> bytes:
     """Return how the first line ends; empty where there is no line end."""
     at = data.find(b"\n")
     return b"" if at < 0 else b"\r\n" if data[:at].endswith(b"\r") else b"\n"
 
 
-def _places(plain: bytes, wanted: bytes) -> list[int]:
+def _find_occurrences(plain: bytes, wanted: bytes) -> list[int]:
     """Return where `wanted` begins, overlapping ones too, a few at most."""
     places: list[int] = []
     at = plain.find(wanted) if wanted else -1
-    while at >= 0 and len(places) < _MOST_NAMED:
+    while at >= 0 and len(places) < _MAX_OCCURRENCES:
         places.append(at)
         at = plain.find(wanted, at + 1)
     return places
 
 
-def _original(data: bytes, plain: bytes, at: int) -> int:
+def _original_offset(data: bytes, plain: bytes, at: int) -> int:
     """Return the place in `data` of a place in the same text with `\\n` at all line ends."""
     start = 0
     for _ in range(plain.count(b"\n", 0, at)):

@@ -11,17 +11,17 @@ from typing import Any, Protocol, cast, runtime_checkable
 from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import dumps
-from ricordo.tools.schema import shape_of
+from ricordo.tools.schema import build_shape
 from ricordo.tools.shapes import Mismatch, Shape
 
-__all__ = ["Output", "output_of"]
+__all__ = ["OutputType", "create_output_type"]
 
-_WHERE = "answer"
-_WRAPPED = "value"
+_OUTPUT_NAME = "answer"
+_WRAPPER_KEY = "value"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class OutputType:
     """What a turn is to answer with; `make` makes the value of an answer in the form of `schema`, or raises."""
 
     schema: Mapping[str, JsonValue]
@@ -35,7 +35,7 @@ class Output:
 
 
 @runtime_checkable
-class _Pydantic(Protocol):
+class _PydanticModel(Protocol):
     """A model of pydantic, which is a class."""
 
     def model_json_schema(self) -> dict[str, JsonValue]: ...
@@ -43,28 +43,28 @@ class _Pydantic(Protocol):
     def model_validate_json(self, text: str, /) -> object: ...
 
 
-def output_of(kind: object) -> Output:
+def create_output_type(kind: object) -> OutputType:
     """Return what asks for a value of this type. Raises: InvalidSetting for one that a JSON schema can't say."""
-    if isinstance(kind, type) and isinstance(kind, _Pydantic):
+    if isinstance(kind, type) and isinstance(kind, _PydanticModel):
         model = cast("Any", kind)
-        return Output(schema=model.model_json_schema(), make=lambda value: model.model_validate_json(dumps(value)))
+        return OutputType(schema=model.model_json_schema(), make=lambda value: model.model_validate_json(dumps(value)))
     try:
-        shape = shape_of(kind, _WHERE)
+        shape = build_shape(kind, _OUTPUT_NAME)
     except InvalidSetting as error:
         why = str(error).partition("model: ")[2] or str(error)
         raise InvalidSetting(f"output_type is a type that a model can answer with, and this is none: {why}") from error
     schema = shape.schema()
     if schema.get("type") == "object":
-        return Output(schema=schema, make=lambda value: shape.read(value, _WHERE, exactly=False))
+        return OutputType(schema=schema, make=lambda value: shape.read(value, _OUTPUT_NAME, exactly=False))
     wrapped: dict[str, JsonValue] = {
         "type": "object",
-        "properties": {_WRAPPED: schema},
-        "required": [_WRAPPED],
+        "properties": {_WRAPPER_KEY: schema},
+        "required": [_WRAPPER_KEY],
         "additionalProperties": False,
     }
-    return Output(schema=wrapped, make=lambda value: _unwrapped(shape, value))
+    return OutputType(schema=wrapped, make=lambda value: _read_wrapped(shape, value))
 
 
-def _unwrapped(shape: Shape, value: JsonValue) -> object:
-    inside = value.get(_WRAPPED) if isinstance(value, Mapping) else value
-    return shape.read(inside, _WHERE, exactly=False)
+def _read_wrapped(shape: Shape, value: JsonValue) -> object:
+    inside = value.get(_WRAPPER_KEY) if isinstance(value, Mapping) else value
+    return shape.read(inside, _OUTPUT_NAME, exactly=False)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ricordo.tokens import safe_boundary
 
-__all__ = ["Page", "decoded", "page", "part_of"]
+__all__ = ["Page", "decode_text", "cut_page", "describe_page"]
 
-_LOOKED_AT = 8_192
+_SNIFFED_BYTES = 8_192
 _UNREADABLE_SHARE = 0.1
 
 
@@ -31,12 +31,12 @@ class Page:
     next_character: int = 0
 
 
-def decoded(data: bytes) -> str | None:
+def decode_text(data: bytes) -> str | None:
     """Return the text, with a mark for each byte that is none; None for what is no text at all.
 
     A tool may print a zero byte or two; a format of its own holds more of them, or what is no UTF-8 beside them.
     """
-    head = data[:_LOOKED_AT]
+    head = data[:_SNIFFED_BYTES]
     zeros = head.count(b"\0")
     if zeros > _UNREADABLE_SHARE * len(head):
         return None
@@ -49,7 +49,9 @@ def decoded(data: bytes) -> str | None:
         return None if lost > max(1, _UNREADABLE_SHARE * len(head)) else data.decode("utf-8", "replace")
 
 
-def page(text: str, *, line: int = 1, character: int = 0, lines: int | None = None, most: int = 20_000) -> Page | None:
+def cut_page(
+    text: str, *, line: int = 1, character: int = 0, lines: int | None = None, most: int = 20_000
+) -> Page | None:
     """Return the page of at most `most` characters that begins at `character` of `line`; None past the end.
 
     It has at most `lines` lines. It ends at a line end if a whole line fits, else within its first line.
@@ -68,7 +70,7 @@ def page(text: str, *, line: int = 1, character: int = 0, lines: int | None = No
         reached += 1
     stop = starts[reached]
     if stop - begin > most:
-        stop = _boundary(text, begin, begin + most)
+        stop = _safe_end(text, begin, begin + most)
     return Page(
         text=text[begin:stop],
         start=line,
@@ -81,7 +83,7 @@ def page(text: str, *, line: int = 1, character: int = 0, lines: int | None = No
     )
 
 
-def part_of(found: Page) -> str:
+def describe_page(found: Page) -> str:
     """Return which part of a file a page is, in words, and with which arguments to read on."""
     if found.total == 0:
         return "the file is empty"
@@ -99,7 +101,7 @@ def part_of(found: Page) -> str:
     return f"{part}. Read on with offset={found.next_line}{more}"
 
 
-def _boundary(text: str, begin: int, at: int) -> int:
+def _safe_end(text: str, begin: int, at: int) -> int:
     """Return where a piece may end that begins at `begin`; it never ends there."""
     window = text[begin : at + 1]
     found = safe_boundary(window, at - begin)

@@ -4,17 +4,17 @@ from typing import Annotated
 
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
-from ricordo.tools.planning import Outcome, Planning
+from ricordo.tools.planning import PlanOutcome, PlanMode
 
 __all__ = ["plan_tools"]
 
 
-def plan_tools(planning: Planning) -> tuple[Tool, ...]:
+def plan_tools(planning: PlanMode) -> tuple[Tool, ...]:
     """Return the four tools over the plan of one session."""
     return (_enter_tool(planning), _read_tool(planning), _write_tool(planning), _exit_tool(planning))
 
 
-def _enter_tool(planning: Planning) -> Tool:
+def _enter_tool(planning: PlanMode) -> Tool:
     async def plan_enter(
         title: Annotated[str, "what the plan is about; left out, the plan in force is gone on with"] = "",
     ) -> str:
@@ -31,7 +31,7 @@ def _enter_tool(planning: Planning) -> Tool:
     return tool(plan_enter, effect="organizes")
 
 
-def _read_tool(planning: Planning) -> Tool:
+def _read_tool(planning: PlanMode) -> Tool:
     async def plan_read(
         offset: Annotated[int, "the first line to show, from 1"] = 1,
         character: Annotated[int, "where in the first line to begin, from 0, for lines too long for one page"] = 0,
@@ -42,7 +42,7 @@ def _read_tool(planning: Planning) -> Tool:
     return tool(plan_read, effect="reads")
 
 
-def _write_tool(planning: Planning) -> Tool:
+def _write_tool(planning: PlanMode) -> Tool:
     async def plan_write(context: ToolContext, content: Annotated[str, "the whole plan, as Markdown"]) -> str:
         """Write the plan, in the place of all that stands in its file. A person may be asked first."""
         return await planning.write(content, approved=context.approved)
@@ -50,11 +50,11 @@ def _write_tool(planning: Planning) -> Tool:
     return tool(plan_write, effect="organizes")
 
 
-def _exit_tool(planning: Planning) -> Tool:
+def _exit_tool(planning: PlanMode) -> Tool:
     async def plan_exit(
         context: ToolContext,
         outcome: Annotated[
-            Outcome, "ready: the plan is to be carried out; dropped: it is given up; done: it has been carried out"
+            PlanOutcome, "ready: the plan is to be carried out; dropped: it is given up; done: it has been carried out"
         ] = "ready",
     ) -> str:
         """End plan mode, or a plan in force. A person may be asked first."""

@@ -17,53 +17,53 @@ import anyio
 
 from ricordo.clock import Clock
 from ricordo.errors import AlreadyExists, FileMissing, InvalidSetting, PathRefused, ToolFailed, VersionConflict
-from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.files import ABSENT, FileStore, compute_version
 from ricordo.files.paths import safe_path
 from ricordo.guard import Redactor
 from ricordo.guard.cut import cut
-from ricordo.state import KeepsStanding, Plan, Standing
-from ricordo.tools.contract import Approval, Approve
-from ricordo.tools.paging import Page, page, part_of
+from ricordo.state import WorkStateHolder, PlanState, WorkState
+from ricordo.tools.contract import Approval, ApprovalHandler
+from ricordo.tools.paging import Page, cut_page, describe_page
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.documents import create_document
 from ricordo.workspace.layout import WORKSPACE, plan_path
 
-__all__ = ["MOST_BYTES", "Outcome", "Planning", "Who"]
+__all__ = ["MAX_PLAN_BYTES", "PlanOutcome", "PlanMode", "PlanActor"]
 
-MOST_BYTES = 100 * 1024
+MAX_PLAN_BYTES = 100 * 1024
 """The largest plan, in bytes."""
 
-Outcome: TypeAlias = Literal["ready", "dropped", "done"]
+PlanOutcome: TypeAlias = Literal["ready", "dropped", "done"]
 """How planning ends: the plan is to be carried out, is given up, or has been carried out."""
 
-Who: TypeAlias = Literal["user", "agent"]
+PlanActor: TypeAlias = Literal["user", "agent"]
 
-_FILE = re.compile(r"plans/[^/]+\.md")
-_LONGEST_SLUG = 50
-_LONGEST_TITLE = 200
-_IN_ERROR = 1_500
+_PLAN_PATH = re.compile(r"plans/[^/]+\.md")
+_MAX_SLUG_CHARS = 50
+_MAX_TITLE_CHARS = 200
+_MAX_ERROR_CHARS = 1_500
 """Characters of a plan that a refusal shows: a model is told 2,000 of an error, and no traceback in it."""
 
 _TRACEBACK = "Traceback (most recent call last)"
-_PAGE = 20_000
-_OTHERS = (
+_PAGE_CHARS = 20_000
+_FOREIGN_PLAN_TEXT = (
     "Only a person lets you go on with this plan. Leave the title out to go on with your own, or give the title of a"
     " new one."
 )
 
 
-class Planning:
+class PlanMode:
     """The plan of one session."""
 
     def __init__(
         self,
-        keeper: KeepsStanding,
+        keeper: WorkStateHolder,
         files: FileStore,
         changes: ChangeSets,
         *,
         redactor: Redactor,
         clock: Clock,
-        approve: Approve | None = None,
+        approve: ApprovalHandler | None = None,
         session: str = "",
     ) -> None:
         """Plan in the root of `files`, for the session that `keeper` holds.
@@ -71,7 +71,7 @@ class Planning:
         `approve` is asked before the agent goes on from planning to acting. A plan without a title is named after
         `session`.
         """
-        self._keeper = keeper
+        self._session_state = keeper
         self._files = files
         self._changes = changes
         self._redactor = redactor
@@ -79,16 +79,16 @@ class Planning:
         self._clock = clock
         self._approve = approve
         self._session = session
-        self._known: dict[str, str] = {}
+        self._shown_versions: dict[str, str] = {}
         self._read_to: dict[str, tuple[str, tuple[int, int]]] = {}
-        self._writing = anyio.Lock()
+        self._write_lock = anyio.Lock()
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> PlanState:
         """Where the session stands; a path that is none of a plan is left out."""
-        return _safe(self._keeper.standing)
+        return _safe_plan(self._session_state.work_state)
 
-    async def enter(self, title: str = "", *, by: Who) -> Plan:
+    async def enter(self, title: str = "", *, by: PlanActor) -> PlanState:
         """Begin to plan, or go on with it; the file of the plan is there then.
 
         A `title` that is the path of a plan, such as `/plans/x.md`, goes on with that plan, which only a person may do,
@@ -97,39 +97,39 @@ class Planning:
         and for another `by`; ToolFailed for an agent that names another plan; FileMissing for a path where no plan is;
         StorageError, and then plan mode is as it was.
         """
-        _check_one_of(by, get_args(Who), "Who plans")
+        _check_one_of(by, get_args(PlanActor), "Who plans")
         _check_text(title, "The title of a plan")
         before = self.plan
         own = before.path and (before.active or title.strip().removeprefix("/") in {"", before.path})
-        path = before.path if own else await self._file(title, by)
-        await self._ensure(path, by)
+        path = before.path if own else await self._choose_file(title, by)
+        await self._ensure_file(path, by)
 
-        def entered(standing: Standing) -> Standing:
-            held = _safe(standing)
-            began: Who = "user" if by == "user" or (held.active and held.by == "user") else "agent"
+        def enter_plan(standing: WorkState) -> WorkState:
+            held = _safe_plan(standing)
+            began: PlanActor = "user" if by == "user" or (held.active and held.by == "user") else "agent"
             kept = held.path if held.active and held.path else path
             approved = kept == held.path and (held.approved or (not held.active and held.by == "user"))
-            return replace(standing, plan=Plan(active=True, path=kept, by=began, approved=approved))
+            return replace(standing, plan=PlanState(active=True, path=kept, by=began, approved=approved))
 
-        return (await self._keeper.stand(entered)).plan
+        return (await self._session_state.update_work_state(enter_plan)).plan
 
     async def text(self, *, told: bool = False) -> str | None:
         """Return the text of the plan that is made or in force; None when there is none, or its file is gone.
 
-        With `told` it counts as shown to the model, which may then write over it. Raises: StorageError.
+        With `mark_shown` it counts as shown to the model, which may then write over it. Raises: StorageError.
         """
         path = self.plan.path
         if not path:
             return None
-        text, version = await self._read(path)
+        text, version = await self._read_plan(path)
         if told:
-            self._known[path] = version
+            self._shown_versions[path] = version
         return text
 
-    def told(self, text: str) -> None:
+    def mark_shown(self, text: str) -> None:
         """Take it that the model was shown just this text of the plan, which `text` returned."""
         shown, version = self._last
-        self._known[self.plan.path] = version if text == shown else version_of(text.encode())
+        self._shown_versions[self.plan.path] = version if text == shown else compute_version(text.encode())
 
     async def page(self, line: int = 1, character: int = 0) -> str:
         """Return a page of the plan, for the model, with where to read on.
@@ -142,36 +142,38 @@ class Planning:
         path = self.plan.path
         if not path:
             raise ToolFailed("There is no plan to read.")
-        text, version = await self._read(path)
+        text, version = await self._read_plan(path)
         if text is None:
-            raise self._edited(path, text, version)
-        found = page(text, line=line, character=character, most=_PAGE)
+            raise self._edited_error(path, text, version)
+        found = cut_page(text, line=line, character=character, most=_PAGE_CHARS)
         if found is None:
             raise ToolFailed(f"/{path} has nothing at line {line}, character {character}.")
-        self._shown(path, version, found)
-        return f"[/{path}: {part_of(found)}]\n{found.text}"
+        self._mark_page_shown(path, version, found)
+        return f"[/{path}: {describe_page(found)}]\n{found.text}"
 
     async def write(self, content: str, *, approved: bool = False) -> str:
         """Replace the whole plan by `content` without its secrets, as one change set; return in words what was done.
 
         A person who approved the plan in force, or who began it, is asked again, unless it is `approved` already.
-        Raises: InvalidSetting for what is no text; ToolFailed where there is no plan, for more than `MOST_BYTES`, where
+        Raises: InvalidSetting for what is no text; ToolFailed where there is no plan, for more than `MAX_PLAN_BYTES`, where
         it is not approved, and when the file is not what this session wrote or showed last; a short one is told with
         that, and counts as shown. StorageError. Nothing was written then.
         """
         _check_text(content, "A plan")
-        async with self._writing:
+        async with self._write_lock:
             plan = self.plan
             path = plan.path
             if not path:
                 raise ToolFailed("There is no plan to write: begin one with plan_enter.")
             data = self._redactor.clean(content).encode("utf-8", "replace")
-            if len(data) > MOST_BYTES:
-                raise ToolFailed(f"A plan has at most {MOST_BYTES:,} bytes, not {len(data):,}: say it in fewer words.")
-            text, version = await self._read(path)
-            if self._known.get(path) != version:
-                raise self._edited(path, text, version)
-            if version == version_of(data):
+            if len(data) > MAX_PLAN_BYTES:
+                raise ToolFailed(
+                    f"A plan has at most {MAX_PLAN_BYTES:,} bytes, not {len(data):,}: say it in fewer words."
+                )
+            text, version = await self._read_plan(path)
+            if self._shown_versions.get(path) != version:
+                raise self._edited_error(path, text, version)
+            if version == compute_version(data):
                 return f"/{path} is so already; nothing was written."
             if not approved and not plan.active:
                 await self._ask_change(plan, data.decode())
@@ -179,11 +181,11 @@ class Planning:
             try:
                 change = await self._changes.apply([edit], act="tool", who="agent", why=f"plan_write /{path}")
             except VersionConflict as error:
-                raise self._edited(path, *await self._read(path)) from error
-            self._known[path] = version_of(data)
+                raise self._edited_error(path, *await self._read_plan(path)) from error
+            self._shown_versions[path] = compute_version(data)
         return f"/{path} was written and has {len(data):,} bytes, as change {change.id}, which can be undone."
 
-    async def exit(self, outcome: Outcome, *, by: Who, approved: bool = False) -> Plan:
+    async def exit(self, outcome: PlanOutcome, *, by: PlanActor, approved: bool = False) -> PlanState:
         """End plan mode, or a plan that is in force, and return what stands then.
 
         `ready` ends plan mode with the plan in force, `dropped` leaves no plan, `done` ends one that is in force; the
@@ -193,58 +195,58 @@ class Planning:
         Raises: InvalidSetting for another `outcome` or `by`; ToolFailed where there is nothing to end so, an empty plan
         can't be ready, or it is not approved, and nothing has changed then; StorageError.
         """
-        _check_one_of(outcome, get_args(Outcome), "How planning ends")
-        _check_one_of(by, get_args(Who), "Who ends it")
+        _check_one_of(outcome, get_args(PlanOutcome), "How planning ends")
+        _check_one_of(by, get_args(PlanActor), "Who ends it")
         if by == "user":
-            return await self._end(outcome, self.plan, by_person=True)
-        async with self._writing:
+            return await self._end_plan(outcome, self.plan, by_person=True)
+        async with self._write_lock:
             plan = self.plan
-            await self._check(outcome, plan)
+            await self._check_outcome(outcome, plan)
             by_person = False
             if not approved and (outcome == "ready" or (plan.active and plan.by == "user")):
-                by_person = await self._ask(outcome, plan)
-            return await self._end(outcome, plan, by_person=by_person)
+                by_person = await self._ask_approval(outcome, plan)
+            return await self._end_plan(outcome, plan, by_person=by_person)
 
-    async def _end(self, outcome: Outcome, plan: Plan, *, by_person: bool) -> Plan:
-        await self._check(outcome, plan)
+    async def _end_plan(self, outcome: PlanOutcome, plan: PlanState, *, by_person: bool) -> PlanState:
+        await self._check_outcome(outcome, plan)
 
-        def ended(standing: Standing) -> Standing:
-            if _safe(standing) != plan:
+        def apply_end(standing: WorkState) -> WorkState:
+            if _safe_plan(standing) != plan:
                 raise ToolFailed("Planning was ended or begun anew meanwhile: nothing was changed.")
             ready = replace(plan, active=False, approved=plan.approved or by_person)
-            left = ready if outcome == "ready" else Plan()
+            left = ready if outcome == "ready" else PlanState()
             return replace(standing, plan=left)
 
-        return (await self._keeper.stand(ended)).plan
+        return (await self._session_state.update_work_state(apply_end)).plan
 
-    async def _check(self, outcome: Outcome, plan: Plan) -> None:
+    async def _check_outcome(self, outcome: PlanOutcome, plan: PlanState) -> None:
         if outcome == "ready":
             if not plan.active:
                 raise ToolFailed("Plan mode is not on, so there is no plan to make ready.")
-            if not plan.path or _is_bare((await self._read(plan.path))[0]):
+            if not plan.path or _has_no_content((await self._read_plan(plan.path))[0]):
                 raise ToolFailed("The plan is empty: write it with plan_write first.")
         elif not plan.active and not plan.path:
             raise ToolFailed("There is no plan.")
         elif outcome == "done" and plan.active:
             raise ToolFailed("A plan that is still being made can't be done: it is ready, or dropped.")
 
-    async def _ask(self, outcome: Outcome, plan: Plan) -> bool:
+    async def _ask_approval(self, outcome: PlanOutcome, plan: PlanState) -> bool:
         """Tell whether a person let it; False where nobody has to. Raises: ToolFailed where a person does not."""
         if self._approve is None:
-            if not _is_persons(plan):
+            if not _belongs_to_person(plan):
                 return False
             began = "began plan mode" if plan.by == "user" else "approved this plan"
             raise ToolFailed(f"A person {began}, and a person ends it: say that the plan is there to be read.")
         act = "carry out" if outcome == "ready" else "drop"
-        text = (await self._read(plan.path))[0] if plan.path else ""
+        text = (await self._read_plan(plan.path))[0] if plan.path else ""
         asked = Approval(tool="plan_exit", act=act, target=f"/{plan.path}" if plan.path else "", change=text or "")
         if not await self._approve(asked):
             raise ToolFailed("It was not approved: plan mode is still on. Ask what is to be changed in the plan.")
         return True
 
-    async def _ask_change(self, plan: Plan, text: str) -> None:
+    async def _ask_change(self, plan: PlanState, text: str) -> None:
         """Ask whether a plan in force may be changed, where a person let it come into force."""
-        if not _is_persons(plan):
+        if not _belongs_to_person(plan):
             return
         if self._approve is None:
             raise ToolFailed(
@@ -256,44 +258,44 @@ class Planning:
         if self.plan != plan:
             raise ToolFailed("Planning was ended or begun anew meanwhile: nothing was written.")
 
-    async def _file(self, title: str, by: Who) -> str:
+    async def _choose_file(self, title: str, by: PlanActor) -> str:
         """Return the file that a plan with this title begins in, or the one that it names."""
         named = title.strip().removeprefix("/")
         if _is_plan(named):
             if by == "agent":
-                raise ToolFailed(_OTHERS)
+                raise ToolFailed(_FOREIGN_PLAN_TEXT)
             if await self._files.info(f"{WORKSPACE}/{named}") is None:
                 raise FileMissing(f"There is no plan /{named}.")
             return named
-        line = cut(" ".join(self._redactor.clean(title).split()), _LONGEST_TITLE)
-        name = self._name(line)
+        line = cut(" ".join(self._redactor.clean(title).split()), _MAX_TITLE_CHARS)
+        name = self._file_name(line)
         for number in count(1):
             path = plan_path(name if number == 1 else f"{name}-{number}")
             try:
-                await self._create(path, line or "Plan", by)
+                await self._create_file(path, line or "Plan", by)
             except AlreadyExists:
                 continue
             return path
         raise AssertionError
 
-    async def _ensure(self, path: str, by: Who) -> None:
+    async def _ensure_file(self, path: str, by: PlanActor) -> None:
         """Make the file anew where somebody removed it."""
         if await self._files.info(f"{WORKSPACE}/{path}") is None:
-            await self._create(path, "Plan", by)
+            await self._create_file(path, "Plan", by)
 
-    async def _create(self, path: str, title: str, by: Who) -> None:
+    async def _create_file(self, path: str, title: str, by: PlanActor) -> None:
         content = f"# {title}\n"
         await create_document(
             self._files, self._changes, path, content, redactor=self._redactor, who=by, why=f"plan_enter /{path}"
         )
-        self._known[path] = version_of(self._redactor.clean(content).encode("utf-8", "surrogatepass"))
+        self._shown_versions[path] = compute_version(self._redactor.clean(content).encode("utf-8", "surrogatepass"))
 
-    def _name(self, title: str) -> str:
+    def _file_name(self, title: str) -> str:
         day = self._clock.today().isoformat()
         slug = _slug(title) or _slug(self._session) or "plan"
         return slug if slug.startswith(day) else f"{day}-{slug}"
 
-    async def _read(self, path: str) -> tuple[str | None, str]:
+    async def _read_plan(self, path: str) -> tuple[str | None, str]:
         try:
             stored = await self._files.read(f"{WORKSPACE}/{path}")
         except (FileMissing, PathRefused):
@@ -303,18 +305,18 @@ class Planning:
         self._last = (text, stored.version)
         return text, stored.version
 
-    def _edited(self, path: str, text: str | None, version: str) -> ToolFailed:
+    def _edited_error(self, path: str, text: str | None, version: str) -> ToolFailed:
         """Return the error that tells what somebody else made of the file.
 
         After it the file may be written where all of it is told; a long one is to be read first.
         """
         edited = "the plan was edited by a person meanwhile: "
-        if text is not None and (len(text) > _IN_ERROR or _TRACEBACK in text):
+        if text is not None and (len(text) > _MAX_ERROR_CHARS or _TRACEBACK in text):
             return ToolFailed(
                 f"{edited}nothing was written. Read all of it with plan_read, page by page, then write it again with"
                 " what is to stay."
             )
-        self._known[path] = version
+        self._shown_versions[path] = version
         if text is None:
             return ToolFailed(f"The plan was removed by a person meanwhile: writing again makes /{path} anew.")
         return ToolFailed(
@@ -322,7 +324,7 @@ class Planning:
             f"{text}"
         )
 
-    def _shown(self, path: str, version: str, shown: Page) -> None:
+    def _mark_page_shown(self, path: str, version: str, shown: Page) -> None:
         """Take in which page the model was shown; one beyond what it has read so far leaves a gap, and counts for
         nothing."""
         of, reached = self._read_to.get(path, ("", (1, 0)))
@@ -330,18 +332,18 @@ class Planning:
         if (shown.start, shown.character) > reached:
             return
         if shown.next_line is None:
-            self._known[path] = version
+            self._shown_versions[path] = version
         else:
             self._read_to[path] = (version, max(reached, (shown.next_line, shown.next_character)))
 
 
-def _safe(standing: Standing) -> Plan:
+def _safe_plan(standing: WorkState) -> PlanState:
     """Return the plan, without a path that is none of a plan: a state may have been edited by hand."""
     plan = standing.plan
     return plan if not plan.path or _is_plan(plan.path) else replace(plan, path="")
 
 
-def _is_persons(plan: Plan) -> bool:
+def _belongs_to_person(plan: PlanState) -> bool:
     """Tell whether a person let it be carried out, or began it."""
     return plan.approved or plan.by == "user"
 
@@ -357,7 +359,7 @@ def _check_text(given: object, what: str) -> None:
 
 
 def _is_plan(path: str) -> bool:
-    if not _FILE.fullmatch(path):
+    if not _PLAN_PATH.fullmatch(path):
         return False
     try:
         return safe_path(path) == path
@@ -368,10 +370,10 @@ def _is_plan(path: str) -> bool:
 def _slug(title: str) -> str:
     bare = "".join(each for each in unicodedata.normalize("NFKD", title) if not unicodedata.combining(each))
     plain = unicodedata.normalize("NFC", bare).casefold()
-    return "-".join(re.findall(r"[^\W_]+", plain))[:_LONGEST_SLUG].strip("-")
+    return "-".join(re.findall(r"[^\W_]+", plain))[:_MAX_SLUG_CHARS].strip("-")
 
 
-def _is_bare(text: str | None) -> bool:
+def _has_no_content(text: str | None) -> bool:
     """Tell whether a plan has no more than its heading."""
     lines = [line for line in (text or "").splitlines() if line.strip()]
     return not lines or (len(lines) == 1 and lines[0].startswith("#"))

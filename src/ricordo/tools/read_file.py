@@ -13,17 +13,17 @@ from ricordo.guard import Redactor
 from ricordo.tools.contract import Tool
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.function import tool
-from ricordo.tools.paging import decoded, page, part_of
+from ricordo.tools.paging import decode_text, cut_page, describe_page
 
-__all__ = ["MOST_CHARACTERS", "read_file_tool"]
+__all__ = ["MAX_READ_CHARS", "read_file_tool"]
 
-MOST_CHARACTERS = 20_000
+MAX_READ_CHARS = 20_000
 """The most characters that one call shows, about 5,000 tokens."""
 
-_LARGEST_WHOLE = 256 * 1024
-_AROUND = 16 * 1024
-_MOST_BYTES = 64 * 1024 * 1024
-_SIGNATURES = {
+_MAX_WHOLE_CHARS = 256 * 1024
+_REDACTION_MARGIN = 16 * 1024
+_MAX_READ_BYTES = 64 * 1024 * 1024
+_BINARY_SIGNATURES = {
     b"\x89PNG": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
     b"GIF8": "a GIF picture",
@@ -36,7 +36,7 @@ _SIGNATURES = {
 
 
 def read_file_tool(
-    roots: FileRoots, redactor: Redactor, *, most_characters: int = MOST_CHARACTERS, name: str = "read_file"
+    roots: FileRoots, redactor: Redactor, *, most_characters: int = MAX_READ_CHARS, name: str = "read_file"
 ) -> Tool:
     """Return the tool under this name; a call shows at most `most_characters` characters, with marks for secrets.
 
@@ -58,47 +58,49 @@ def read_file_tool(
         if offset < 1 or character < 0 or (limit is not None and limit < 1):
             raise ToolFailed("Lines count from 1, characters from 0, and a page has at least one line.")
         located = await roots.locate(path)
-        info = await located.found()
-        if info.size > _MOST_BYTES:
-            raise ToolFailed(f"{located.shown} has {info.size:,} bytes, more than can be read here.")
+        info = await located.get_info()
+        if info.size > _MAX_READ_BYTES:
+            raise ToolFailed(f"{located.display_path} has {info.size:,} bytes, more than can be read here.")
         data = await located.files.read_from(located.path, 0)
 
-        def shown() -> str:
-            text = decoded(data)
+        def render() -> str:
+            text = decode_text(data)
             if text is None:
-                return _described(data, located.shown)
-            text = _without_secrets(text, redactor, line=offset, character=character, most=most_characters)
-            return _shown(text, located.shown, line=offset, character=character, lines=limit, most=most_characters)
+                return _describe_binary(data, located.display_path)
+            text = _redact_around_page(text, redactor, line=offset, character=character, most=most_characters)
+            return _render_page(
+                text, located.display_path, line=offset, character=character, lines=limit, most=most_characters
+            )
 
-        return await anyio.to_thread.run_sync(shown)
+        return await anyio.to_thread.run_sync(render)
 
     return tool(read_file, name=name, effect="reads")
 
 
-def _without_secrets(text: str, redactor: Redactor, *, line: int, character: int, most: int) -> str:
+def _redact_around_page(text: str, redactor: Redactor, *, line: int, character: int, most: int) -> str:
     """Return the text without secrets, of a very long one the part around the page; lines keep their numbers.
 
     The page is cut from what this returns: a private key that goes on beyond it is known by the whole of it.
     """
-    if len(text) <= _LARGEST_WHOLE:
+    if len(text) <= _MAX_WHOLE_CHARS:
         return redactor.clean_keeping_lines(text)
     begin = character
     for _ in range(line - 1):
         begin = text.find("\n", begin - character) + 1 + character
         if begin == character:
             return text
-    start, end = max(0, begin - _AROUND), begin + most + _AROUND
+    start, end = max(0, begin - _REDACTION_MARGIN), begin + most + _REDACTION_MARGIN
     return f"{text[:start]}{redactor.clean_keeping_lines(text[start:end])}{text[end:]}"
 
 
-def _shown(text: str, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:
-    found = page(text, line=line, character=character, lines=lines, most=most)
+def _render_page(text: str, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:
+    found = cut_page(text, line=line, character=character, lines=lines, most=most)
     if found is None:
         total = text.count("\n") + (not text.endswith("\n"))
         raise ToolFailed(f"{name} has {total} lines: there is nothing at line {line}, character {character}.")
-    return f"[{name}: {part_of(found)}]\n{found.text}"
+    return f"[{name}: {describe_page(found)}]\n{found.text}"
 
 
-def _described(data: bytes, name: str) -> str:
-    kind = next((kind for start, kind in _SIGNATURES.items() if data.startswith(start)), "of an unknown format")
+def _describe_binary(data: bytes, name: str) -> str:
+    kind = next((kind for start, kind in _BINARY_SIGNATURES.items() if data.startswith(start)), "of an unknown format")
     return f"[{name}: not a text, {len(data):,} bytes, {kind}. It begins with {data[:8].hex(' ')}.]"

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-__all__ = ["RealPaths"]
+__all__ = ["PathResolver"]
 
-_LONGEST, _LONGEST_PATH = 100_000, 4_096
+_MAX_TEXT_CHARS, _MAX_PATH_CHARS = 100_000, 4_096
 """The most characters of a text that is looked at, and, without its detours, of a path."""
 
 
-class RealPaths:
+class PathResolver:
     """Sees through the links in paths: a leading slash means the workspace, or the disk, anything else the folder."""
 
     def __init__(self, folder: Path, workspace: Path) -> None:
@@ -32,19 +32,19 @@ class RealPaths:
         else from the top of the disk.
         """
         paths = [text for text in dict.fromkeys(texts) if _may_be_path(text)]
-        return await run_sync(self._real, paths) if paths else []
+        return await run_sync(self._resolve_all, paths) if paths else []
 
-    def _real(self, paths: Sequence[str]) -> list[str]:
+    def _resolve_all(self, paths: Sequence[str]) -> list[str]:
         folder, workspace = os.path.realpath(self._folder), os.path.realpath(self._workspace)
         found: dict[str, None] = {}
         for path in paths:
             for start in (workspace, "/") if path.startswith("/") else (folder,):
-                for real in _real(start, path.lstrip("/")):
-                    found[_told(real, folder, workspace)] = None
+                for real in _resolve(start, path.lstrip("/")):
+                    found[_render_path(real, folder, workspace)] = None
         return [each for each in found if each not in paths]
 
 
-def _real(start: str, path: str) -> list[str]:
+def _resolve(start: str, path: str) -> list[str]:
     """Return what a path names where that is another one; `..` behind a link is read in both ways."""
     whole = f"{start}/{path}"
     plain = os.path.normpath(whole)
@@ -56,7 +56,7 @@ def _real(start: str, path: str) -> list[str]:
     return [each for each in real if each != plain or start == "/"]
 
 
-def _told(real: str, folder: str, workspace: str) -> str:
+def _render_path(real: str, folder: str, workspace: str) -> str:
     for start, slash in ((workspace, "/"), (folder, "")):
         if real == start:
             return slash or "."
@@ -66,4 +66,4 @@ def _told(real: str, folder: str, workspace: str) -> str:
 
 
 def _may_be_path(text: str) -> bool:
-    return 0 < len(text) <= _LONGEST and "\0" not in text and len(os.path.normpath(text)) <= _LONGEST_PATH
+    return 0 < len(text) <= _MAX_TEXT_CHARS and "\0" not in text and len(os.path.normpath(text)) <= _MAX_PATH_CHARS

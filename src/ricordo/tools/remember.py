@@ -27,19 +27,19 @@ def remember_tool(store: Store | None) -> Tool:
         Not for what the files show, for the state of a task, or for secrets.
         """
         if store is None:
-            return _OFF
+            return _MEMORY_OFF
         source = Source(session=context.session or None)
         kept = await store.save(Entry(content=content, kind=kind, tags=tags, by="agent", source=source))
-        if not await _keeps(store):
-            return _OFF
+        if not await _holds_entries(store):
+            return _MEMORY_OFF
         return f"remembered. Its id ends in {kept.id[-_ID_SHOWN:]}."
 
     return tool(remember)
 
 
-_OFF = "Memory is off: nothing was saved."
+_MEMORY_OFF = "Memory is off: nothing was saved."
 
 
-async def _keeps(store: Store) -> bool:
+async def _holds_entries(store: Store) -> bool:
     """Tell whether the store holds anything, which it does after a save: a store that is off takes all and has none."""
     return store.offers(Lists) is not None or bool(await store.recall("", 1))

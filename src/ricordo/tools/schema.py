@@ -13,29 +13,29 @@ from collections.abc import Callable, Mapping
 
 from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue
-from ricordo.tools.containers import Described, Field, ListOf, MapOf, OneOf, RecordOf, TupleOf
+from ricordo.tools.containers import DescribedShape, Field, ListOf, MapOf, OneOf, RecordOf, TupleOf
 from ricordo.tools.shapes import (
-    Anything,
+    AnyValue,
     Choice,
-    Nothing,
+    Null,
     Number,
     Shape,
     String,
-    TrueOrFalse,
-    WholeNumber,
+    Boolean,
+    Integer,
 )
 
-__all__ = ["as_json", "refused", "shape_of"]
+__all__ = ["default_to_json", "create_parameter_error", "build_shape"]
 
 _PLAIN: Mapping[object, Shape] = {
     str: String(),
-    int: WholeNumber(),
+    int: Integer(),
     float: Number(),
-    bool: TrueOrFalse(),
-    None: Nothing(),
-    types.NoneType: Nothing(),
-    object: Anything(),
-    typing.Any: Anything(),
+    bool: Boolean(),
+    None: Null(),
+    types.NoneType: Null(),
+    object: AnyValue(),
+    typing.Any: AnyValue(),
 }
 _LISTS = frozenset([list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable])
 _SETS = frozenset([set, abc.Set, abc.MutableSet])
@@ -44,36 +44,40 @@ _UNIONS = frozenset([typing.Union, types.UnionType])
 _WRAPPERS = frozenset([typing.Required, typing.NotRequired])
 
 
-def shape_of(annotation: object, where: str, inside: tuple[object, ...] = ()) -> Shape:
+def build_shape(annotation: object, where: str, inside: tuple[object, ...] = ()) -> Shape:
     """Return the shape of values annotated so; `where` names the parameter in an error.
 
     `inside` are the records that this annotation is a part of. Raises: InvalidSetting for one that a JSON schema can't
     say.
     """
-    annotation = _unwrapped(annotation)
+    annotation = _unwrap_annotation(annotation)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _described(arguments, where, inside)
+        return _described_shape(arguments, where, inside)
     if origin in _UNIONS:
-        return OneOf(options=tuple(shape_of(option, where, inside) for option in arguments))
+        return OneOf(options=tuple(build_shape(option, where, inside) for option in arguments))
     if origin is typing.Literal:
-        return _choice([(value, value) for value in arguments], where)
+        return _choice_shape([(value, value) for value in arguments], where)
     if not isinstance(annotation, abc.Hashable):
-        raise refused(where, f"{annotation!r} is no type")
+        raise create_parameter_error(where, f"{annotation!r} is no type")
     plain = _PLAIN.get(annotation)
-    return plain or _container(origin or annotation, arguments, where, inside) or _named(annotation, where, inside)
+    return (
+        plain
+        or _container_shape(origin or annotation, arguments, where, inside)
+        or _record_or_enum_shape(annotation, where, inside)
+    )
 
 
-def as_json(value: object) -> JsonValue:
+def default_to_json(value: object) -> JsonValue:
     """Return a default as the schema shows it; None for one that is no plain value."""
     if isinstance(value, enum.Enum):
-        return as_json(value.value) if _is_plain(value.value) else value.name
+        return default_to_json(value.value) if _is_plain(value.value) else value.name
     if isinstance(value, list | tuple) and all(map(_is_plain, value)):
         return [*value]
     return value if _is_plain(value) else None  # type: ignore[return-value]
 
 
-def _unwrapped(annotation: object) -> object:
+def _unwrap_annotation(annotation: object) -> object:
     """Return what a new type, an alias or a mark of a field stands for."""
     while True:
         if isinstance(annotation, typing.NewType):
@@ -86,25 +90,25 @@ def _unwrapped(annotation: object) -> object:
             return annotation
 
 
-def _described(arguments: tuple[object, ...], where: str, inside: tuple[object, ...]) -> Shape:
-    shape = shape_of(arguments[0], where, inside)
+def _described_shape(arguments: tuple[object, ...], where: str, inside: tuple[object, ...]) -> Shape:
+    shape = build_shape(arguments[0], where, inside)
     words = [said for said in arguments[1:] if isinstance(said, str)]
-    return Described(shape=shape, description=" ".join(words)) if words else shape
+    return DescribedShape(shape=shape, description=" ".join(words)) if words else shape
 
 
-def _container(
+def _container_shape(
     kind: object, arguments: tuple[object, ...], where: str, inside: tuple[object, ...]
 ) -> ListOf | TupleOf | MapOf | None:
     """Return the shape of a list, set, tuple or mapping; None for anything else."""
     if kind in _MAPS:
         key, item = arguments or (str, object)
         if key is not str:
-            raise refused(where, "the keys of a mapping are texts")
-        return MapOf(item=shape_of(item, where, inside))
+            raise create_parameter_error(where, "the keys of a mapping are texts")
+        return MapOf(item=build_shape(item, where, inside))
     if kind is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis) and arguments:
         items = () if arguments == ((),) else arguments
-        return TupleOf(items=tuple(shape_of(item, where, inside) for item in items))
-    item = shape_of(arguments[0], where, inside) if arguments else Anything()
+        return TupleOf(items=tuple(build_shape(item, where, inside) for item in items))
+    item = build_shape(arguments[0], where, inside) if arguments else AnyValue()
     if kind is tuple:
         return ListOf(item=item, make=tuple)
     if kind is frozenset or kind in _SETS:
@@ -112,30 +116,30 @@ def _container(
     return ListOf(item=item) if kind in _LISTS else None
 
 
-def _named(annotation: object, where: str, inside: tuple[object, ...]) -> Shape:
+def _record_or_enum_shape(annotation: object, where: str, inside: tuple[object, ...]) -> Shape:
     """Return the shape of an enumeration, a dataclass or a TypedDict."""
     if annotation in inside:
-        raise refused(where, f"{_name(annotation)} is a part of itself")
+        raise create_parameter_error(where, f"{_type_name(annotation)} is a part of itself")
     if isinstance(annotation, enum.EnumMeta):
         members: list[enum.Enum] = list(annotation)
         plain = all(_is_plain(member.value) for member in members)
-        return _choice([(member.value if plain else member.name, member) for member in members], where)
+        return _choice_shape([(member.value if plain else member.name, member) for member in members], where)
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        return _dataclass(annotation, where, inside)
+        return _dataclass_shape(annotation, where, inside)
     if typing.is_typeddict(annotation):
-        return _typed_dict(typing.cast("type", annotation), where, inside)
-    raise refused(where, f"{_name(annotation)} can't be said in a JSON schema")
+        return _typed_dict_shape(typing.cast("type", annotation), where, inside)
+    raise create_parameter_error(where, f"{_type_name(annotation)} can't be said in a JSON schema")
 
 
-def _dataclass(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
-    hints = _hints(annotation, where)
+def _dataclass_shape(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
+    hints = _type_hints(annotation, where)
     missing = dataclasses.MISSING
     fields = tuple(
         Field(
             name=field.name,
-            shape=shape_of(hints[field.name], f"{where}.{field.name}", (*inside, annotation)),
+            shape=build_shape(hints[field.name], f"{where}.{field.name}", (*inside, annotation)),
             required=field.default is missing and field.default_factory is missing,
-            default=None if field.default is missing else as_json(field.default),
+            default=None if field.default is missing else default_to_json(field.default),
         )
         for field in dataclasses.fields(annotation)
         if field.init
@@ -143,37 +147,39 @@ def _dataclass(annotation: type, where: str, inside: tuple[object, ...]) -> Reco
     return RecordOf(name=annotation.__name__, fields=fields, make=annotation)
 
 
-def _typed_dict(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
+def _typed_dict_shape(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
     required: frozenset[str] = getattr(annotation, "__required_keys__", frozenset())
     fields = tuple(
         Field(
             name=name,
-            shape=shape_of(hint, f"{where}.{name}", (*inside, annotation)),
+            shape=build_shape(hint, f"{where}.{name}", (*inside, annotation)),
             # under postponed annotations the marks of a field are not in its required keys
             required=typing.get_origin(hint) is not typing.NotRequired
             and (name in required or typing.get_origin(hint) is typing.Required),
         )
-        for name, hint in _hints(annotation, where).items()
+        for name, hint in _type_hints(annotation, where).items()
     )
     return RecordOf(name=annotation.__name__, fields=fields)
 
 
-def _hints(annotation: type, where: str) -> dict[str, object]:
+def _type_hints(annotation: type, where: str) -> dict[str, object]:
     hints: Callable[..., dict[str, object]] = typing.get_type_hints
     try:
         return hints(annotation, include_extras=True)
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
-        raise refused(where, f"the annotations of {annotation.__name__} can't be read: {error}") from error
+        raise create_parameter_error(
+            where, f"the annotations of {annotation.__name__} can't be read: {error}"
+        ) from error
 
 
-def _choice(options: list[tuple[object, object]], where: str) -> Choice:
+def _choice_shape(options: list[tuple[object, object]], where: str) -> Choice:
     found = []
     for written, meant in options:
         if isinstance(written, enum.Enum) or not _is_plain(written):
-            raise refused(where, f"{written!r} is no value that a model can write")
+            raise create_parameter_error(where, f"{written!r} is no value that a model can write")
         found.append((typing.cast("str | int | float | bool | None", written), meant))
     if not found:
-        raise refused(where, "there is nothing to choose from")
+        raise create_parameter_error(where, "there is nothing to choose from")
     return Choice(options=tuple(found))
 
 
@@ -181,10 +187,10 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def _name(annotation: object) -> str:
+def _type_name(annotation: object) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
-def refused(where: str, why: str) -> InvalidSetting:
+def create_parameter_error(where: str, why: str) -> InvalidSetting:
     """Return the error for a parameter that can't be offered to a model; `where` names it."""
     return InvalidSetting(f"The parameter `{where}` of a tool can't be offered to a model: {why}.")

@@ -10,19 +10,19 @@ from typing import Annotated, TypeVar
 
 from ricordo.errors import FileMissing, SessionNotFound, ToolFailed
 from ricordo.files import FileStore
-from ricordo.sessions import Found, Glance, Narrowed, PastSessions, pointed
+from ricordo.sessions import SessionSearchResult, SessionOverview, SessionFilter, PastSessions, parse_pointer
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
-from ricordo.tools.session_pages import history_page, search_page, sessions_page
+from ricordo.tools.session_pages import render_history, render_matches, render_sessions
 
-__all__ = ["NOTHING_FOUND", "NOT_FOUND", "NO_SESSIONS", "session_tools"]
+__all__ = ["NO_MATCHES_TEXT", "NOT_FOUND_TEXT", "NO_SESSIONS_TEXT", "session_tools"]
 
-NOT_FOUND = "Not found: session_list names the sessions that there are."
-NO_SESSIONS = "No session is kept yet."
-NOTHING_FOUND = "no matches."
+NOT_FOUND_TEXT = "Not found: session_list names the sessions that there are."
+NO_SESSIONS_TEXT = "No session is kept yet."
+NO_MATCHES_TEXT = "no matches."
 _T = TypeVar("_T")
-_PAGE = 20
-_MOST_MESSAGES = 200
+_PAGE_SIZE = 20
+_MAX_MESSAGES = 200
 
 _Agent = Annotated[str, "the agent whose sessions are meant; empty for yourself"]
 
@@ -46,19 +46,19 @@ def _list_tool(past: PastSessions, agent: str) -> Tool:
         """List past sessions with their ids and last-update times, newest first. Not for finding what was said."""
         named = agent_id.strip() or agent
         try:
-            listed = await past.of(named)
+            listed = await past.list_sessions(named)
         except SessionNotFound as error:
             if named == agent:
-                return NO_SESSIONS
-            raise ToolFailed(NOT_FOUND) from error
+                return NO_SESSIONS_TEXT
+            raise ToolFailed(NOT_FOUND_TEXT) from error
         if before:
             ids = [glance.session for glance in listed]
             if before not in ids:
-                raise ToolFailed(NOT_FOUND)
+                raise ToolFailed(NOT_FOUND_TEXT)
             listed = listed[ids.index(before) + 1 :]
-        rows = [(glance, *await _looked_up(past.described(glance))) for glance in listed[:_PAGE]]
+        rows = [(glance, *await _await_lookup(past.describe(glance))) for glance in listed[:_PAGE_SIZE]]
         older = len(listed) - len(rows)
-        return sessions_page(rows, current=_session_of(context, agent, named), older=older) or NO_SESSIONS
+        return render_sessions(rows, current=_current_session(context, agent, named), older=older) or NO_SESSIONS_TEXT
 
     return tool(session_list, effect="reads")
 
@@ -67,7 +67,7 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
     async def session_history(
         session_id: Annotated[str, "a session's id; or session#message,message, as a memory is `from`: just these"],
         agent_id: _Agent = "",
-        last_n: Annotated[int, f"how many messages, 1 to {_MOST_MESSAGES}"] = 20,
+        last_n: Annotated[int, f"how many messages, 1 to {_MAX_MESSAGES}"] = 20,
         before: Annotated[str, "the id of a message: show those that are older"] = "",
     ) -> str:
         """Show the newest messages of a session as they were said, oldest first, with tool calls and results.
@@ -75,15 +75,17 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
         Not for this session, whose messages you have.
         """
         if last_n < 1:
-            raise ToolFailed(f"last_n is from 1 to {_MOST_MESSAGES}, not {last_n}.")
-        found, ids = await _looked_up(_pointed_at(past, agent_id.strip() or agent, session_id.strip()))
+            raise ToolFailed(f"last_n is from 1 to {_MAX_MESSAGES}, not {last_n}.")
+        found, ids = await _await_lookup(_resolve_pointer(past, agent_id.strip() or agent, session_id.strip()))
         if ids:
-            return history_page(await _looked_up(past.named(found, ids)), found.session, older=False, expand=expand)
+            return render_history(
+                await _await_lookup(past.read_messages(found, ids)), found.session, older=False, expand=expand
+            )
         before = before.strip().removeprefix("m:")
-        excerpt = await _looked_up(past.newest(found, min(last_n, _MOST_MESSAGES), before=before))
+        excerpt = await _await_lookup(past.read_newest(found, min(last_n, _MAX_MESSAGES), before=before))
         if not excerpt.messages:
             return f"No message of this session is {'older' if before else 'kept'}."
-        return history_page(excerpt.messages, found.session, older=excerpt.older, expand=expand)
+        return render_history(excerpt.messages, found.session, older=excerpt.older, expand=expand)
 
     return tool(session_history, effect="reads")
 
@@ -106,20 +108,22 @@ def _search_tool(past: PastSessions, agent: str) -> Tool:
         if page < 1:
             raise ToolFailed(f"Pages count from 1: {page} is none.")
         named = agent_id.strip() or agent
-        within = Narrowed(since=_time(since), until=_time(until), session=session_id.strip(), speaker=speaker.strip())
-        skip = _PAGE * (page - 1)
+        within = SessionFilter(
+            since=_parse_time(since), until=_parse_time(until), session=session_id.strip(), speaker=speaker.strip()
+        )
+        skip = _PAGE_SIZE * (page - 1)
         try:
-            found = await past.search(query, named, limit=_PAGE, skip=skip, within=within)
+            found = await past.search(query, named, limit=_PAGE_SIZE, skip=skip, within=within)
         except SessionNotFound as error:
             if named != agent:
-                raise ToolFailed(NOT_FOUND) from error
-            found = Found()
-        return search_page(found, page=page, skipped=skip) or NOTHING_FOUND
+                raise ToolFailed(NOT_FOUND_TEXT) from error
+            found = SessionSearchResult()
+        return render_matches(found, page=page, skipped=skip) or NO_MATCHES_TEXT
 
     return tool(session_search, effect="reads")
 
 
-def _time(text: str) -> datetime | None:
+def _parse_time(text: str) -> datetime | None:
     """Return a time, in UTC where it does not say; None for an empty text. Raises `ToolFailed`."""
     try:
         time = datetime.fromisoformat(text.strip()) if text.strip() else None
@@ -128,23 +132,23 @@ def _time(text: str) -> datetime | None:
     return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
 
 
-async def _pointed_at(past: PastSessions, agent: str, pointer: str) -> tuple[Glance, tuple[str, ...]]:
+async def _resolve_pointer(past: PastSessions, agent: str, pointer: str) -> tuple[SessionOverview, tuple[str, ...]]:
     """Return the session that is named, and the messages of it that are, if any. Raises `SessionNotFound`."""
     try:
         return await past.find(agent, pointer), ()
     except SessionNotFound:
-        session, ids = pointed(pointer)
+        session, ids = parse_pointer(pointer)
         return await past.find(agent, session), ids
 
 
-def _session_of(context: ToolContext, agent: str, named: str) -> str:
+def _current_session(context: ToolContext, agent: str, named: str) -> str:
     """Return the session of the caller, if it is one of the agent `named`."""
     return context.session if named == agent else ""
 
 
-async def _looked_up(found: Awaitable[_T]) -> _T:
+async def _await_lookup(found: Awaitable[_T]) -> _T:
     """Return what was looked up; whatever is not there is answered in the same words."""
     try:
         return await found
     except (SessionNotFound, FileMissing) as error:
-        raise ToolFailed(NOT_FOUND) from error
+        raise ToolFailed(NOT_FOUND_TEXT) from error

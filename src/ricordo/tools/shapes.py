@@ -15,21 +15,21 @@ from typing import Protocol
 from ricordo.messages import JsonValue
 
 __all__ = [
-    "Anything",
+    "AnyValue",
     "Choice",
     "Mismatch",
-    "Nothing",
+    "Null",
     "Number",
     "Shape",
     "String",
-    "TrueOrFalse",
-    "WholeNumber",
-    "mismatch",
+    "Boolean",
+    "Integer",
+    "create_mismatch",
 ]
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,100}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][+-]?[0-9]{1,4})?")
-_LONGEST_SHOWN = 60
+_MAX_QUOTED_CHARS = 60
 
 
 class Mismatch(ValueError):
@@ -40,7 +40,7 @@ class Shape(Protocol):
     """What a value may look like."""
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """What is expected, such as `a whole number`."""
         ...
 
@@ -54,10 +54,10 @@ class Shape(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anything:
+class AnyValue:
     """Any JSON value, as it is."""
 
-    words: str = "any value"
+    label: str = "any value"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema that allows everything."""
@@ -70,10 +70,10 @@ class Anything:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nothing:
+class Null:
     """None."""
 
-    words: str = "null"
+    label: str = "null"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of null."""
@@ -83,14 +83,14 @@ class Nothing:
         """Return None."""
         del exactly
         if value is not None:
-            raise mismatch(self, value, where)
+            raise create_mismatch(self, value, where)
 
 
 @dataclass(frozen=True, kw_only=True)
 class String:
     """A text."""
 
-    words: str = "a text"
+    label: str = "a text"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of a text."""
@@ -100,15 +100,15 @@ class String:
         """Return the text."""
         del exactly
         if not isinstance(value, str):
-            raise mismatch(self, value, where)
+            raise create_mismatch(self, value, where)
         return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrueOrFalse:
+class Boolean:
     """A truth value; "true" and "false" as texts are put right."""
 
-    words: str = "true or false"
+    label: str = "true or false"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of a truth value."""
@@ -120,14 +120,14 @@ class TrueOrFalse:
             return value
         if isinstance(value, str) and not exactly and value.strip().lower() in {"true", "false"}:
             return value.strip().lower() == "true"
-        raise mismatch(self, value, where)
+        raise create_mismatch(self, value, where)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeNumber:
+class Integer:
     """An integer; one with a zero fraction is one in JSON too, and one as a text is put right."""
 
-    words: str = "a whole number"
+    label: str = "a whole number"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of an integer."""
@@ -141,14 +141,14 @@ class WholeNumber:
             return int(value)
         if isinstance(value, str) and not exactly and _WHOLE.fullmatch(value.strip()):
             return int(value)
-        raise mismatch(self, value, where)
+        raise create_mismatch(self, value, where)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
     """A finite number, as a float; one as a text is put right."""
 
-    words: str = "a number"
+    label: str = "a number"
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema of a number."""
@@ -164,7 +164,7 @@ class Number:
             except OverflowError:
                 number = math.inf
         if not math.isfinite(number):
-            raise mismatch(self, value, where)
+            raise create_mismatch(self, value, where)
         return number
 
 
@@ -175,9 +175,9 @@ class Choice:
     options: tuple[tuple[str | int | float | bool | None, object], ...]
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """The values."""
-        return "one of " + ", ".join(_shown(written) for written, _ in self.options)
+        return "one of " + ", ".join(_quote_value(written) for written, _ in self.options)
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the schema that lists the values, with their type where they are all texts or all integers."""
@@ -193,35 +193,35 @@ class Choice:
                 return meant
         if not exactly and isinstance(value, str):
             for written, meant in self.options:
-                if not isinstance(written, str) and _shown(written) == value.strip():
+                if not isinstance(written, str) and _quote_value(written) == value.strip():
                     return meant
-        raise mismatch(self, value, where)
+        raise create_mismatch(self, value, where)
 
 
-def mismatch(shape: Shape, value: JsonValue, where: str) -> Mismatch:
+def create_mismatch(shape: Shape, value: JsonValue, where: str) -> Mismatch:
     """Return the error for a value that is not of this shape."""
-    return Mismatch(f"The argument `{where}` has to be {shape.words}, not {_kind(value)}.")
+    return Mismatch(f"The argument `{where}` has to be {shape.label}, not {_describe_value(value)}.")
 
 
-def _kind(value: JsonValue) -> str:
+def _describe_value(value: JsonValue) -> str:
     match value:
         case None | bool():
-            return _shown(value)
+            return _quote_value(value)
         case str():
-            return f"the text {_shown(value)}"
+            return f"the text {_quote_value(value)}"
         case int() | float():
-            return f"the number {_shown(value)}"
+            return f"the number {_quote_value(value)}"
         case list():
             return f"a list of {len(value)}"
         case _:
             return "an object"
 
 
-def _shown(value: str | int | float | bool | None) -> str:  # noqa: FBT001  (a value, not a switch)
+def _quote_value(value: str | int | float | bool | None) -> str:  # noqa: FBT001  (a value, not a switch)
     if isinstance(value, str):
-        cut = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}…"
+        cut = value if len(value) <= _MAX_QUOTED_CHARS else f"{value[:_MAX_QUOTED_CHARS]}…"
         return '"' + cut.replace("\n", " ") + '"'
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     # a number of very many digits can't be written, and says nothing
-    return str(value) if isinstance(value, float) or abs(value) < 10**_LONGEST_SHOWN else "of very many digits"
+    return str(value) if isinstance(value, float) or abs(value) < 10**_MAX_QUOTED_CHARS else "of very many digits"

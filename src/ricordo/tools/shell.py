@@ -25,17 +25,17 @@ import anyio.abc
 from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.guard import has_secret
 from ricordo.guard.named import name_strength
-from ricordo.tasks.contract import Progress, Report
-from ricordo.tools.contract import Approval, Approve, Tool, ToolContext
+from ricordo.tasks.contract import TaskProgress, ReportProgress
+from ricordo.tools.contract import Approval, ApprovalHandler, Tool, ToolContext
 from ricordo.tools.function import tool
-from ricordo.tools.head_and_tail import HeadAndTail
-from ricordo.tools.task_tools import COMES_BY_ITSELF, Tasks, as_title, short_id
-from ricordo.uncut import finish, uncut
+from ricordo.tools.head_and_tail import HeadTailBuffer
+from ricordo.tools.task_tools import DELIVERY_NOTE, SessionTasks, first_line, short_id
+from ricordo.uncut import run_even_if_cancelled, run_to_completion
 
-__all__ = ["shell_tool", "without_secrets"]
+__all__ = ["shell_tool", "drop_secret_variables"]
 
-_LONGEST_SECONDS = 3_600.0
-_KEPT_IN_BACKGROUND = 99_800
+_MAX_SECONDS = 3_600.0
+_MAX_BACKGROUND_BYTES = 99_800
 """Bytes of the output; what is said of it beside has to fit into the result of a task too."""
 
 _GRACE_SECONDS = 0.5
@@ -44,38 +44,38 @@ _SECRET_WORDS = frozenset(
 )
 """Last words of names of variables that hold what is not to be shown."""
 
-_WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD"})
+_WORKING_DIRECTORY_VARIABLES = frozenset({"PWD", "OLDPWD"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Commands:
+class _CommandRunner:
     """What is the same for all commands of one tool."""
 
     folder: Path
-    approve: Approve | None
+    approve: ApprovalHandler | None
     seconds: float
-    most: int
+    max_bytes: int
     environment: Mapping[str, str] | None
 
-    async def allowed(
+    async def prepare(
         self, command: str, context: ToolContext, asked: float | None, *, standard: float, most: int
-    ) -> Callable[[Report], Awaitable[str]]:
+    ) -> Callable[[ReportProgress], Awaitable[str]]:
         """Return the command ready to run for so many seconds as were `asked` for. Raises: ToolFailed if it may not."""
         try:
-            seconds = standard if asked is None else _checked(asked)
+            seconds = standard if asked is None else _check_seconds(asked)
         except InvalidSetting as error:
             raise ToolFailed(str(error)) from error
         if not context.approved:
-            await self._ask(command)
-        variables = without_secrets(os.environ) if self.environment is None else dict(self.environment)
-        return partial(_run, command, self.folder, variables, seconds=seconds, output=HeadAndTail(most))
+            await self._ask_approval(command)
+        variables = drop_secret_variables(os.environ) if self.environment is None else dict(self.environment)
+        return partial(_run_command, command, self.folder, variables, seconds=seconds, output=HeadTailBuffer(most))
 
-    async def here(self, command: str, context: ToolContext, asked: float | None) -> str:
-        """Run a command and wait for it. Raises as `allowed`."""
-        run = await self.allowed(command, context, asked, standard=self.seconds, most=self.most)
-        return await run(_unheard)
+    async def run_and_wait(self, command: str, context: ToolContext, asked: float | None) -> str:
+        """Run a command and wait for it. Raises as `prepare`."""
+        run = await self.prepare(command, context, asked, standard=self.seconds, most=self.max_bytes)
+        return await run(_ignore_progress)
 
-    async def _ask(self, command: str) -> None:
+    async def _ask_approval(self, command: str) -> None:
         if self.approve is None:
             raise ToolFailed("A command needs a person's approval, and there is nobody to ask: it was not run.")
         if not await self.approve(Approval(tool="shell", act="run", target=command)):
@@ -88,45 +88,45 @@ _Timeout = Annotated[float | None, "seconds after which it is stopped"]
 
 def shell_tool(
     folder: Path,
-    approve: Approve | None,
+    approve: ApprovalHandler | None,
     *,
     timeout: float = 120.0,
     most_characters: int = 400_000,
     environment: Mapping[str, str] | None = None,
-    tasks: Tasks | None = None,
+    tasks: SessionTasks | None = None,
 ) -> Tool:
     """Return the tool for commands in `folder`; each is shown to `approve` first, and without one refused.
 
     A call may ask for more or less than `timeout` seconds, up to an hour. Of the output, at most `most_characters`
     bytes are kept, half from its beginning and half from its end, in whole lines. Commands get the variables of
-    `environment`, by default those of this process that `without_secrets` leaves. With `tasks` a call may ask to be
+    `environment`, by default those of this process that `drop_secret_variables` leaves. With `tasks` a call may ask to be
     run in the background, for an hour unless it says otherwise; then at most 100,000 bytes are kept, the notices
     among them. Raises `InvalidSetting`.
     """
     if most_characters < 2:
         raise InvalidSetting(f"The output of a command has a beginning and an end: not {most_characters} characters.")
-    commands = _Commands(
+    commands = _CommandRunner(
         folder=folder,
         approve=approve,
-        seconds=_checked(timeout),
-        most=most_characters,
+        seconds=_check_seconds(timeout),
+        max_bytes=most_characters,
         environment=environment,
     )
-    return _shell(commands) if tasks is None else _shell_with_tasks(commands, tasks)
+    return _plain_shell_tool(commands) if tasks is None else _background_shell_tool(commands, tasks)
 
 
-def _shell(commands: _Commands) -> Tool:
+def _plain_shell_tool(commands: _CommandRunner) -> Tool:
     async def shell(command: _Command, context: ToolContext, timeout: _Timeout = None) -> str:  # noqa: ASYNC109
         """Run a command and return its output and exit code. A person is asked first.
 
         It gets no input, and what it leaves running in the background is stopped when it ends.
         """
-        return await commands.here(command, context, timeout)
+        return await commands.run_and_wait(command, context, timeout)
 
     return tool(shell)
 
 
-def _shell_with_tasks(commands: _Commands, tasks: Tasks) -> Tool:
+def _background_shell_tool(commands: _CommandRunner, tasks: SessionTasks) -> Tool:
     async def shell(
         command: _Command,
         context: ToolContext,
@@ -138,27 +138,27 @@ def _shell_with_tasks(commands: _Commands, tasks: Tasks) -> Tool:
         It gets no input, and what it leaves running is stopped when it ends. For what takes long, set background.
         """
         if not background:
-            return await commands.here(command, context, timeout)
-        most = min(commands.most, _KEPT_IN_BACKGROUND)
-        run = await commands.allowed(command, context, timeout, standard=_LONGEST_SECONDS, most=most)
-        task = await tasks.start("local_bash", as_title(command) or "an empty command", run)
-        return f"The command runs in the background as task {short_id(task)}. {COMES_BY_ITSELF}"
+            return await commands.run_and_wait(command, context, timeout)
+        most = min(commands.max_bytes, _MAX_BACKGROUND_BYTES)
+        run = await commands.prepare(command, context, timeout, standard=_MAX_SECONDS, most=most)
+        task = await tasks.start("local_bash", first_line(command) or "an empty command", run)
+        return f"The command runs in the background as task {short_id(task)}. {DELIVERY_NOTE}"
 
     return tool(shell)
 
 
-def _unheard(progress: Progress) -> None:
+def _ignore_progress(progress: TaskProgress) -> None:
     """Tell nobody how far a command is that is waited for."""
 
 
-def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+def drop_secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that neither by their name nor by their value look like a secret."""
     return {name: value for name, value in environment.items() if not _is_secret(name, value)}
 
 
 def _is_secret(name: str, value: str) -> bool:
     # the working directory is called like a password
-    if name in _WORKING_DIRECTORY:
+    if name in _WORKING_DIRECTORY_VARIABLES:
         return False
     one = name[:-1] if name.endswith(("S", "s")) else name
     last = name.upper().rpartition("_")[2]
@@ -166,16 +166,20 @@ def _is_secret(name: str, value: str) -> bool:
     return bool(value) and bool(named or has_secret(f"{name}={value}"))
 
 
-def _checked(seconds: float) -> float:
-    if not 0 < seconds <= _LONGEST_SECONDS or not math.isfinite(seconds):
-        raise InvalidSetting(
-            f"A command has a timeout above 0 and up to {_LONGEST_SECONDS:g} seconds: not {seconds:g}."
-        )
+def _check_seconds(seconds: float) -> float:
+    if not 0 < seconds <= _MAX_SECONDS or not math.isfinite(seconds):
+        raise InvalidSetting(f"A command has a timeout above 0 and up to {_MAX_SECONDS:g} seconds: not {seconds:g}.")
     return seconds
 
 
-async def _run(
-    command: str, folder: Path, variables: Mapping[str, str], report: Report, *, seconds: float, output: HeadAndTail
+async def _run_command(
+    command: str,
+    folder: Path,
+    variables: Mapping[str, str],
+    report: ReportProgress,
+    *,
+    seconds: float,
+    output: HeadTailBuffer,
 ) -> str:
     began: list[anyio.abc.Process] = []
 
@@ -194,26 +198,26 @@ async def _run(
 
     try:
         # it runs before this returns, and who is cancelled then would leave it running
-        await uncut(begin)
-        report(Progress(text=f"process {began[0].pid}"))
+        await run_to_completion(begin)
+        report(TaskProgress(text=f"process {began[0].pid}"))
         with anyio.move_on_after(seconds):
-            await _listen(began[0], output, report)
+            await _read_output(began[0], output, report)
     finally:
-        stopped = [await _end(process) for process in began]
+        stopped = [await _stop_process(process) for process in began]
     said = output.text()
     end = f"stopped after {seconds:g} seconds" if any(stopped) else f"exit code {began[0].returncode}"
     return f"{said}{'' if said.endswith(chr(10)) or not said else chr(10)}[{end}]"
 
 
-async def _end(process: anyio.abc.Process) -> bool:
+async def _stop_process(process: anyio.abc.Process) -> bool:
     """Leave nothing of a command running, whoever cancels, and tell whether it had to be stopped."""
     runs = process.returncode is None
-    _kill(process)
-    await finish(process.aclose)
+    _kill_group(process)
+    await run_even_if_cancelled(process.aclose)
     return runs
 
 
-async def _listen(process: anyio.abc.Process, output: HeadAndTail, report: Report) -> None:
+async def _read_output(process: anyio.abc.Process, output: HeadTailBuffer, report: ReportProgress) -> None:
     """Take in what the process says until it ends, and shortly after: what it left running may hold its output."""
     stream = process.stdout
     assert stream is not None
@@ -222,7 +226,7 @@ async def _listen(process: anyio.abc.Process, output: HeadAndTail, report: Repor
         async for chunk in stream:
             output.add(chunk)
             said = f"{output.lines:,} line{'' if output.lines == 1 else 's'} of output"
-            report(Progress(done=output.lines, text=f"{said}, process {process.pid}"))
+            report(TaskProgress(done=output.lines, text=f"{said}, process {process.pid}"))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
@@ -230,7 +234,7 @@ async def _listen(process: anyio.abc.Process, output: HeadAndTail, report: Repor
         tasks.cancel_scope.deadline = anyio.current_time() + _GRACE_SECONDS
 
 
-def _kill(process: anyio.abc.Process) -> None:
+def _kill_group(process: anyio.abc.Process) -> None:
     """Kill the process and all that it started in its group; where there are no groups, the process."""
     try:
         if hasattr(os, "killpg"):

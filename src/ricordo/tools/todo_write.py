@@ -12,17 +12,17 @@ from itertools import count
 from typing import Annotated
 
 from ricordo.errors import StorageError, ToolFailed
-from ricordo.state import KeepsStanding, Todo
+from ricordo.state import WorkStateHolder, Todo
 from ricordo.state.contract import TodoStatus
 from ricordo.tools.contract import Tool
 from ricordo.tools.function import tool
 
-__all__ = ["MOST_CHARACTERS", "MOST_TODOS", "TodoItem", "replaced", "todo_write_tool"]
+__all__ = ["MAX_TODO_CHARS", "MAX_TODOS", "TodoItem", "replace_todos", "todo_write_tool"]
 
-MOST_TODOS = 100
+MAX_TODOS = 100
 """How many todos a list has at most."""
 
-MOST_CHARACTERS = 500
+MAX_TODO_CHARS = 500
 """How long the content of a todo is at most, in characters."""
 
 _ID_BYTES = 4
@@ -36,7 +36,7 @@ class TodoItem:
     status: TodoStatus = "pending"
 
 
-def todo_write_tool(keeper: KeepsStanding) -> Tool:
+def todo_write_tool(keeper: WorkStateHolder) -> Tool:
     """Return the tool over the todos that `keeper` holds."""
 
     async def todo_write(
@@ -48,44 +48,46 @@ def todo_write_tool(keeper: KeepsStanding) -> Tool:
         completed as soon as it is done. Leave out what no longer matters; an empty list clears it.
         """
         try:
-            standing = await keeper.stand(lambda held: replace(held, todos=replaced(held.todos, todos)))
+            standing = await keeper.update_work_state(
+                lambda held: replace(held, todos=replace_todos(held.todos, todos))
+            )
         except StorageError as error:
             raise ToolFailed(f"the list was not changed: {error}") from error
-        return _told(standing.todos)
+        return _render_summary(standing.todos)
 
     return tool(todo_write, effect="organizes")
 
 
-def replaced(before: Sequence[Todo], items: Sequence[TodoItem]) -> tuple[Todo, ...]:
+def replace_todos(before: Sequence[Todo], items: Sequence[TodoItem]) -> tuple[Todo, ...]:
     """Return the list that `items` make of the list `before`, in the order of `items`. Pure.
 
     The first todo with some content keeps the id of the first with that content before, the second that of the second.
     A new id is made of the content and of how many like it come before. Raises: ToolFailed, which says what to do.
     """
-    contents = _checked(items)
-    kept = _kept(before, contents)
+    contents = _check_items(items)
+    kept = _match_ids(before, contents)
     taken = {each for each in kept if each}
     found = []
-    for item, (content, ordinal), known in zip(items, _numbered(contents), kept, strict=True):
-        new = known or next(each for each in _candidates(content, ordinal) if each not in taken)
+    for item, (content, ordinal), known in zip(items, _number_duplicates(contents), kept, strict=True):
+        new = known or next(each for each in _candidate_ids(content, ordinal) if each not in taken)
         taken.add(new)
         found.append(Todo(id=new, content=content, status=item.status))
     return tuple(found)
 
 
-def _checked(items: Sequence[TodoItem]) -> list[str]:
+def _check_items(items: Sequence[TodoItem]) -> list[str]:
     """Return the content of each, as one line."""
-    if len(items) > MOST_TODOS:
+    if len(items) > MAX_TODOS:
         raise ToolFailed(
-            f"A list has at most {MOST_TODOS} todos, not {len(items)}: leave out what is done, or join small steps."
+            f"A list has at most {MAX_TODOS} todos, not {len(items)}: leave out what is done, or join small steps."
         )
     contents = [_one_line(item.content) for item in items]
     for place, content in enumerate(contents, start=1):
         if not content:
             raise ToolFailed(f"Todo {place} says nothing: give its content, or leave it out.")
-        if len(content) > MOST_CHARACTERS:
+        if len(content) > MAX_TODO_CHARS:
             raise ToolFailed(
-                f"Todo {place} has {len(content):,} characters: say it in at most {MOST_CHARACTERS}, or split it."
+                f"Todo {place} has {len(content):,} characters: say it in at most {MAX_TODO_CHARS}, or split it."
             )
     working = [str(place) for place, item in enumerate(items, start=1) if item.status == "in_progress"]
     if len(working) > 1:
@@ -100,19 +102,19 @@ def _one_line(content: str) -> str:
     return " ".join(filter(None, (line.strip() for line in whole.splitlines())))
 
 
-def _kept(before: Sequence[Todo], contents: Sequence[str]) -> list[str]:
+def _match_ids(before: Sequence[Todo], contents: Sequence[str]) -> list[str]:
     """Return for each content the id that it keeps, empty for a new one; no id twice, even if it was there twice."""
     known: defaultdict[str, list[str]] = defaultdict(list)
     for todo in before:
         known[todo.content].append(todo.id)
     found: list[str] = []
-    for content, ordinal in _numbered(contents):
+    for content, ordinal in _number_duplicates(contents):
         had = known[content][ordinal : ordinal + 1]
         found += [each if each not in found else "" for each in had] or [""]
     return found
 
 
-def _numbered(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
+def _number_duplicates(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield each content with how many like it come before."""
     seen: defaultdict[str, int] = defaultdict(int)
     for content in contents:
@@ -120,13 +122,13 @@ def _numbered(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
         seen[content] += 1
 
 
-def _candidates(content: str, ordinal: int) -> Iterator[str]:
+def _candidate_ids(content: str, ordinal: int) -> Iterator[str]:
     for attempt in count():
         named = f"{attempt}:{ordinal}:{content}".encode()
         yield blake2b(named, digest_size=_ID_BYTES).hexdigest()
 
 
-def _told(todos: Sequence[Todo]) -> str:
+def _render_summary(todos: Sequence[Todo]) -> str:
     if not todos:
         return "The list is empty now."
     done = sum(todo.status == "completed" for todo in todos)

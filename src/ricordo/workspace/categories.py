@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-__all__ = ["category_of", "kind_of"]
+__all__ = ["category_for_kind", "kind_for_category"]
 
-_CATEGORY_OF: Mapping[str, str] = {
+_CATEGORY_BY_KIND: Mapping[str, str] = {
     "fact": "context",
     "decision": "context",
     "preference": "preference",
@@ -12,7 +12,7 @@ _CATEGORY_OF: Mapping[str, str] = {
     "convention": "behavior",
     "goal": "goal",
 }
-_KIND_OF: Mapping[str, str] = {
+_KIND_BY_CATEGORY: Mapping[str, str] = {
     "preference": "preference",
     "knowledge": "fact",
     "context": "fact",
@@ -22,11 +22,11 @@ _KIND_OF: Mapping[str, str] = {
 }
 
 
-def category_of(kind: str) -> str:
+def category_for_kind(kind: str) -> str:
     """Return the category of a fact that was a memory of this kind; an unknown kind is its own category."""
-    return _CATEGORY_OF.get(kind, kind)
+    return _CATEGORY_BY_KIND.get(kind, kind)
 
 
-def kind_of(category: str) -> str:
+def kind_for_category(category: str) -> str:
     """Return the kind of a memory that was a fact of this category; an unknown category is a plain fact."""
-    return _KIND_OF.get(category, "fact")
+    return _KIND_BY_CATEGORY.get(category, "fact")

@@ -4,14 +4,14 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from ricordo.clock import rfc3339
+from ricordo.clock import format_rfc3339
 from ricordo.errors import DocumentInvalid, PathRefused
 from ricordo.files.paths import safe_path
-from ricordo.messages.jsontext import decoded, escaped
+from ricordo.messages.jsontext import decode_json, escape_json
 
-__all__ = ["Change", "FileChange", "decoded_change", "encoded_change"]
+__all__ = ["Change", "FileChange", "decode_change", "encode_change"]
 
-_LEFT_OUT_WHERE_EMPTY = frozenset({"user", "entries", "part_of"})
+_OPTIONAL_KEYS = frozenset({"user", "entries", "part_of"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,27 +44,27 @@ class Change:
     part_of: str = ""
 
 
-def encoded_change(change: Change) -> bytes:
+def encode_change(change: Change) -> bytes:
     """Return the record of a change."""
-    told = {name: value for name, value in asdict(change).items() if value or name not in _LEFT_OUT_WHERE_EMPTY}
-    written = json.dumps(told | {"at": rfc3339(change.at)}, ensure_ascii=False, indent=1)
-    return (escaped(written) + "\n").encode()
+    told = {name: value for name, value in asdict(change).items() if value or name not in _OPTIONAL_KEYS}
+    written = json.dumps(told | {"at": format_rfc3339(change.at)}, ensure_ascii=False, indent=1)
+    return (escape_json(written) + "\n").encode()
 
 
-def decoded_change(data: bytes, change_id: str) -> Change:
+def decode_change(data: bytes, change_id: str) -> Change:
     """Return the change of a record. Raises: DocumentInvalid for one that nothing here wrote."""
     try:
-        value = decoded(data)
+        value = decode_json(data)
         files = tuple(FileChange(**changed) for changed in value.pop("files"))
         entries = tuple(value.pop("entries", ()))
         change = Change(files=files, at=datetime.fromisoformat(value.pop("at")), entries=entries, **value)
-        _check(change, change_id)
+        _check_change(change, change_id)
     except (ValueError, TypeError, KeyError, AttributeError, PathRefused) as error:
         raise DocumentInvalid(f"The record of the change {change_id} can't be read.") from error
     return change
 
 
-def _check(change: Change, change_id: str) -> None:
+def _check_change(change: Change, change_id: str) -> None:
     """Raise ValueError or PathRefused where a value is not of its type, as JSON may hold any."""
     words = [change.id, change.who, change.why, change.act, change.undoes or "", change.user, change.part_of]
     words += [*change.entries, *(text for file in change.files for text in (file.path, file.before, file.after))]

@@ -7,31 +7,31 @@ UTF-16 is read where its mark says so. Our own writing is UTF-8 with newlines, a
 import codecs
 import re
 
-__all__ = ["MARK", "as_utf8", "count_line_ends", "is_utf_16", "split_lines", "text_lines"]
+__all__ = ["BYTE_ORDER_MARK", "to_utf8", "count_line_ends", "is_utf16", "split_lines", "decode_lines"]
 
-MARK = codecs.BOM_UTF8
+BYTE_ORDER_MARK = codecs.BOM_UTF8
 
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_APPENDED = re.compile(rb"\n(?=- [ -~])")
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_APPENDED_BULLET = re.compile(rb"\n(?=- [ -~])")
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
-_LINE_OF_ANY = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
-_END = re.compile(r"\r\n|\n|\r")
+_LINE_WITH_RETURNS = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 
 
-def is_utf_16(document: bytes) -> bool:
+def is_utf16(document: bytes) -> bool:
     """Tell whether the document is in UTF-16: it begins with the mark, and its spaces and newlines have zeros."""
-    return document.startswith(_UTF_16) and b"\0" in document
+    return document.startswith(_UTF16_MARKS) and b"\0" in document
 
 
-def as_utf8(document: bytes) -> bytes:
+def to_utf8(document: bytes) -> bytes:
     """Return the document in UTF-8; it is the same bytes unless it is UTF-16.
 
     Entries that were appended to UTF-16 are UTF-8 already. What is neither becomes replacement characters.
     """
-    if not is_utf_16(document):
+    if not is_utf16(document):
         return document
-    appended = _APPENDED.search(document)
+    appended = _APPENDED_BULLET.search(document)
     end = appended.start() if appended else len(document)
     # half of a character is a newline that stands before what was appended
     end += end % 2 if appended else 0
@@ -40,16 +40,16 @@ def as_utf8(document: bytes) -> bytes:
 
 def split_lines(document: bytes) -> list[bytes]:
     """Return the lines of a document with their ends; joined they are the document."""
-    return (_LINE_OF_ANY if b"\r" in document else _LINE).findall(document)
+    return (_LINE_WITH_RETURNS if b"\r" in document else _LINE).findall(document)
 
 
-def text_lines(document: bytes) -> list[str]:
+def decode_lines(document: bytes) -> list[str]:
     """Return the lines of a document without their ends; the last one is empty where the document ends with one.
 
     Bytes that are no UTF-8 become replacement characters.
     """
-    text = as_utf8(document).removeprefix(MARK).decode("utf-8", "replace")
-    return _END.split(text) if "\r" in text else text.split("\n")
+    text = to_utf8(document).removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
+    return _LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
 def count_line_ends(document: bytes) -> int:

@@ -10,15 +10,15 @@ from ricordo.files import ABSENT, FileStore
 from ricordo.files.paths import safe_path
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.document_text import as_utf8, text_lines
+from ricordo.workspace.document_text import to_utf8, decode_lines
 from ricordo.workspace.index_bounds import IndexBounds
-from ricordo.workspace.layout import MEMORY, WORKSPACE, is_memory
+from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory
 
-__all__ = ["Lines", "Replacement", "create_document", "edit_document", "memory_lines"]
+__all__ = ["DocumentLines", "TextReplacement", "create_document", "edit_document", "read_memory_lines"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lines:
+class DocumentLines:
     """Lines `start` to `end` of a document, 1-based and inclusive, and how many the document has."""
 
     path: str
@@ -29,14 +29,14 @@ class Lines:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replacement:
+class TextReplacement:
     """An edit: `new` in the place of `old`, which occurs once, or of all its occurrences with `every`."""
 
     old: str
     new: str
     every: bool = False
 
-    def within(self, data: bytes, path: str) -> tuple[bytes, int]:
+    def apply_to(self, data: bytes, path: str) -> tuple[bytes, int]:
         """Return the edited document and how often the text was replaced. Raises `EditRefused`."""
         wanted = self.old.encode("utf-8", "surrogatepass")
         count = data.count(wanted) if wanted else 0
@@ -57,7 +57,7 @@ async def create_document(
     inside = safe_path(path)
     target = f"{WORKSPACE}/{inside}"
     data = redactor.clean(content).encode("utf-8", "surrogatepass")
-    if target == MEMORY:
+    if target == MEMORY_PATH:
         IndexBounds().check(b"", data)
     taken = AlreadyExists(f"{path} exists already and was left unchanged.")
     if await files.info(target) is not None:
@@ -74,7 +74,7 @@ async def edit_document(
     files: FileStore,
     changes: ChangeSets,
     path: str,
-    replaced: Replacement,
+    replaced: TextReplacement,
     *,
     redactor: Redactor,
     who: str,
@@ -90,10 +90,10 @@ async def edit_document(
 
     async def plan() -> list[Edit]:
         stored = await files.read(inside)
-        data, count = replaced.within(stored.data, path)
+        data, count = replaced.apply_to(stored.data, path)
         counts.append(count)
-        cleaned = _clean(data, redactor)
-        if inside == MEMORY:
+        cleaned = _redact_document(data, redactor)
+        if inside == MEMORY_PATH:
             IndexBounds().check(stored.data, cleaned)
         return [Edit(path=inside, expected=stored.version, data=cleaned)]
 
@@ -101,16 +101,16 @@ async def edit_document(
     return counts[-1]
 
 
-def _clean(data: bytes, redactor: Redactor) -> bytes:
+def _redact_document(data: bytes, redactor: Redactor) -> bytes:
     """Clean a document; bytes that are no UTF-8 stay."""
     text = data.decode("utf-8", "surrogateescape")
     cleaned = redactor.clean(text)
     return data if cleaned == text else cleaned.encode("utf-8", "surrogateescape")
 
 
-async def memory_lines(
+async def read_memory_lines(
     files: FileStore, path: str, start: int = 1, end: int | None = None, *, redactor: Redactor
-) -> Lines:
+) -> DocumentLines:
     """Return lines of a memory document: curated memory, a ledger, a topic, an archive or a long entry.
 
     A secret that a person wrote into it is a mark of `redactor`.
@@ -124,9 +124,9 @@ async def memory_lines(
     if start < 1 or (end is not None and end < start):
         raise InvalidInput(f"Lines count from 1 and a range ends after its start: {start} to {end} is none.")
     data = (await files.read(f"{WORKSPACE}/{inside}")).data
-    lines = text_lines(redactor.clean_bytes(as_utf8(data)))
+    lines = decode_lines(redactor.clean_bytes(to_utf8(data)))
     total = len(lines) - (lines[-1] == "")
     if start > max(total, 1):
         raise InvalidInput(f"{path} has {total} lines; line {start} is past its end.")
     last = min(end or total, total)
-    return Lines(path=inside, start=start, end=last, total=total, text="\n".join(lines[start - 1 : last]))
+    return DocumentLines(path=inside, start=start, end=last, total=total, text="\n".join(lines[start - 1 : last]))

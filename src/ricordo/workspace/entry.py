@@ -12,33 +12,33 @@ from ricordo.guard.tags import is_blank
 from ricordo.scopes import Scope
 
 __all__ = [
-    "FROM_OUTSIDE",
-    "LONGEST_CONTENT",
+    "EXTERNAL_TRUST_FIELD",
+    "MAX_CONTENT_BYTES",
     "PREDEFINED_KINDS",
     "Author",
     "Entry",
     "Source",
-    "State",
-    "remembered_rule",
+    "EntryState",
+    "parse_memory_rule",
 ]
 
-LONGEST_CONTENT = 2 * 1024 * 1024
+MAX_CONTENT_BYTES = 2 * 1024 * 1024
 """The most UTF-8 bytes that the content of one entry may have."""
 
 PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal", "session-summary")
 """The kinds that Ricordo itself uses; any other kind is kept as it is."""
 
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
-State: TypeAlias = Literal["active", "superseded", "retired"]
+EntryState: TypeAlias = Literal["active", "superseded", "retired"]
 
-FROM_OUTSIDE = ("trust", Trust.EXTERNAL.value)
+EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The further field of an entry that was learned from what a tool printed."""
 
-_PERSONS: frozenset[Author] = frozenset({"user", "hand"})
+_PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
 
-_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
-_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_OWN_FIELDS = (
+_ID_PATTERN = re.compile(r"[0-9A-Za-z-]{1,64}")
+_FIELD_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_RESERVED_FIELDS = (
     frozenset(("kind", "at", "since", "confidence", "by", "from", "quote", "origin", "state", "supersedes", "pinned"))
     | frozenset(("confirmed", "reason", "long", "tag", "rule"))
     | frozenset(part.name for part in fields(Scope))
@@ -81,7 +81,7 @@ class Entry:
     by: Author = "user"
     source: Source = field(default_factory=Source)
     confidence: float = 1.0
-    state: State = "active"
+    state: EntryState = "active"
     supersedes: str | None = None
     pinned: bool = False
     confirmed: datetime | None = None
@@ -90,14 +90,14 @@ class Entry:
     extra: tuple[tuple[str, str], ...] = ()
 
     @property
-    def said(self) -> datetime | None:
+    def said_at(self) -> datetime | None:
         """When it was said, as far as that is known to be before it was saved; else when it was saved."""
         return min((time for time in (self.since, self.time) if time is not None), default=None)
 
     @property
-    def is_from_outside(self) -> bool:
+    def is_external(self) -> bool:
         """Whether it was learned from what a tool printed, and no person has confirmed or pinned it since."""
-        return FROM_OUTSIDE in self.extra and self.confirmed is None and not self.pinned
+        return EXTERNAL_TRUST_FIELD in self.extra and self.confirmed is None and not self.pinned
 
     @property
     def trust(self) -> Trust:
@@ -105,9 +105,9 @@ class Entry:
 
         What was imported, and what was learned from words that a tool printed, is from outside.
         """
-        if self.by in _PERSONS or self.confirmed is not None or self.pinned:
+        if self.by in _PERSON_AUTHORS or self.confirmed is not None or self.pinned:
             return Trust.USER
-        return Trust.EXTERNAL if self.by == "import" or self.is_from_outside else Trust.AGENT
+        return Trust.EXTERNAL if self.by == "import" or self.is_external else Trust.AGENT
 
     @property
     def is_rule(self) -> bool:
@@ -116,10 +116,10 @@ class Entry:
         A person saved it, or wrote it into a file, or confirmed what was imported. What an agent saved, or what was
         learned from messages, is never a rule.
         """
-        by_person = self.by in _PERSONS or (self.by == "import" and self.confirmed is not None)
+        by_person = self.by in _PERSON_AUTHORS or (self.by == "import" and self.confirmed is not None)
         return self.rule is not None and by_person
 
-    def checked(self) -> "Entry":
+    def validate(self) -> "Entry":
         """Return this entry; raise `InvalidEntry` when its line could not be read back as what it is.
 
         That is when it lacks content, is too large or out of range, when a name in it could be taken for another field,
@@ -130,9 +130,9 @@ class Entry:
         if is_blank(self.content):
             raise InvalidEntry("An entry needs content that can be seen.")
         size = len(self.content.encode("utf-8", "surrogatepass"))
-        if size > LONGEST_CONTENT:
+        if size > MAX_CONTENT_BYTES:
             raise InvalidEntry(
-                f"An entry holds at most {LONGEST_CONTENT} bytes, this one has {size}: save it in parts."
+                f"An entry holds at most {MAX_CONTENT_BYTES} bytes, this one has {size}: save it in parts."
             )
         if not 0.0 <= self.confidence <= 1.0:
             raise InvalidEntry(f"The confidence of an entry is between 0 and 1, not {self.confidence}.")
@@ -143,12 +143,12 @@ class Entry:
         return self
 
     def _check_names(self) -> None:
-        if self.id and not _ID.fullmatch(self.id):
+        if self.id and not _ID_PATTERN.fullmatch(self.id):
             raise InvalidEntry("The id of an entry has 1 to 64 letters, digits and dashes.")
         if self.by not in get_args(Author):
             raise InvalidEntry(f"An entry is by one of {', '.join(get_args(Author))}.")
-        if self.state not in get_args(State):
-            raise InvalidEntry(f"The state of an entry is one of {', '.join(get_args(State))}.")
+        if self.state not in get_args(EntryState):
+            raise InvalidEntry(f"The state of an entry is one of {', '.join(get_args(EntryState))}.")
         # a text is a sequence of texts too, and not what is meant
         tags, messages = cast("object", self.tags), cast("object", self.source.messages)
         if isinstance(tags, str) or not all(isinstance(tag, str) for tag in self.tags):
@@ -156,18 +156,18 @@ class Entry:
         if isinstance(messages, str) or not all(self.source.messages):
             raise InvalidEntry("The source of an entry names messages by their ids, none of which is empty.")
         for key, _ in self.extra:
-            if not _FIELD.fullmatch(key) or key in _OWN_FIELDS:
+            if not _FIELD_NAME_PATTERN.fullmatch(key) or key in _RESERVED_FIELDS:
                 raise InvalidEntry("A further field of an entry has a name of letters that is none of our own.")
 
     def _check_rule(self) -> None:
         if self.rule is None:
             return
-        remembered_rule(self.rule)
-        if self.by not in {*_PERSONS, "import"}:
+        parse_memory_rule(self.rule)
+        if self.by not in {*_PERSON_AUTHORS, "import"}:
             raise InvalidEntry(f"Only a person makes a rule: what is saved by {self.by} can't be one.")
 
 
-def remembered_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
+def parse_memory_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
     """Return the rule of a memory. Raises: InvalidEntry for a text that is none, and for one that permits something."""
     form = "write `deny shell(git push --force*)` or `ask write_file(src/*)`"
     try:

@@ -17,34 +17,34 @@ from datetime import datetime
 from typing import get_args
 from urllib.parse import quote, unquote
 
-from ricordo.clock import encode_id, milliseconds, rfc3339
-from ricordo.courtesy import give_way
+from ricordo.clock import encode_id, truncate_to_milliseconds, format_rfc3339
+from ricordo.courtesy import yield_point
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidScope
 from ricordo.scopes import Scope
-from ricordo.workspace.document_text import MARK, as_utf8, split_lines, text_lines
-from ricordo.workspace.entry import Author, Entry, Source, State, remembered_rule
+from ricordo.workspace.document_text import BYTE_ORDER_MARK, to_utf8, split_lines, decode_lines
+from ricordo.workspace.entry import Author, Entry, Source, EntryState, parse_memory_rule
 from ricordo.workspace.escapes import escape_content, escape_value, unescape
 
 __all__ = [
-    "PINNED",
-    "RULE",
-    "Located",
-    "content_line",
-    "derived_id",
+    "PINNED_FIELD",
+    "RULE_FIELD_START",
+    "LocatedEntry",
+    "preview_line",
+    "derive_id",
     "parse_entries",
     "parse_entry",
-    "prompt_lines",
+    "render_prompt_lines",
     "render_entry",
-    "without_entries",
+    "remove_entries",
 ]
 
-PINNED = b"[pinned:: yes]"
+PINNED_FIELD = b"[pinned:: yes]"
 """What the line of a pinned entry holds."""
 
-RULE = b"[rule:: "
+RULE_FIELD_START = b"[rule:: "
 """What begins the field of an entry that is a rule for tool calls."""
 
-_SUFFIX = re.compile(
+_SUFFIX_PATTERN = re.compile(
     r"(?<!\S)(?:#(?P<tag>(?=[\w/-]*[^\W\d_])[\w/-]++)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
     r"|\^(?P<id>[A-Za-z0-9-]+))(?!\S)"
 )
@@ -53,17 +53,17 @@ _HEADING = re.compile(r"(#{1,6})(?:\s|$)")
 _HIDDEN = "\0"
 """Stands in for an entry that is not shown; no line of a document is this."""
 
-_LONG = re.compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
-_BULLET = re.compile(rb"[-*+] +(?=\S)")
-_FENCE = re.compile(rb"(`{3,}|~{3,})")
+_LONG_PATH_PATTERN = re.compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
+_BULLET_PATTERN = re.compile(rb"[-*+] +(?=\S)")
+_FENCE_PATTERN = re.compile(rb"(`{3,}|~{3,})")
 _SCOPE_KEYS = tuple(field.name for field in fields(Scope))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Located:
+class LocatedEntry:
     """An entry and where it stands: lines are 1-based and inclusive, `offset` and `length` count bytes.
 
-    `long` is the path of the file that holds the whole content when the bullet shows only its beginning.
+    `long_path` is the path of the file that holds the whole content when the bullet shows only its beginning.
     """
 
     entry: Entry
@@ -72,19 +72,19 @@ class Located:
     end_line: int
     offset: int
     length: int
-    long: str | None = None
+    long_path: str | None = None
 
 
 def render_entry(entry: Entry, *, long: str | None = None) -> str:
-    """Return the bullet of `entry`, ending in a newline; with `long`, the first line and a pointer to that file."""
-    content = content_line(entry.content) if long else entry.content
+    """Return the bullet of `entry`, ending in a newline; with `long_path`, the first line and a pointer to that file."""
+    content = preview_line(entry.content) if long else entry.content
     body = escape_content(content).replace("\n", "\n  ")
     body = re.sub(r"\n  (?=\n)", "\n", body)
     plain = 0
     while plain < len(entry.tags) and _PLAIN_TAG.fullmatch(entry.tags[plain]):
         plain += 1
     shown = [f"#{tag}" for tag in entry.tags[:plain]]
-    named = [*_fields(entry), *(("tag", tag) for tag in entry.tags[plain:])]
+    named = [*_iter_fields(entry), *(("tag", tag) for tag in entry.tags[plain:])]
     if long:
         named.append(("long", long))
     shown += [f"[{key}:: {escape_value(value)}]" for key, value in (*named, *entry.extra)]
@@ -93,7 +93,7 @@ def render_entry(entry: Entry, *, long: str | None = None) -> str:
     return f"- {' '.join([body, *shown])}\n"
 
 
-def content_line(content: str, limit: int = 120) -> str:
+def preview_line(content: str, limit: int = 120) -> str:
     """Return the first line of `content` with something on it, cut to `limit` characters with an ellipsis."""
     first = next((line.strip() for line in content.splitlines() if line.strip()), "").strip()
     return first if len(first) <= limit and first == content else f"{first[: limit - 1].rstrip()}…"
@@ -108,32 +108,36 @@ def parse_entry(bullet: str) -> Entry:
     return entry if f"^{entry.id}" in bullet else replace(entry, id="")
 
 
-def parse_entries(document: bytes | str, path: str, *, only: Callable[[bytes], bool] | None = None) -> list[Located]:
+def parse_entries(
+    document: bytes | str, path: str, *, only: Callable[[bytes], bool] | None = None
+) -> list[LocatedEntry]:
     """Return the entries of a Markdown document in its order; headings, prose, front matter and fenced code are none.
 
     Bytes that are no UTF-8 become replacement characters in the content and leave all other entries as they are; in a
-    document in UTF-16 entries are placed where they stand in `as_utf8` of it. With
+    document in UTF-16 entries are placed where they stand in `to_utf8` of it. With
     `only`, bullets for whose bytes it is False are passed over, which costs much less than reading them.
     """
-    data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else as_utf8(document)
+    data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else to_utf8(document)
     seen: Counter[str] = Counter()
     found = []
-    for line, end_line, offset, block in _bullets(data):
-        give_way()
-        parsed = None if only and not only(block) else _parsed(block.decode("utf-8", "replace"))
+    for line, end_line, offset, block in _iter_bullets(data):
+        yield_point()
+        parsed = None if only and not only(block) else _parse_bullet(block.decode("utf-8", "replace"))
         if parsed is None:
             continue
         entry, long = parsed
         if not entry.id:
-            entry = replace(entry, id=derived_id(path, entry.content, seen[entry.content]))
+            entry = replace(entry, id=derive_id(path, entry.content, seen[entry.content]))
             seen[entry.content] += 1
         found.append(
-            Located(entry=entry, path=path, line=line, end_line=end_line, offset=offset, length=len(block), long=long)
+            LocatedEntry(
+                entry=entry, path=path, line=line, end_line=end_line, offset=offset, length=len(block), long_path=long
+            )
         )
     return found
 
 
-def without_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
+def remove_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
     """Return the document without the bullets of these entries; every other byte stays."""
     rest = document
     for found in reversed(parse_entries(document, path)):
@@ -142,20 +146,20 @@ def without_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
     return rest
 
 
-def prompt_lines(document: bytes) -> list[str]:
+def render_prompt_lines(document: bytes) -> list[str]:
     """Return the lines of a memory document for a prompt.
 
     Entries come without their fields; those that are superseded or retired, and blank lines, are left out, and so is a
     heading that has nothing but such entries below it.
     """
-    document = as_utf8(document).removeprefix(MARK)
+    document = to_utf8(document).removeprefix(BYTE_ORDER_MARK)
     shown, end = list[bytes](), 0
     for found in parse_entries(document, ""):
         active = found.entry.state == "active"
         bullet = "- " + found.entry.content.replace("\n", "\n  ") if active else _HIDDEN
         shown += [document[end : found.offset], f"{bullet}\n".encode("utf-8", "replace")]
         end = found.offset + found.length
-    lines = text_lines(b"".join([*shown, document[end:]]))
+    lines = decode_lines(b"".join([*shown, document[end:]]))
     return _without_empty_headings([line.rstrip() for line in lines if line.strip()])
 
 
@@ -179,19 +183,19 @@ def _level(line: str) -> int:
     return len(match[1]) if match else 0
 
 
-def derived_id(path: str, content: str, ordinal: int) -> str:
+def derive_id(path: str, content: str, ordinal: int) -> str:
     """Return the id of a bullet that has none: 26 characters that start with `h`, which no given id does."""
     digest = hashlib.blake2b(f"{path}\0{content}\0{ordinal}".encode("utf-8", "replace"), digest_size=16).digest()
     return "h" + encode_id(int.from_bytes(digest))[1:]
 
 
-def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
+def _iter_fields(entry: Entry) -> Iterator[tuple[str, str]]:
     """Yield the fields that are not at their default, in the order they are written."""
     yield "kind", entry.kind
     if entry.time:
-        yield "at", rfc3339(entry.time)
+        yield "at", format_rfc3339(entry.time)
     if entry.since:
-        yield "since", rfc3339(entry.since)
+        yield "since", format_rfc3339(entry.since)
     if entry.confidence != 1.0:
         yield "confidence", repr(entry.confidence)
     yield "by", entry.by
@@ -199,34 +203,34 @@ def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
         yield from entry.scope.parts().items()
     source = entry.source
     if source.session is not None or source.messages:
-        yield "from", f"{_part(source.session or '')}#{','.join(map(_part, source.messages))}"
+        yield "from", f"{_quote_part(source.session or '')}#{','.join(map(_quote_part, source.messages))}"
     optional = {
         "quote": source.quote,
         "origin": source.origin,
         "state": None if entry.state == "active" else entry.state,
         "supersedes": entry.supersedes,
         "pinned": "yes" if entry.pinned else None,
-        "confirmed": rfc3339(entry.confirmed) if entry.confirmed else None,
+        "confirmed": format_rfc3339(entry.confirmed) if entry.confirmed else None,
         "reason": entry.reason,
         "rule": entry.rule,
     }
     yield from ((key, value) for key, value in optional.items() if value is not None)
 
 
-def _bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+def _iter_bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
     """Yield (first line, last line, offset, bytes) of each bullet at the left margin, its blank tail left out."""
-    offset = len(MARK) if data.startswith(MARK) else 0
+    offset = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     lines = split_lines(data[offset:])
     number = 0
     fence: bytes | None = None
-    skip = _front_matter(lines)
+    skip = _front_matter_length(lines)
     while number < len(lines):
         line = lines[number]
-        mark = _FENCE.match(line)
+        mark = _FENCE_PATTERN.match(line)
         if number < skip or fence or mark:
-            fence = _fence_after(fence, mark, line) if number >= skip else None
-        elif _BULLET.match(line):
-            end = _end_of_bullet(lines, number)
+            fence = _next_fence(fence, mark, line) if number >= skip else None
+        elif _BULLET_PATTERN.match(line):
+            end = _find_bullet_end(lines, number)
             block = b"".join(lines[number:end])
             yield number + 1, end, offset, block
             number, offset = end, offset + len(block)
@@ -234,21 +238,21 @@ def _bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         number, offset = number + 1, offset + len(line)
 
 
-def _front_matter(lines: list[bytes]) -> int:
+def _front_matter_length(lines: list[bytes]) -> int:
     """Return how many lines a YAML front matter takes at the top of the document."""
     if not lines or lines[0].strip() != b"---":
         return 0
     return next((number + 1 for number in range(1, len(lines)) if lines[number].strip() in {b"---", b"..."}), 0)
 
 
-def _fence_after(fence: bytes | None, mark: re.Match[bytes] | None, line: bytes) -> bytes | None:
+def _next_fence(fence: bytes | None, mark: re.Match[bytes] | None, line: bytes) -> bytes | None:
     if fence is None:
         return mark.group() if mark else None
     closes = mark is not None and mark.group().startswith(fence) and not line.strip().strip(fence[:1])
     return None if closes else fence
 
 
-def _end_of_bullet(lines: list[bytes], start: int) -> int:
+def _find_bullet_end(lines: list[bytes], start: int) -> int:
     """Return the number of the line after the bullet: it goes on while lines are indented, also after blank ones."""
     end = number = start + 1
     while number < len(lines):
@@ -260,27 +264,27 @@ def _end_of_bullet(lines: list[bytes], start: int) -> int:
     return end
 
 
-def _parsed(block: str) -> tuple[Entry, str | None] | None:
+def _parse_bullet(block: str) -> tuple[Entry, str | None] | None:
     # a carriage return of the content is escaped, so one at the end of a line is an editor's
     lines = block.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     lines[0] = re.sub(r"^[-*+] +", "", lines[0])
     lines[1:] = [re.sub(r"^(?:  |\t)", "", line) for line in lines[1:]]
-    shown, tags, named, entry_id = _suffix(lines[-1])
+    shown, tags, named, entry_id = _split_suffix(lines[-1])
     content = unescape("\n".join([*lines[:-1], shown]))
     if not content.strip():
         return None
-    known, extra = _known(named)
+    known, extra = _split_fields(named)
     found_tags = (*tags, *(value for key, value in named if key == "tag"))
-    entry = _entry(content, found_tags, entry_id, known, extra)
+    entry = _build_entry(content, found_tags, entry_id, known, extra)
     return entry, known.get("long")
 
 
-def _suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str]:
+def _split_suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str]:
     """Split the last line of a bullet into its text, tags, fields and id."""
     end, entry_id = len(line.rstrip(" \t")), ""
     tags: list[str] = []
     named: list[tuple[str, str]] = []
-    for match in reversed(list(_SUFFIX.finditer(line))):
+    for match in reversed(list(_SUFFIX_PATTERN.finditer(line))):
         if line[match.end() : end].strip(" \t") or (match["id"] and (tags or named)):
             break
         end = match.start()
@@ -294,34 +298,34 @@ def _suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str]:
     return line[:end], tags[::-1], named[::-1], entry_id
 
 
-def _known(named: list[tuple[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+def _split_fields(named: list[tuple[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
     """Part the fields we can read from those we only keep."""
     known: dict[str, str] = {}
     extra = []
     for key, value in named:
         if key == "tag":
             continue
-        if key in _READABLE and key not in known and _READABLE[key](value):
+        if key in _FIELD_CHECKS and key not in known and _FIELD_CHECKS[key](value):
             known[key] = value
         else:
             extra.append((key, value))
     return known, tuple(extra)
 
 
-def _entry(
+def _build_entry(
     content: str, tags: tuple[str, ...], entry_id: str, known: Mapping[str, str], extra: tuple[tuple[str, str], ...]
 ) -> Entry:
     session, _, messages = known.get("from", "").partition("#")
     scope = {key: known[key] for key in _SCOPE_KEYS if key in known}
     author: Author = next((name for name in get_args(Author) if name == known.get("by")), "hand")
-    state: State = next((name for name in get_args(State) if name == known.get("state")), "active")
+    state: EntryState = next((name for name in get_args(EntryState) if name == known.get("state")), "active")
     return Entry(
         content=content,
         kind=known.get("kind", "fact"),
         tags=tags,
         id=entry_id,
-        time=_time(known["at"]) if "at" in known else None,
-        since=_time(known["since"]) if "since" in known else None,
+        time=_parse_time(known["at"]) if "at" in known else None,
+        since=_parse_time(known["since"]) if "since" in known else None,
         scope=Scope(**scope) if scope else None,
         by=author,
         source=Source(
@@ -334,29 +338,29 @@ def _entry(
         state=state,
         supersedes=known.get("supersedes"),
         pinned="pinned" in known,
-        confirmed=_time(known["confirmed"]) if "confirmed" in known else None,
+        confirmed=_parse_time(known["confirmed"]) if "confirmed" in known else None,
         reason=known.get("reason"),
         rule=known.get("rule"),
         extra=extra,
     )
 
 
-def _part(name: str) -> str:
+def _quote_part(name: str) -> str:
     return quote(name, safe=" !$&'()*+-./:;<=>?@_|~", errors="surrogatepass")
 
 
-def _time(text: str) -> datetime:
-    return milliseconds(datetime.fromisoformat(text))
+def _parse_time(text: str) -> datetime:
+    return truncate_to_milliseconds(datetime.fromisoformat(text))
 
 
 def _is_time(text: str) -> bool:
     try:
-        return _time(text).tzinfo is not None
+        return _parse_time(text).tzinfo is not None
     except (ValueError, OverflowError):
         return False
 
 
-def _is_share(text: str) -> bool:
+def _is_fraction(text: str) -> bool:
     try:
         return 0.0 <= float(text) <= 1.0
     except ValueError:
@@ -373,27 +377,27 @@ def _is_scope_part(text: str) -> bool:
 
 def _is_rule(text: str) -> bool:
     try:
-        remembered_rule(text)
+        parse_memory_rule(text)
     except InvalidEntry:
         return False
     return True
 
 
-_READABLE: dict[str, Callable[[str], bool]] = {
+_FIELD_CHECKS: dict[str, Callable[[str], bool]] = {
     "kind": lambda text: bool(text.strip()),
     "at": _is_time,
     "since": _is_time,
-    "confidence": _is_share,
+    "confidence": _is_fraction,
     "by": lambda text: text in get_args(Author),
     "from": lambda text: "#" in text,
     "quote": lambda _: True,
     "origin": lambda _: True,
-    "state": lambda text: text in get_args(State),
+    "state": lambda text: text in get_args(EntryState),
     "supersedes": lambda _: True,
     "pinned": lambda text: text == "yes",
     "confirmed": _is_time,
     "reason": lambda _: True,
     "rule": _is_rule,
-    "long": lambda text: _LONG.fullmatch(text) is not None,
+    "long": lambda text: _LONG_PATH_PATTERN.fullmatch(text) is not None,
     **dict.fromkeys(_SCOPE_KEYS, _is_scope_part),
 }

@@ -13,34 +13,34 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar, get_args
 
-from ricordo.clock import milliseconds, rfc3339
+from ricordo.clock import truncate_to_milliseconds, format_rfc3339
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.scopes import Scope
-from ricordo.workspace.entry import Author, Entry, Source, State, remembered_rule
+from ricordo.workspace.entry import Author, Entry, Source, EntryState, parse_memory_rule
 
-__all__ = ["from_json", "to_json"]
+__all__ = ["entry_from_json", "entry_to_json"]
 
 _T = TypeVar("_T")
 
-_OWN = frozenset(part.name for part in fields(Entry)) - {"source"} | {part.name for part in fields(Source)}
-_MARK = "json:"
-_TOGETHER = "json"
-_EXTRA = "extra"
+_OWN_KEYS = frozenset(part.name for part in fields(Entry)) - {"source"} | {part.name for part in fields(Source)}
+_JSON_PREFIX = "json:"
+_FOREIGN_KEY = "json"
+_EXTRA_KEY = "extra"
 
 
-def to_json(entry: Entry) -> dict[str, JsonValue]:
+def entry_to_json(entry: Entry) -> dict[str, JsonValue]:
     """Return the object of an entry; what is at its default is left out."""
     source = entry.source
     known: dict[str, JsonValue] = {
         "id": entry.id or None,
-        "time": _written_time(entry.time),
+        "time": _format_time(entry.time),
         "kind": entry.kind,
         "content": entry.content,
         "tags": [*entry.tags] or None,
         "by": entry.by,
-        "since": _written_time(entry.since),
+        "since": _format_time(entry.since),
         "scope": {**entry.scope.parts()} if entry.scope else None,
         "session": source.session,
         "messages": [*source.messages] or None,
@@ -50,22 +50,22 @@ def to_json(entry: Entry) -> dict[str, JsonValue]:
         "state": None if entry.state == "active" else entry.state,
         "supersedes": entry.supersedes,
         "pinned": entry.pinned or None,
-        "confirmed": _written_time(entry.confirmed),
+        "confirmed": _format_time(entry.confirmed),
         "reason": entry.reason,
         "rule": entry.rule,
     }
-    return {name: value for name, value in known.items() if value is not None} | _foreign(entry.extra)
+    return {name: value for name, value in known.items() if value is not None} | _foreign_fields(entry.extra)
 
 
-def from_json(record: Mapping[str, JsonValue]) -> Entry:
+def entry_from_json(record: Mapping[str, JsonValue]) -> Entry:
     """Return the entry of an object. Raises: DocumentInvalid if it is none."""
-    read = _Fields(record)
+    read = _FieldReader(record)
     kind = read.text("kind")
     content = read.text("content") or ""
     if not content.strip() or (kind is not None and not kind.strip()):
         raise DocumentInvalid("An entry has content and a kind, which are texts.")
     authors: tuple[Author, ...] = get_args(Author)
-    states: tuple[State, ...] = get_args(State)
+    states: tuple[EntryState, ...] = get_args(EntryState)
     return Entry(
         content=content,
         kind=kind or "fact",
@@ -81,18 +81,18 @@ def from_json(record: Mapping[str, JsonValue]) -> Entry:
             quote=read.text("quote"),
             origin=read.text("origin"),
         ),
-        confidence=read.share("confidence"),
+        confidence=read.fraction("confidence"),
         state=read.one_of("state", states, "active"),
         supersedes=read.text("supersedes"),
-        pinned=read.truth("pinned"),
+        pinned=read.boolean("pinned"),
         confirmed=read.time("confirmed"),
         reason=read.text("reason"),
         rule=read.rule(),
-        extra=_extra(record),
+        extra=_extra_fields(record),
     )
 
 
-class _Fields:
+class _FieldReader:
     """Our fields of one object; nothing (`null`) says the same as leaving a field out."""
 
     def __init__(self, record: Mapping[str, JsonValue]) -> None:
@@ -100,14 +100,14 @@ class _Fields:
 
     def text(self, name: str) -> str | None:
         found = self._record.get(name)
-        return None if found is None else _needed(isinstance(found, str), name, "a text", str(found))
+        return None if found is None else _require(isinstance(found, str), name, "a text", str(found))
 
     def texts(self, name: str) -> tuple[str, ...]:
         found = self._record.get(name)
         items = [] if found is None else found
         if not isinstance(items, list):
             raise DocumentInvalid(f"{name}: a list of texts is needed.")
-        return tuple(_needed(isinstance(item, str), name, "a list of texts", str(item)) for item in items)
+        return tuple(_require(isinstance(item, str), name, "a list of texts", str(item)) for item in items)
 
     def time(self, name: str) -> datetime | None:
         found = self.text(name)
@@ -115,7 +115,7 @@ class _Fields:
             return None
         try:
             time = datetime.fromisoformat(found)
-            return _needed(time.tzinfo is not None, name, "a time with its zone", milliseconds(time))
+            return _require(time.tzinfo is not None, name, "a time with its zone", truncate_to_milliseconds(time))
         except (ValueError, OverflowError) as error:
             raise DocumentInvalid(f"{name}: a time is needed, not {found[:40]!r}.") from error
 
@@ -137,7 +137,7 @@ class _Fields:
             raise DocumentInvalid(f"{name}: one of {', '.join(map(str, allowed))} is needed.")
         return chosen
 
-    def share(self, name: str) -> float:
+    def fraction(self, name: str) -> float:
         found = self._record.get(name)
         if found is None:
             return 1.0
@@ -145,59 +145,59 @@ class _Fields:
             raise DocumentInvalid(f"{name}: a number between 0 and 1 is needed.")
         return float(found)
 
-    def truth(self, name: str) -> bool:
+    def boolean(self, name: str) -> bool:
         found = self._record.get(name)
-        return _needed(found is None or isinstance(found, bool), name, "true or false", bool(found))
+        return _require(found is None or isinstance(found, bool), name, "true or false", bool(found))
 
     def rule(self) -> str | None:
         found = self.text("rule")
         if found is not None:
             try:
-                remembered_rule(found)
+                parse_memory_rule(found)
             except InvalidEntry as error:
                 raise DocumentInvalid(f"rule: {error}") from error
         return found
 
 
-def _needed(holds: bool, name: str, what: str, value: _T) -> _T:  # noqa: FBT001 - told apart by its place
+def _require(holds: bool, name: str, what: str, value: _T) -> _T:  # noqa: FBT001 - told apart by its place
     if not holds:
         raise DocumentInvalid(f"{name}: {what} is needed.")
     return value
 
 
-def _written_time(time: datetime | None) -> str | None:
-    return rfc3339(time) if time else None
+def _format_time(time: datetime | None) -> str | None:
+    return format_rfc3339(time) if time else None
 
 
-def _foreign(extra: Sequence[tuple[str, str]]) -> dict[str, JsonValue]:
+def _foreign_fields(extra: Sequence[tuple[str, str]]) -> dict[str, JsonValue]:
     """Return the fields that are not ours as they stood; as a list of pairs where they are not read back so."""
     spread: dict[str, JsonValue] = {}
     for name, value in extra:
-        decoded = _decoded(value)
-        spread |= decoded if name == _TOGETHER and isinstance(decoded, dict) else {name: decoded}
-    if not spread.keys() & (_OWN - {_EXTRA}) and _extra(spread) == tuple(extra):
+        decoded = _decode_extra(value)
+        spread |= decoded if name == _FOREIGN_KEY and isinstance(decoded, dict) else {name: decoded}
+    if not spread.keys() & (_OWN_KEYS - {_EXTRA_KEY}) and _extra_fields(spread) == tuple(extra):
         return spread
-    return {_EXTRA: [[name, value] for name, value in extra]}
+    return {_EXTRA_KEY: [[name, value] for name, value in extra]}
 
 
-def _extra(record: Mapping[str, JsonValue]) -> tuple[tuple[str, str], ...]:
+def _extra_fields(record: Mapping[str, JsonValue]) -> tuple[tuple[str, str], ...]:
     """Return the fields of an object that are not ours."""
-    pairs = _pairs(record.get(_EXTRA))
+    pairs = _parse_pairs(record.get(_EXTRA_KEY))
     extra = list(pairs or ())
     together: dict[str, JsonValue] = {}
     for name, value in record.items():
-        if (name == _EXTRA and pairs is None) or (name not in _OWN and not _is_free(name)):
+        if (name == _EXTRA_KEY and pairs is None) or (name not in _OWN_KEYS and not _is_free_name(name)):
             together[name] = value
-        elif name not in _OWN:
-            extra.append((name, _encoded(value)))
-    return (*extra, (_TOGETHER, _encoded(together))) if together else tuple(extra)
+        elif name not in _OWN_KEYS:
+            extra.append((name, _encode_extra(value)))
+    return (*extra, (_FOREIGN_KEY, _encode_extra(together))) if together else tuple(extra)
 
 
-def _pairs(value: JsonValue) -> list[tuple[str, str]] | None:
-    """Return the pairs of a list that `_foreign` wrote; None for anything else."""
+def _parse_pairs(value: JsonValue) -> list[tuple[str, str]] | None:
+    """Return the pairs of a list that `_foreign_fields` wrote; None for anything else."""
     pairs = []
     for item in value if isinstance(value, list) else [None]:
-        if not isinstance(item, list) or len(item) != 2 or not _is_free(str(item[0]), together=True):
+        if not isinstance(item, list) or len(item) != 2 or not _is_free_name(str(item[0]), together=True):
             return None
         name, text = item
         if not isinstance(name, str) or not isinstance(text, str):
@@ -207,34 +207,34 @@ def _pairs(value: JsonValue) -> list[tuple[str, str]] | None:
 
 
 @lru_cache(maxsize=1_024)
-def _is_free(name: str, *, together: bool = False) -> bool:
+def _is_free_name(name: str, *, together: bool = False) -> bool:
     """Tell whether a field of an entry may have this name."""
-    if name == _TOGETHER:
+    if name == _FOREIGN_KEY:
         return together
     try:
-        Entry(content="-", extra=((name, ""),)).checked()
+        Entry(content="-", extra=((name, ""),)).validate()
     except InvalidEntry:
         return False
     return True
 
 
-def _encoded(value: JsonValue) -> str:
-    """Return a value as the text of an extra field, from which `_decoded` makes it again."""
-    return value if isinstance(value, str) and _decoded(value) == value else f"{_MARK}{_written(value)}"
+def _encode_extra(value: JsonValue) -> str:
+    """Return a value as the text of an extra field, from which `_decode_extra` makes it again."""
+    return value if isinstance(value, str) and _decode_extra(value) == value else f"{_JSON_PREFIX}{_dump_json(value)}"
 
 
-def _decoded(text: str) -> JsonValue:
-    """Return what `_encoded` made this text of; the text itself where it made none."""
-    if not text.startswith(_MARK):
+def _decode_extra(text: str) -> JsonValue:
+    """Return what `_encode_extra` made this text of; the text itself where it made none."""
+    if not text.startswith(_JSON_PREFIX):
         return text
     try:
-        value = loads(text.removeprefix(_MARK))
-        return value if _encoded(value) == text else text
+        value = loads(text.removeprefix(_JSON_PREFIX))
+        return value if _encode_extra(value) == text else text
     except (InvalidMessage, DocumentInvalid):
         return text
 
 
-def _written(value: JsonValue) -> str:
+def _dump_json(value: JsonValue) -> str:
     try:
         return dumps(value)
     except InvalidMessage as error:

@@ -11,49 +11,49 @@ from functools import partial
 from anyio.to_thread import run_sync
 
 from ricordo.errors import InvalidMessage
-from ricordo.files import Appended, FileInfo, FileStore, Stored
+from ricordo.files import AppendedRange, FileInfo, FileStore, StoredFile
 from ricordo.messages import codec
 from ricordo.messages.jsontext import dumps, loads
-from ricordo.workspace.forgotten import Forgotten
-from ricordo.workspace.layout import TOMBSTONES, record_of, session_of
+from ricordo.workspace.forgotten import ForgottenStatements
+from ricordo.workspace.layout import TOMBSTONES, parse_record_path, parse_transcript_path
 from ricordo.workspace.tombstones import read_tombstones
 
-__all__ = ["HidingFiles"]
+__all__ = ["MaskedFiles"]
 
-_HELD = 4
+_CACHE_SIZE = 4
 
 
-class HidingFiles:
+class MaskedFiles:
     """Passes every call on to `files`, and hides forgotten statements when records are read; `key` is the root's."""
 
     def __init__(self, files: FileStore, key: bytes) -> None:
         """Read nothing yet."""
         self._files = files
         self._key = key
-        self._held: dict[tuple[str, str, str], bytes] = {}
+        self._cache: dict[tuple[str, str, str], bytes] = {}
 
-    async def read(self, path: str) -> Stored:
+    async def read(self, path: str) -> StoredFile:
         """Return the whole file, with the version of what lies there. Raises `FileMissing`."""
         stored = await self._files.read(path)
-        session = _session(path)
+        session = _find_session(path)
         if session is None:
             return stored
         stones = await read_tombstones(self._files)
-        forgotten = Forgotten.of(stones, self._key)
+        forgotten = ForgottenStatements.from_tombstones(stones, self._key)
         if not any(place == session for place, _ in forgotten.messages):
             return stored
         held = path, stored.version, stones.version
-        if held not in self._held:
-            while len(self._held) >= _HELD:
-                del self._held[next(iter(self._held))]
-            self._held[held] = await run_sync(
-                partial(_hidden, stored.data, forgotten, session, messages=session_of(path) is not None)
+        if held not in self._cache:
+            while len(self._cache) >= _CACHE_SIZE:
+                del self._cache[next(iter(self._cache))]
+            self._cache[held] = await run_sync(
+                partial(_mask_record, stored.data, forgotten, session, messages=parse_transcript_path(path) is not None)
             )
-        return replace(stored, data=self._held[held])
+        return replace(stored, data=self._cache[held])
 
     async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
         """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
-        if _session(path) is None or await self._files.info(TOMBSTONES) is None:
+        if _find_session(path) is None or await self._files.info(TOMBSTONES) is None:
             return await self._files.read_from(path, offset, length)
         data = (await self.read(path)).data
         return data[offset:] if length is None else data[offset : offset + length]
@@ -62,7 +62,7 @@ class HidingFiles:
         """Return what is known of the file."""
         return await self._files.info(path)
 
-    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Append to the file."""
         return await self._files.append(path, data, header=header)
 
@@ -78,9 +78,9 @@ class HidingFiles:
         """Delete the file. Raises `FileMissing`, `VersionConflict`."""
         await self._files.delete(path, expected=expected)
 
-    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+    async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
         """Return the folders that can't be read."""
-        return await self._files.unreadable(prefix)
+        return await self._files.list_unreadable(prefix)
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
         """Return the files below `prefix`."""
@@ -91,25 +91,25 @@ class HidingFiles:
         return self._files.lock(name)
 
 
-def _session(path: str) -> str | None:
+def _find_session(path: str) -> str | None:
     """Return the session of a record; None for any other file."""
-    record = record_of(path.lstrip("/"))
-    return record.session if record and record.kind != "tasks" and not record.aside else None
+    record = parse_record_path(path.lstrip("/"))
+    return record.session if record and record.kind != "tasks" and not record.is_set_aside else None
 
 
-def _hidden(data: bytes, forgotten: Forgotten, session: str, *, messages: bool) -> bytes:
-    return b"\n".join(_line(line, forgotten, session, messages=messages) for line in data.split(b"\n"))
+def _mask_record(data: bytes, forgotten: ForgottenStatements, session: str, *, messages: bool) -> bytes:
+    return b"\n".join(_mask_line(line, forgotten, session, messages=messages) for line in data.split(b"\n"))
 
 
-def _line(line: bytes, forgotten: Forgotten, session: str, *, messages: bool) -> bytes:
+def _mask_line(line: bytes, forgotten: ForgottenStatements, session: str, *, messages: bool) -> bytes:
     try:
         if messages:
-            message = codec.decode(line)
-            shown = forgotten.without(message, session)
-            rest = line if shown == message else codec.encode(shown)
+            message = codec.decode_message(line)
+            shown = forgotten.mask_message(message, session)
+            rest = line if shown == message else codec.encode_message(shown)
         else:
             value = loads(line)
-            struck = forgotten.struck_json(value)
+            struck = forgotten.mask_json(value)
             rest = line if struck == value else dumps(struck).encode()
     except InvalidMessage:
         return line

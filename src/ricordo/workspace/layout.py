@@ -7,54 +7,54 @@ from urllib.parse import unquote
 
 from ricordo.errors import InvalidMessage
 from ricordo.guard.redact import has_secret
-from ricordo.scopes import Scope, name_digest, path_part
+from ricordo.scopes import Scope, name_digest, encode_folder_name
 
 __all__ = [
     "AGENT_NOTES",
     "DEFAULT_AGENT",
     "GUARD_KEY",
     "IGNORE_FILE",
-    "INDEX",
+    "INDEX_FILE",
     "LARGE_RESULTS",
     "LEDGERS",
-    "MEMORY",
-    "PROJECT",
-    "QUEUE",
+    "MEMORY_PATH",
+    "PROJECT_FILE",
+    "QUEUE_FILE",
     "ROOT_TASKS",
     "SESSIONS",
-    "SHARED",
+    "PROJECT_PREFIX",
     "TOMBSTONES",
     "TOPICS",
     "TRASH",
     "USAGE",
     "USERS",
     "WORKSPACE",
-    "SessionRecord",
-    "agent_of",
+    "SessionRecordPath",
+    "agent_from_folder",
     "archive_path",
     "compactions_path",
-    "cursor_beside",
+    "cursor_path_for",
     "cursor_path",
     "is_ledger",
     "is_memory",
     "is_profile",
     "ledger_date",
     "ledger_path",
-    "long_path",
+    "long_entry_path",
     "plan_path",
-    "profile_of",
+    "profile_path_for",
     "profile_path",
-    "record_of",
-    "renamed_record",
-    "session_named",
-    "session_of",
+    "parse_record_path",
+    "current_record_path",
+    "session_from_stem",
+    "parse_transcript_path",
     "state_path",
     "tasks_path",
     "transcript_path",
 ]
 
 WORKSPACE = "workspace"
-MEMORY = f"{WORKSPACE}/MEMORY.md"
+MEMORY_PATH = f"{WORKSPACE}/MEMORY.md"
 LEDGERS = f"{WORKSPACE}/memory"
 TOPICS = f"{LEDGERS}/topics"
 SESSIONS = f"{WORKSPACE}/sessions"
@@ -62,7 +62,7 @@ TRASH = "trash"
 USERS = "users"
 """The folder of a root that holds a place for each user of its project or team, with the layout of a root."""
 
-SHARED = "project"
+PROJECT_PREFIX = "project"
 """How the workspace that a project shares is named where the workspace of one of its users comes first."""
 
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
@@ -72,34 +72,34 @@ AGENT_NOTES = "memories"
 """The folder of the notes that an agent keeps itself, below the workspace."""
 
 ROOT_TASKS = f"{WORKSPACE}/tasks.json"
-PROJECT = "project.json"
+PROJECT_FILE = "project.json"
 GUARD_KEY = "guard.key"
 IGNORE_FILE = ".gitignore"
-INDEX = "memory_index.db"
-QUEUE = "queue.db"
+INDEX_FILE = "memory_index.db"
+QUEUE_FILE = "queue.db"
 DEFAULT_AGENT = "main"
 
-_LEDGER = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
-_RECORD = re.compile(
+_LEDGER_PATTERN = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
+_RECORD_PATTERN = re.compile(
     rf"{WORKSPACE}/agents/(?P<folder>[^/]+)/"
     r"(?:sessions/(?P<transcript>[^/]+)\.log\.jsonl|state/(?P<cursor>[^/]+)\.cursor\.json|state/(?P<state>[^/]+?)\.json"
     r"|compactions/(?P<compactions>[^/]+?)\.jsonl|tasks/(?P<tasks>[^/]+?)\.json)(?P<aside>\.broken-\d+)?"
 )
-_PROFILE = re.compile(rf"{WORKSPACE}/(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json")
-_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_PROFILE_PATTERN = re.compile(rf"{WORKSPACE}/(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json")
+_SESSION_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SessionRecord:
+class SessionRecordPath:
     """What the path of a record of a session tells: the agent's folder, the kind of record and the session's id.
 
-    `kind` is transcript, cursor, state, compactions or tasks. `aside` tells that it was set aside as unreadable.
+    `kind` is transcript, cursor, state, compactions or tasks. `is_set_aside` tells that it was set aside as unreadable.
     """
 
     folder: str
     kind: str
     session: str
-    aside: bool = False
+    is_set_aside: bool = False
 
 
 def ledger_path(day: date) -> str:
@@ -109,7 +109,7 @@ def ledger_path(day: date) -> str:
 
 def ledger_date(path: str) -> date | None:
     """Return the day of the ledger at `path`, archived ones included; None when it is no ledger."""
-    match = _LEDGER.fullmatch(path)
+    match = _LEDGER_PATTERN.fullmatch(path)
     if match is None:
         return None
     try:
@@ -130,16 +130,16 @@ def is_ledger(path: str) -> bool:
 
 def is_memory(path: str) -> bool:
     """Tell whether `path` is a memory document: curated memory, a ledger, a topic, an archive or a long entry."""
-    return path == MEMORY or (path.startswith(f"{LEDGERS}/") and path.endswith(".md"))
+    return path == MEMORY_PATH or (path.startswith(f"{LEDGERS}/") and path.endswith(".md"))
 
 
 def profile_path(agent: str = DEFAULT_AGENT) -> str:
     """Return where the profile lies that this agent has of whose place it is."""
-    agents = "" if agent in {"", DEFAULT_AGENT} else f"agents/{path_part(agent)}/"
+    agents = "" if agent in {"", DEFAULT_AGENT} else f"agents/{encode_folder_name(agent)}/"
     return f"{WORKSPACE}/{agents}profile.json"
 
 
-def profile_of(owner: Scope, scope: Scope) -> str:
+def profile_path_for(owner: Scope, scope: Scope) -> str:
     """Return where the profile of the user and agent of `scope` lies in the place of `owner`, not named there.
 
     Empty where that place holds no profile for `scope`, as it is one of another, or shared by several users.
@@ -152,114 +152,116 @@ def profile_of(owner: Scope, scope: Scope) -> str:
 
 def is_profile(path: str) -> bool:
     """Tell whether `path` is the profile of somebody."""
-    return _PROFILE.fullmatch(path) is not None
+    return _PROFILE_PATTERN.fullmatch(path) is not None
 
 
-def long_path(entry_id: str) -> str:
+def long_entry_path(entry_id: str) -> str:
     """Return where the content of a long entry lies."""
-    return f"{LEDGERS}/long/{path_part(entry_id)}.md"
+    return f"{LEDGERS}/long/{encode_folder_name(entry_id)}.md"
 
 
 def transcript_path(agent: str, session: str) -> str:
     """Return where the transcript of a session lies. Raises `InvalidMessage` for an id that could be none."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/sessions/{_stem(session)}.log.jsonl"
+    return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/sessions/{_session_stem(session)}.log.jsonl"
 
 
 def cursor_path(agent: str, session: str) -> str:
     """Return where it is kept how far a session has been extracted. Raises as `transcript_path`."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_stem(session)}.cursor.json"
+    return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/state/{_session_stem(session)}.cursor.json"
 
 
-def cursor_beside(transcript: str) -> str:
-    """Return where the cursor of the session with this transcript lies. The path is one that `session_of` knows."""
+def cursor_path_for(transcript: str) -> str:
+    """Return where the cursor of the session with this transcript lies. The path is one that `parse_transcript_path` knows."""
     folder, _, name = transcript.rpartition("/")
     return f"{folder.removesuffix('/sessions')}/state/{name.removesuffix('.log.jsonl')}.cursor.json"
 
 
-def agent_of(folder: str) -> str | None:
+def agent_from_folder(folder: str) -> str | None:
     """Return the agent whose folder this is; None where the folder does not tell the whole name."""
     name = unquote(folder)
-    return name if path_part(name) == folder else None
+    return name if encode_folder_name(name) == folder else None
 
 
 def state_path(agent: str, session: str) -> str:
     """Return where the state of an agent in a session lies, never a cursor's place. Raises as `transcript_path`."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_state_name(_stem(session))}.json"
+    return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/state/{_state_stem(_session_stem(session))}.json"
 
 
 def compactions_path(agent: str, session: str) -> str:
     """Return where the journal of a session's compactions lies. Raises as `transcript_path`."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/compactions/{_stem(session)}.jsonl"
+    return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/compactions/{_session_stem(session)}.jsonl"
 
 
 def tasks_path(agent: str, session: str) -> str:
     """Return where the background tasks of a session are recorded. Raises as `transcript_path`."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/tasks/{_stem(session)}.json"
+    return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/tasks/{_session_stem(session)}.json"
 
 
 def plan_path(name: str) -> str:
     """Return where the plan with this name lies, as a path in the workspace, such as `plans/release.md`."""
-    return f"plans/{path_part(name)}.md"
+    return f"plans/{encode_folder_name(name)}.md"
 
 
-def session_of(path: str) -> tuple[str, str] | None:
+def parse_transcript_path(path: str) -> tuple[str, str] | None:
     """Return the folder of the agent and the session of a transcript's path; None when it is no transcript."""
-    record = record_of(path)
-    return (record.folder, record.session) if record and record.kind == "transcript" and not record.aside else None
+    record = parse_record_path(path)
+    return (
+        (record.folder, record.session) if record and record.kind == "transcript" and not record.is_set_aside else None
+    )
 
 
-def session_named(stem: str) -> str:
+def session_from_stem(stem: str) -> str:
     """Return the session whose records and evicted results have this name, without its ending."""
     session, _, digest = stem.rpartition("-")
     return session if session != session.lower() and digest == name_digest(session) else stem
 
 
-def record_of(path: str) -> SessionRecord | None:
+def parse_record_path(path: str) -> SessionRecordPath | None:
     """Return what the path of a session's record tells, also where it has its name from before; None for another."""
-    match = _RECORD.fullmatch(path)
+    match = _RECORD_PATTERN.fullmatch(path)
     if match is None:
         return None
-    kind, stem = _kind_and_stem(match)
-    return SessionRecord(
-        folder=match["folder"], kind=kind, session=session_named(stem), aside=match["aside"] is not None
+    kind, stem = _split_record_match(match)
+    return SessionRecordPath(
+        folder=match["folder"], kind=kind, session=session_from_stem(stem), is_set_aside=match["aside"] is not None
     )
 
 
-def renamed_record(path: str) -> str | None:
+def current_record_path(path: str) -> str | None:
     """Return the path that a session's record has today; None where it has it, and for any other file.
 
     Before, the names of sessions whose ids differ only by case did so too, and were one where case is ignored.
     """
-    match = None if path == path.lower() else _RECORD.fullmatch(path)
+    match = None if path == path.lower() else _RECORD_PATTERN.fullmatch(path)
     if match is None:
         return None
-    kind, stem = _kind_and_stem(match)
-    session = session_named(stem)
+    kind, stem = _split_record_match(match)
+    session = session_from_stem(stem)
     if session != stem or session == session.lower():
         return None
-    name = _state_name(_stem_of(session)) if kind == "state" else _stem_of(session)
+    name = _state_stem(_add_case_digest(session)) if kind == "state" else _add_case_digest(session)
     return f"{path[: match.start(kind)]}{name}{path[match.end(kind) :]}"
 
 
-def _kind_and_stem(match: re.Match[str]) -> tuple[str, str]:
+def _split_record_match(match: re.Match[str]) -> tuple[str, str]:
     kind = next(each for each in ("transcript", "cursor", "state", "compactions", "tasks") if match[each] is not None)
     return kind, unquote(match[kind]) if kind == "state" else match[kind]
 
 
-def _stem(session: str) -> str:
+def _session_stem(session: str) -> str:
     """Return the name of the files of a session, without their endings. Raises `InvalidMessage`."""
-    if not _SESSION.fullmatch(session):
+    if not _SESSION_ID_PATTERN.fullmatch(session):
         raise InvalidMessage("The id of a session has 1 to 120 letters, digits, dots, dashes, underscores.")
     if has_secret(session):
         raise InvalidMessage("The id of a session holds a secret: it would be written as the name of a file.")
-    return _stem_of(session)
+    return _add_case_digest(session)
 
 
-def _stem_of(session: str) -> str:
-    """Return the id, with a digest where another one could differ from it only by case, as `path_part` does."""
+def _add_case_digest(session: str) -> str:
+    """Return the id, with a digest where another one could differ from it only by case, as `encode_folder_name` does."""
     return session if session == session.lower() else f"{session}-{name_digest(session)}"
 
 
-def _state_name(stem: str) -> str:
+def _state_stem(stem: str) -> str:
     name, dot, end = stem.rpartition(".")
     return f"{name}%2E{end}" if dot and end == "cursor" else stem

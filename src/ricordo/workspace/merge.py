@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-__all__ = ["merged"]
+__all__ = ["merge_lines"]
 
 _Hunk: TypeAlias = tuple[int, int, Sequence[bytes]]
 
 
-def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Return `base` with the changes of both sides, or None where they overlap or two rewrites touch.
 
     What both insert at one place is kept from both, theirs first; a change that both made is made once. With equal
@@ -20,8 +20,8 @@ def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     if theirs == base:
         return ours
     lines = base.splitlines(keepends=True)
-    changed = _hunks(lines, theirs)
-    changed += [hunk for hunk in _hunks(lines, ours) if hunk not in changed]
+    changed = _find_hunks(lines, theirs)
+    changed += [hunk for hunk in _find_hunks(lines, ours) if hunk not in changed]
     hunks = sorted(changed, key=lambda hunk: (hunk[0], hunk[1]))
     result: list[bytes] = []
     position = 0
@@ -39,7 +39,7 @@ def _collide(first: _Hunk, second: _Hunk) -> bool:
     return second[0] < first[1] or (second[0] == first[1] and both_rewrite)
 
 
-def _hunks(lines: list[bytes], side: bytes) -> list[_Hunk]:
+def _find_hunks(lines: list[bytes], side: bytes) -> list[_Hunk]:
     """Return what `side` replaces in `lines`: from, to, and the new lines."""
     new = side.splitlines(keepends=True)
     matcher = SequenceMatcher(None, lines, new, autojunk=False)

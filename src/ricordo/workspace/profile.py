@@ -2,7 +2,7 @@
 
 The user level (work, personal, top of mind) follows each dialogue, history (recent, earlier, background) changes
 seldom, and facts stay. Times are kept as they were written, so that nothing of another system's export is lost;
-`moment_of` reads them.
+`parse_profile_time` reads them.
 
 Invariant: what a document holds that has no name here stands in `extra`, and goes back where it came from.
 """
@@ -18,24 +18,24 @@ from ricordo.messages.types import JsonValue
 __all__ = [
     "CATEGORIES",
     "CORRECTION",
-    "FACT_ID",
-    "HISTORY_LEVEL",
-    "USER_LEVEL",
+    "FACT_ID_PREFIX",
+    "HISTORY_SUMMARIES",
+    "USER_SUMMARIES",
     "Fact",
     "FactSource",
     "Profile",
-    "Summary",
-    "fact_id",
-    "moment_of",
-    "new_profile",
-    "written",
+    "ProfileSummary",
+    "create_fact_id",
+    "parse_profile_time",
+    "create_profile",
+    "format_profile_time",
 ]
 
-FACT_ID = "fact_"
+FACT_ID_PREFIX = "fact_"
 """How the id of a fact begins."""
-USER_LEVEL = ("workContext", "personalContext", "topOfMind")
+USER_SUMMARIES = ("workContext", "personalContext", "topOfMind")
 """The summaries of the user level, by their names in the document."""
-HISTORY_LEVEL = ("recentMonths", "earlierContext", "longTermBackground")
+HISTORY_SUMMARIES = ("recentMonths", "earlierContext", "longTermBackground")
 """The summaries of the history level, by their names in the document."""
 CORRECTION = "correction"
 """The category of what a user set right."""
@@ -44,7 +44,7 @@ CATEGORIES = ("preference", "knowledge", "context", "behavior", "goal", CORRECTI
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class ProfileSummary:
     """One of the six summaries: its text, empty when nothing is known, and when it was written."""
 
     summary: str = ""
@@ -92,7 +92,7 @@ class Fact:
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
-    def is_kept(self) -> bool:
+    def is_protected(self) -> bool:
         """Whether only a person may remove it."""
         return self.pinned or self.source.thread == "manual"
 
@@ -107,13 +107,13 @@ class Profile:
     version: str = "1.0"
     revision: int = 0
     last_updated: str = ""
-    summaries: Mapping[str, Summary] = field(
-        default_factory=lambda: {name: Summary() for name in (*USER_LEVEL, *HISTORY_LEVEL)}
+    summaries: Mapping[str, ProfileSummary] = field(
+        default_factory=lambda: {name: ProfileSummary() for name in (*USER_SUMMARIES, *HISTORY_SUMMARIES)}
     )
     facts: tuple[Fact, ...] = ()
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
-    def fact(self, fact_id: str) -> Fact | None:
+    def find_fact(self, fact_id: str) -> Fact | None:
         """Return the fact with this id; None when there is none."""
         return next((fact for fact in self.facts if fact.id == fact_id), None)
 
@@ -123,22 +123,22 @@ class Profile:
         return not self.facts and not any(each.summary.strip() for each in self.summaries.values())
 
 
-def new_profile(now: datetime) -> Profile:
+def create_profile(now: datetime) -> Profile:
     """Return the profile of somebody of whom nothing is known yet; it shares nothing with another one."""
-    return Profile(last_updated=written(now))
+    return Profile(last_updated=format_profile_time(now))
 
 
-def fact_id(content: str, taken: Collection[str]) -> str:
+def create_fact_id(content: str, taken: Collection[str]) -> str:
     """Return an id for a fact that says this: `fact_` and 8 hex digits, none of those that are `taken`.
 
     The same content gets the same id as long as that is free.
     """
     said = content.encode("utf-8", "surrogatepass")
-    found = (f"{FACT_ID}{blake2b(b'%d:' % attempt + said, digest_size=4).hexdigest()}" for attempt in count())
+    found = (f"{FACT_ID_PREFIX}{blake2b(b'%d:' % attempt + said, digest_size=4).hexdigest()}" for attempt in count())
     return next(each for each in found if each not in taken)
 
 
-def moment_of(written_time: str) -> datetime | None:
+def parse_profile_time(written_time: str) -> datetime | None:
     """Return a time as it was written, in UTC; one without a zone is UTC, and None is what can't be read."""
     try:
         found = datetime.fromisoformat(written_time.strip())
@@ -150,6 +150,6 @@ def moment_of(written_time: str) -> datetime | None:
         return None
 
 
-def written(moment: datetime) -> str:
+def format_profile_time(moment: datetime) -> str:
     """Return a time as the document has it: UTC, ISO 8601 with a Z at its end."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -14,21 +14,21 @@ from ricordo.guard.redact import Redactor, has_secret
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.scopes import Scope
-from ricordo.uncut import compute, uncut_in_thread
+from ricordo.uncut import compute, run_in_thread
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.redacted_text import clean_lines, clean_uri
+from ricordo.workspace.redacted_text import redact_joined, redact_uri
 
 __all__ = [
     "all_redacted_beside",
     "guarded_length",
-    "redacted_beside",
-    "redacted_entry",
-    "redacted_message",
-    "redacted_messages",
-    "shown_entry",
+    "redact_entry_in_thread",
+    "redact_entry",
+    "redact_message",
+    "redact_messages",
+    "redact_for_display",
 ]
 
-_LONG = 10_000
+_MAX_INLINE_CHARS = 10_000
 """Characters of which no secret is looked for on the event loop."""
 _EACH = 500
 """As many characters more take as long as what each entry takes, however short it is."""
@@ -37,25 +37,25 @@ _P = TypeVar("_P", bound=Part)
 _D = TypeVar("_D", Entry, Source)
 
 
-def redacted_message(message: Message, redactor: Redactor) -> Message:
+def redact_message(message: Message, redactor: Redactor) -> Message:
     """Return `message` with typed marks in the place of secrets: in text, arguments, results and metadata."""
     metadata = redactor.clean_json(cast("JsonValue", dict(message.metadata)))
     return replace(
         message,
         id=redactor.clean(message.id),
         parent=message.parent and redactor.clean(message.parent),
-        parts=tuple(_part(part, redactor) for part in _clean_together(message.parts, redactor)),
+        parts=tuple(_redact_part(part, redactor) for part in _redact_text_parts(message.parts, redactor)),
         name=redactor.clean(message.name) if message.name else message.name,
         metadata=metadata if isinstance(metadata, dict) else {},
     )
 
 
-def redacted_messages(messages: Iterable[Message], redactor: Redactor) -> tuple[Message, ...]:
-    """Return `messages` as `redacted_message` returns each. Slow for many: call it in a thread."""
-    return tuple(redacted_message(message, redactor) for message in messages)
+def redact_messages(messages: Iterable[Message], redactor: Redactor) -> tuple[Message, ...]:
+    """Return `messages` as `redact_message` returns each. Slow for many: call it in a thread."""
+    return tuple(redact_message(message, redactor) for message in messages)
 
 
-def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
+def redact_entry(entry: Entry, redactor: Redactor) -> Entry:
     """Return `entry` with typed marks in the place of secrets, in every text it carries.
 
     Raises: InvalidEntry for a secret in its id or in the name of a field, InvalidScope for one in its scope, which
@@ -65,32 +65,32 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
         raise InvalidEntry("The id and the names of the fields of an entry hold no secrets.")
     if entry.scope and any(map(has_secret, entry.scope.parts().values())):
         raise InvalidScope("The scope of an entry holds no secrets.")
-    return _marked(entry, redactor)
+    return _redact_texts(entry, redactor)
 
 
-def shown_entry(entry: Entry, redactor: Redactor) -> Entry:
+def redact_for_display(entry: Entry, redactor: Redactor) -> Entry:
     """Return `entry` as it is shown: with typed marks in the place of secrets, which a person may have written.
 
     The same object where there are none. Its id stays, by which it is found.
     """
-    if not has_secret("\n".join(_texts(entry))):
+    if not has_secret("\n".join(_iter_texts(entry))):
         return entry
-    marked = _marked(entry, redactor)
+    marked = _redact_texts(entry, redactor)
     parts = marked.scope.parts() if marked.scope else {}
-    return _with(
+    return _replace_changed(
         marked,
-        extra=tuple((redactor.clean(key), _named(key, value, redactor)) for key, value in entry.extra),
+        extra=tuple((redactor.clean(key), _redact_field(key, value, redactor)) for key, value in entry.extra),
         scope=Scope(**{name: redactor.clean(value) for name, value in parts.items()}) if parts else marked.scope,
     )
 
 
-def _named(name: str, value: str, redactor: Redactor) -> str:
+def _redact_field(name: str, value: str, redactor: Redactor) -> str:
     """Return the value of a field, without the secret that the name of the field tells of."""
     cleaned = redactor.clean_json({name: value})
     return str(next(iter(cleaned.values()))) if isinstance(cleaned, dict) else value
 
 
-def _texts(entry: Entry) -> Iterator[str]:
+def _iter_texts(entry: Entry) -> Iterator[str]:
     """Give every text of an entry but its id."""
     source = entry.source
     yield from (entry.content, entry.kind, *entry.tags, *source.messages)
@@ -99,15 +99,15 @@ def _texts(entry: Entry) -> Iterator[str]:
     yield from entry.scope.parts().values() if entry.scope else ()
 
 
-def _marked(entry: Entry, redactor: Redactor) -> Entry:
-    source = _with(
+def _redact_texts(entry: Entry, redactor: Redactor) -> Entry:
+    source = _replace_changed(
         entry.source,
         session=entry.source.session and redactor.clean(entry.source.session),
         messages=tuple(map(redactor.clean, entry.source.messages)),
         quote=entry.source.quote and redactor.clean(entry.source.quote),
         origin=entry.source.origin and redactor.clean(entry.source.origin),
     )
-    return _with(
+    return _replace_changed(
         entry,
         content=redactor.clean(entry.content),
         kind=redactor.clean(entry.kind),
@@ -126,28 +126,28 @@ def guarded_length(entries: Iterable[Entry]) -> int:
 
 
 async def all_redacted_beside(entries: Sequence[Entry], redactor: Redactor) -> tuple[Entry, ...]:
-    """Return what `redacted_entry` returns for each, made in a thread where they are long together."""
+    """Return what `redact_entry` returns for each, made in a thread where they are long together."""
     redacting = partial(_all_redacted, entries, redactor)
-    return await compute(redacting, size=guarded_length(entries), at_once=_LONG)
+    return await compute(redacting, size=guarded_length(entries), at_once=_MAX_INLINE_CHARS)
 
 
 def _all_redacted(entries: Iterable[Entry], redactor: Redactor) -> tuple[Entry, ...]:
-    return tuple(redacted_entry(entry, redactor) for entry in entries)
+    return tuple(redact_entry(entry, redactor) for entry in entries)
 
 
-async def redacted_beside(entry: Entry, redactor: Redactor) -> Entry:
-    """Return what `redacted_entry` returns, made in a thread where the entry is long."""
-    if len(entry.content) <= _LONG:
-        return redacted_entry(entry, redactor)
-    return await uncut_in_thread(redacted_entry, entry, redactor)
+async def redact_entry_in_thread(entry: Entry, redactor: Redactor) -> Entry:
+    """Return what `redact_entry` returns, made in a thread where the entry is long."""
+    if len(entry.content) <= _MAX_INLINE_CHARS:
+        return redact_entry(entry, redactor)
+    return await run_in_thread(redact_entry, entry, redactor)
 
 
-def _with(value: _D, **fields: Any) -> _D:
+def _replace_changed(value: _D, **fields: Any) -> _D:
     """Return `value` with these fields: itself where they are what it has, as they mostly are."""
     return replace(value, **fields) if any(getattr(value, name) != field for name, field in fields.items()) else value
 
 
-def _part(part: Part, redactor: Redactor) -> Part:
+def _redact_part(part: Part, redactor: Redactor) -> Part:
     match part:
         case Text():
             return replace(part, text=redactor.clean(part.text))
@@ -160,41 +160,41 @@ def _part(part: Part, redactor: Redactor) -> Part:
                 part,
                 id=redactor.clean(part.id),
                 name=redactor.clean(part.name),
-                arguments=_json_text(part.arguments, redactor),
+                arguments=_redact_json_text(part.arguments, redactor),
             )
         case ToolResult():
             return replace(
                 part,
                 call_id=redactor.clean(part.call_id),
                 name=part.name and redactor.clean(part.name),
-                parts=tuple(_inner(inner, redactor) for inner in _clean_together(part.parts, redactor)),
+                parts=tuple(_redact_inner_part(inner, redactor) for inner in _redact_text_parts(part.parts, redactor)),
             )
         case Media() | Unknown():
-            return _inner(part, redactor)
+            return _redact_inner_part(part, redactor)
 
 
-def _inner(part: Text | Media | Unknown, redactor: Redactor) -> Text | Media | Unknown:
+def _redact_inner_part(part: Text | Media | Unknown, redactor: Redactor) -> Text | Media | Unknown:
     match part:
         case Text():
             return replace(part, text=redactor.clean(part.text))
         case Unknown():
-            return replace(part, kind=redactor.clean(part.kind), raw=_json_text(part.raw, redactor))
+            return replace(part, kind=redactor.clean(part.kind), raw=_redact_json_text(part.raw, redactor))
         case Media():
             return replace(
                 part,
                 media_type=redactor.clean(part.media_type),
-                uri=clean_uri(part.uri, redactor),
+                uri=redact_uri(part.uri, redactor),
                 name=part.name and redactor.clean(part.name),
                 description=part.description and redactor.clean(part.description),
             )
 
 
-def _clean_together(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, ...]:
+def _redact_text_parts(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, ...]:
     """Clean what the text parts say together: a secret can stand in one and its name in the one before."""
     places = [number for number, part in enumerate(parts) if isinstance(part, Text)]
     if len(places) < 2:
         return parts
-    cleaned = clean_lines([part.text for part in parts if isinstance(part, Text)], redactor)
+    cleaned = redact_joined([part.text for part in parts if isinstance(part, Text)], redactor)
     shown = list(parts)
     for number, text in zip(places, cleaned, strict=True):
         part = shown[number]
@@ -203,7 +203,7 @@ def _clean_together(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, ...]
     return tuple(shown)
 
 
-def _json_text(text: str, redactor: Redactor) -> str:
+def _redact_json_text(text: str, redactor: Redactor) -> str:
     """Clean JSON by its values, so that it stays JSON; what is not JSON is cleaned as text."""
     try:
         value = loads(text)

@@ -9,30 +9,30 @@ from contextlib import suppress
 
 from ricordo.errors import AlreadyExists, FileMissing
 from ricordo.files import FileStore
-from ricordo.workspace.layout import WORKSPACE, renamed_record
+from ricordo.workspace.layout import WORKSPACE, current_record_path
 
-__all__ = ["AGENTS", "rename_records"]
+__all__ = ["AGENTS_FOLDER", "rename_records"]
 
-AGENTS = f"{WORKSPACE}/agents"
+AGENTS_FOLDER = f"{WORKSPACE}/agents"
 """The folder with the records of sessions."""
 
-_LOCK = "renaming"
+_RENAME_LOCK = "renaming"
 
 
 async def rename_records(files: FileStore, paths: Iterable[str]) -> None:
-    """Rename the records below `AGENTS` that have a name from before; `paths` are those of the files there.
+    """Rename the records below `AGENTS_FOLDER` that have a name from before; `paths` are those of the files there.
 
     Raises: StorageError.
     """
-    if not any(map(renamed_record, paths)):
+    if not any(map(current_record_path, paths)):
         return
-    async with files.lock(_LOCK):
-        for info in await files.list(AGENTS):
-            if name := renamed_record(info.path):
-                await _rename(files, info.path, name)
+    async with files.lock(_RENAME_LOCK):
+        for info in await files.list(AGENTS_FOLDER):
+            if name := current_record_path(info.path):
+                await _rename_record(files, info.path, name)
 
 
-async def _rename(files: FileStore, path: str, name: str) -> None:
+async def _rename_record(files: FileStore, path: str, name: str) -> None:
     with suppress(FileMissing):
         stored = await files.read(path)
         try:

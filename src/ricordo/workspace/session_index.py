@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from ricordo.clock import milliseconds, rfc3339
+from ricordo.clock import truncate_to_milliseconds, format_rfc3339
 from ricordo.errors import DocumentInvalid, InvalidMessage
 from ricordo.files import FileInfo
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import loads
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_json import from_json, to_json
-from ricordo.workspace.session_file import SessionFile, digest
+from ricordo.workspace.entry_json import entry_from_json, entry_to_json
+from ricordo.workspace.session_file import SessionFile, create_digest
 
-__all__ = ["SessionIndex", "SessionRow", "decode_index", "encode_index", "row_age", "row_of"]
+__all__ = ["SessionIndex", "SessionRow", "decode_index", "encode_index", "row_sort_key", "create_row"]
 
-_OWN = frozenset(
+_OWN_KEYS = frozenset(
     ("path", "date", "summary", "tags", "session", "pending", "threads", "files", "entries", "size", "modified_ns")
 )
 
@@ -51,9 +51,9 @@ class SessionRow:
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @cached_property
-    def text(self) -> str:
+    def json_text(self) -> str:
         """Its JSON, made once: most rows of an index that is written again are as they were."""
-        return json.dumps(_written(self), ensure_ascii=False, indent=1)
+        return json.dumps(_row_to_json(self), ensure_ascii=False, indent=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +64,12 @@ class SessionIndex:
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def row_of(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str, JsonValue]) -> SessionRow:
+def create_row(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str, JsonValue]) -> SessionRow:
     """Return the row of a session file of which `info` was known before it was read."""
     return SessionRow(
         path=path,
         date=file.started,
-        summary=file.summary or digest(file.entries),
+        summary=file.summary or create_digest(file.entries),
         tags=file.tags,
         session=file.session,
         pending=file.pending or file.outdated,
@@ -82,7 +82,7 @@ def row_of(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str, Jso
     )
 
 
-def row_age(row: SessionRow) -> tuple[datetime, int, str]:
+def row_sort_key(row: SessionRow) -> tuple[datetime, int, str]:
     """Order rows by when their sessions began, the oldest first; those of one moment by the numbers in their names."""
     number = row.path.removesuffix(".md").rpartition("-")[2]
     return row.date, int(number) if number.isdecimal() else 1, row.path
@@ -90,7 +90,7 @@ def row_age(row: SessionRow) -> tuple[datetime, int, str]:
 
 def encode_index(index: SessionIndex) -> bytes:
     """Return the document of an index, the oldest session first."""
-    rows = ",\n".join(row.text for row in sorted(index.rows.values(), key=row_age))
+    rows = ",\n".join(row.json_text for row in sorted(index.rows.values(), key=row_sort_key))
     others = [f"{json.dumps(name)}: {json.dumps(value, indent=1)}" for name, value in index.extra.items()]
     text = ",\n".join([f'"sessions": [\n{rows}\n]', *others])
     # a lone surrogate travels as an escape, which is what JSON has for it
@@ -106,29 +106,29 @@ def decode_index(data: bytes) -> SessionIndex:
     listed = value.get("sessions") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(listed, list):
         raise DocumentInvalid("index.json: this is no list of sessions.")
-    rows = [_row(item) for item in listed]
+    rows = [_parse_row(item) for item in listed]
     extra = {name: each for name, each in value.items() if name != "sessions"}
     return SessionIndex(rows={row.path: row for row in rows}, extra=extra)
 
 
-def _written(row: SessionRow) -> dict[str, JsonValue]:
+def _row_to_json(row: SessionRow) -> dict[str, JsonValue]:
     known: dict[str, JsonValue] = {
         "path": row.path,
-        "date": rfc3339(row.date),
+        "date": format_rfc3339(row.date),
         "summary": row.summary,
         "tags": [*row.tags],
         "session": row.session or None,
         "pending": row.pending or None,
         "threads": [*row.threads] or None,
         "files": [*row.files] or None,
-        "entries": [to_json(entry) for entry in row.entries] or None,
+        "entries": [entry_to_json(entry) for entry in row.entries] or None,
         "size": row.size,
         "modified_ns": row.modified_ns,
     }
     return {name: value for name, value in known.items() if value is not None} | dict(row.extra)
 
 
-def _row(item: JsonValue) -> SessionRow:
+def _parse_row(item: JsonValue) -> SessionRow:
     if not isinstance(item, dict):
         raise DocumentInvalid("index.json: a session is an object.")
     path, size, modified = item.get("path"), item.get("size"), item.get("modified_ns")
@@ -138,42 +138,42 @@ def _row(item: JsonValue) -> SessionRow:
     entries = item.get("entries")
     return SessionRow(
         path=path,
-        date=_time(item.get("date")),
-        summary=_text(item.get("summary")),
-        tags=_texts(item.get("tags")),
-        session=_text(item.get("session")),
+        date=_parse_time(item.get("date")),
+        summary=_require_text(item.get("summary")),
+        tags=_require_texts(item.get("tags")),
+        session=_require_text(item.get("session")),
         pending=item.get("pending") is True,
-        threads=_texts(item.get("threads")),
-        files=_texts(item.get("files")),
-        entries=tuple(_entry(each) for each in entries) if isinstance(entries, list) else (),
+        threads=_require_texts(item.get("threads")),
+        files=_require_texts(item.get("files")),
+        entries=tuple(_parse_entry(each) for each in entries) if isinstance(entries, list) else (),
         size=size if ours and isinstance(size, int) else -1,
         modified_ns=modified if ours and isinstance(modified, int) else 0,
-        extra={name: value for name, value in item.items() if name not in _OWN},
+        extra={name: value for name, value in item.items() if name not in _OWN_KEYS},
     )
 
 
-def _entry(item: JsonValue) -> Entry:
+def _parse_entry(item: JsonValue) -> Entry:
     if not isinstance(item, dict):
         raise DocumentInvalid("index.json: an entry is an object.")
-    return from_json(item)
+    return entry_from_json(item)
 
 
-def _time(value: JsonValue) -> datetime:
+def _parse_time(value: JsonValue) -> datetime:
     try:
-        return milliseconds(datetime.fromisoformat(_text(value)))
+        return truncate_to_milliseconds(datetime.fromisoformat(_require_text(value)))
     except (ValueError, OverflowError) as error:
         raise DocumentInvalid("index.json: a session has a date.") from error
 
 
-def _text(value: JsonValue) -> str:
+def _require_text(value: JsonValue) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     raise DocumentInvalid("index.json: a text is needed.")
 
 
-def _texts(value: JsonValue) -> tuple[str, ...]:
+def _require_texts(value: JsonValue) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
         raise DocumentInvalid("index.json: a list of texts is needed.")
-    return tuple(_text(each) for each in value)
+    return tuple(_require_text(each) for each in value)

@@ -15,21 +15,23 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 
-from ricordo.clock import rfc3339
+from ricordo.clock import format_rfc3339
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
-from ricordo.messages.jsontext import decoded
+from ricordo.messages.jsontext import decode_json
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import TOMBSTONES
 
 __all__ = [
-    "Tombstone", "Tombstones", "content_digest", "parse_tombstones", "read_tombstones", "tombstone_for", "tombstone_of",
+    "Tombstone", "Tombstones", "content_digest", "parse_tombstones", "read_tombstones", "create_tombstone", "find_tombstone",
 ]  # fmt: skip
 
-_BREAK = re.compile(r"[\s\u2014]+")
-_MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
-_OPENING = "\"'`([{\u00a1\u00bf\u00ab\u00bb\u2018\u201a\u201c\u201e\u300c\u300e\uff08"
-_CLOSING = ".,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f)]}\u00ab\u00bb\u201c\u201d\u300d\u300f\uff09`"
+_WORD_BREAK = re.compile(r"[\s\u2014]+")
+_SENTENCE_MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
+_OPENING_MARKS = "\"'`([{\u00a1\u00bf\u00ab\u00bb\u2018\u201a\u201c\u201e\u300c\u300e\uff08"
+_CLOSING_MARKS = (
+    ".,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f)]}\u00ab\u00bb\u201c\u201d\u300d\u300f\uff09`"
+)
 _CLOSING_QUOTES = "\"'\u2019"
 
 
@@ -48,11 +50,11 @@ class Tombstone:
     by: str = ""
 
     @property
-    def when(self) -> str:
+    def origin(self) -> str:
         """When and by whom it was forgotten, in words that begin with a space; empty where that is not known."""
         return f" at {self.at} by {self.by}" if self.at else ""
 
-    def line(self) -> bytes:
+    def to_line(self) -> bytes:
         """Return it as a line of a file of tombstones."""
         values = {name: value for name, value in asdict(self).items() if value or name in {"id", "digest"}}
         return json.dumps(values).encode() + b"\n"
@@ -69,10 +71,10 @@ class Tombstones:
     data: bytes = b""
     version: str = ABSENT
 
-    def with_entries(self, stones: Iterable[Tombstone]) -> bytes:
+    def render_with(self, stones: Iterable[Tombstone]) -> bytes:
         """Return the file with these tombstones more."""
         start = self.data if not self.data or self.data.endswith(b"\n") else self.data + b"\n"
-        return start + b"".join(stone.line() for stone in stones)
+        return start + b"".join(stone.to_line() for stone in stones)
 
 
 def content_digest(content: str, key: bytes) -> str:
@@ -82,24 +84,26 @@ def content_digest(content: str, key: bytes) -> str:
     nothing but sentence marks is taken as it is.
     """
     folded = unicodedata.normalize("NFC", content).casefold()
-    words = [word for piece in _BREAK.split(folded) if (word := _word(piece))]
+    words = [word for piece in _WORD_BREAK.split(folded) if (word := _strip_marks(piece))]
     said = " ".join(words) or folded.strip()
     return blake2b(said.encode("utf-8", "surrogatepass"), key=key, digest_size=16).hexdigest()
 
 
-def _word(piece: str) -> str:
+def _strip_marks(piece: str) -> str:
     """Return a word without the marks of the sentence around it; empty for nothing but such marks."""
-    if _MARKS.fullmatch(piece):
+    if _SENTENCE_MARKS.fullmatch(piece):
         return ""
-    bare = piece.lstrip(_OPENING)
+    bare = piece.lstrip(_OPENING_MARKS)
     end = len(bare)
     # a quotation mark after a digit is a unit: 5' is not 5"
-    while end and (bare[end - 1] in _CLOSING or (bare[end - 1] in _CLOSING_QUOTES and not bare[end - 2].isdigit())):
+    while end and (
+        bare[end - 1] in _CLOSING_MARKS or (bare[end - 1] in _CLOSING_QUOTES and not bare[end - 2].isdigit())
+    ):
         end -= 1
     return bare[:end] or piece
 
 
-def tombstone_for(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tombstone:
+def create_tombstone(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tombstone:
     """Return the tombstone of an entry that is forgotten now."""
     stating = entry.source.messages[0] if entry.source.messages else ""
     return Tombstone(
@@ -107,12 +111,12 @@ def tombstone_for(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tombsto
         digest=content_digest(entry.content, key),
         session=entry.source.session or "",
         message=stating,
-        at=rfc3339(at),
+        at=format_rfc3339(at),
         by=by,
     )
 
 
-def tombstone_of(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | None:
+def find_tombstone(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | None:
     """Return the tombstone by which an entry is known as forgotten; None for one that is not.
 
     It has the same id, or the same words and is older than the forgetting. An entry without a time counts as older,
@@ -121,7 +125,7 @@ def tombstone_of(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | No
     digest = content_digest(entry.content, key) if stones.digests else ""
     if entry.id not in stones.ids and digest not in stones.digests:
         return None
-    time = rfc3339(entry.time) if entry.time else ""
+    time = format_rfc3339(entry.time) if entry.time else ""
     for row in stones.rows:
         if row.id == entry.id or (row.digest == digest and (not row.at or time <= row.at)):
             return row
@@ -140,7 +144,7 @@ async def read_tombstones(files: FileStore, path: str = TOMBSTONES) -> Tombstone
 @lru_cache(maxsize=8)
 def parse_tombstones(data: bytes, version: str = ABSENT) -> Tombstones:
     """Return the tombstones in the bytes of their file; lines that can't be read count for nothing."""
-    rows = [row for line in data.split(b"\n") if line.strip() and (row := _row(line))]
+    rows = [row for line in data.split(b"\n") if line.strip() and (row := _parse_line(line))]
     return Tombstones(
         ids=frozenset(row.id for row in rows),
         digests=frozenset(row.digest for row in rows if row.digest),
@@ -151,9 +155,9 @@ def parse_tombstones(data: bytes, version: str = ABSENT) -> Tombstones:
     )
 
 
-def _row(line: bytes) -> Tombstone | None:
+def _parse_line(line: bytes) -> Tombstone | None:
     try:
-        value = decoded(line)
+        value = decode_json(line)
         said = {name: str(value.get(name, "")) for name in ("session", "message", "at", "by")}
         return Tombstone(id=str(value["id"]), digest=str(value["digest"]), **said)
     except (ValueError, TypeError, KeyError, AttributeError):

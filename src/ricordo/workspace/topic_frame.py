@@ -8,20 +8,20 @@ from typing import Final
 
 from ricordo.workspace.layout import TOPICS, WORKSPACE
 
-__all__ = ["LISTED", "OUR_FRONT", "framing_lines"]
+__all__ = ["TOPIC_LIST_LINE", "TOPIC_FRONT_MATTER", "find_frame_lines"]
 
-LISTED: Final = re.compile(rf"\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)".encode())
+TOPIC_LIST_LINE: Final = re.compile(rf"\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)".encode())
 """A line of MEMORY.md that we wrote to list a topic."""
 
-OUR_FRONT: Final = re.compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
+TOPIC_FRONT_MATTER: Final = re.compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
 """What stands between the marks of a front matter that we wrote."""
 
-_FRAMED = re.compile(rb"---\n" + OUR_FRONT.pattern.encode() + rb"---\n")
+_FRONT_MATTER_BLOCK = re.compile(rb"---\n" + TOPIC_FRONT_MATTER.pattern.encode() + rb"---\n")
 
 
-def framing_lines(document: bytes) -> frozenset[int]:
+def find_frame_lines(document: bytes) -> frozenset[int]:
     """Return the numbers, from 1, of the lines of a curated document that only repeat what memories say."""
-    front = _FRAMED.match(document)
+    front = _FRONT_MATTER_BLOCK.match(document)
     heading = range(1, document.count(b"\n", 0, front.end()) + 1) if front else ()
-    listed = (number for number, line in enumerate(document.split(b"\n"), start=1) if LISTED.match(line))
+    listed = (number for number, line in enumerate(document.split(b"\n"), start=1) if TOPIC_LIST_LINE.match(line))
     return frozenset((*heading, *listed))

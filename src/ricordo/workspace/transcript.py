@@ -15,14 +15,14 @@ from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.messages import Message
-from ricordo.messages.codec import decode, encode
-from ricordo.messages.identity import fingerprint, given_again, with_ids, with_parents
-from ricordo.uncut import uncut_in_thread
-from ricordo.workspace.redaction import redacted_message
+from ricordo.messages.codec import decode_message, encode_message
+from ricordo.messages.identity import fingerprint, find_overlap, with_ids, with_parents
+from ricordo.uncut import run_in_thread
+from ricordo.workspace.redaction import redact_message
 
-__all__ = ["BrokenLine", "Logged", "Recorded", "Transcript", "read_log", "read_log_from"]
+__all__ = ["BrokenLine", "TranscriptContents", "AppendResult", "Transcript", "read_transcript", "read_transcript_from"]
 
-_LOCKS = 16
+_LOCK_COUNT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class BrokenLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Logged:
+class TranscriptContents:
     """What a log holds: its messages in order, the 1-based line and the byte offset of each, and the broken lines.
 
     Lines are counted from where reading began, offsets from the start of the log.
@@ -47,7 +47,7 @@ class Logged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class AppendResult:
     """What an append did: `messages` as they are stored, of which those in `added` were new."""
 
     messages: tuple[Message, ...] = ()
@@ -65,57 +65,60 @@ class Transcript:
         self._redactor = redactor
         self._ids: dict[str, str] = {}
         """The messages of the log in their order: their fingerprints by id."""
-        self._said: Counter[str] = Counter()
+        self._fingerprint_counts: Counter[str] = Counter()
         self._last: str | None = None
         self._end = 0
 
     async def append(
         self, messages: Iterable[Message], *, known: Mapping[str, int] | None = None, again: bool = False
-    ) -> Recorded:
+    ) -> AppendResult:
         """Write the messages that the log does not hold, durably, and return all of them as stored.
 
         Secrets are replaced, missing ids and parents given. `known` counts, by fingerprint, what came before these
         messages in the conversation they are taken from; None when they follow what the log holds. With `again` they
-        may begin with messages that the log holds already, as `given_again` tells. Raises: StorageFull,
+        may begin with messages that the log holds already, as `find_overlap` tells. Raises: StorageFull,
         StorageReadOnly, StorageBusy; then none of them is written.
         """
-        clean = await uncut_in_thread(_redacted, list(messages), self._redactor)
-        async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCKS:x}"):
+        clean = await run_in_thread(_redact_all, list(messages), self._redactor)
+        async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCK_COUNT:x}"):
             await self._catch_up()
-            named, new, data = await uncut_in_thread(self._named, clean, known, again)
+            named, new, data = await run_in_thread(self._prepare_messages, clean, known, again)
             if new:
                 appended = await self._files.append(self._path, data)
                 if appended.offset == self._end:
-                    await self._take(data)
+                    await self._add_lines(data)
                 else:
                     await self._catch_up()
-        return Recorded(messages=tuple(named), added=tuple(message.id for message in new))
+        return AppendResult(messages=tuple(named), added=tuple(message.id for message in new))
 
-    async def read(self) -> Logged:
+    async def read(self) -> TranscriptContents:
         """Return everything in the log; empty when there is none."""
-        return await read_log(self._files, self._path)
+        return await read_transcript(self._files, self._path)
 
-    def _named(
+    def _prepare_messages(
         self,
         clean: list[Message],
         known: Mapping[str, int] | None,
         again: bool,  # noqa: FBT001 - a step of `append`
     ) -> tuple[list[Message], list[Message], bytes]:
         """Return the messages with their ids, those that the log does not hold, and the lines of these."""
-        held = self._held(clean) if again else []
+        held = self._match_recorded(clean) if again else []
         rest = clean[len(held) :]
-        named = [*held, *with_ids(rest, session=self._session, known=self._said if known is None else known)]
-        new = self._unknown(named)
-        return named, new, b"".join(map(encode, with_parents(new, after=self._last)))
+        named = [
+            *held,
+            *with_ids(rest, session=self._session, known=self._fingerprint_counts if known is None else known),
+        ]
+        new = self._select_new(named)
+        return named, new, b"".join(map(encode_message, with_parents(new, after=self._last)))
 
-    def _held(self, messages: Sequence[Message]) -> list[Message]:
+    def _match_recorded(self, messages: Sequence[Message]) -> list[Message]:
         """Return those of the first messages that the log holds already, with the ids that they have there."""
         given = [fingerprint(message) if not message.id else self._ids.get(message.id) for message in messages]
         held = [*self._ids]
-        found = given_again([*self._ids.values()], given)
+        found = find_overlap([*self._ids.values()], given)
         return [replace(message, id=held[at]) for message, at in zip(messages, found, strict=False)]
 
-    def _unknown(self, messages: Iterable[Message]) -> list[Message]:
+    def _select_new(self, messages: Iterable[Message]) -> list[Message]:
         new: dict[str, Message] = {}
         for message in messages:
             if message.id not in self._ids:
@@ -127,33 +130,33 @@ class Transcript:
         try:
             data = await self._files.read_from(self._path, max(0, self._end - 1))
             if self._end and not data.startswith(b"\n"):
-                self._start_over()
+                self._reset()
                 data = await self._files.read_from(self._path, 0)
         except FileMissing:
-            self._start_over()
+            self._reset()
             return
         data = data[1:] if self._end else data
         whole = data[: data.rfind(b"\n") + 1]
         # a last line may lack nothing but its end; taking it in makes the next look begin anew
-        whole = data if _decoded(data[len(whole) :])[0] else whole
+        whole = data if _decode_lines(data[len(whole) :])[0] else whole
         if whole:
-            await self._take(whole)
+            await self._add_lines(whole)
 
-    async def _take(self, whole: bytes) -> None:
+    async def _add_lines(self, whole: bytes) -> None:
         """Take in the lines that stand next in the log."""
-        for name, said in await uncut_in_thread(_fingerprints, whole):
+        for name, said in await run_in_thread(_fingerprint_lines, whole):
             self._ids[name] = said
-            self._said[said] += 1
+            self._fingerprint_counts[said] += 1
             self._last = name
         self._end += len(whole)
 
-    def _start_over(self) -> None:
+    def _reset(self) -> None:
         self._ids.clear()
-        self._said.clear()
+        self._fingerprint_counts.clear()
         self._last, self._end = None, 0
 
 
-async def read_log(files: FileStore, path: str) -> Logged:
+async def read_transcript(files: FileStore, path: str) -> TranscriptContents:
     """Return everything in the log at `path`; a missing log is an empty one.
 
     A message whose parent stood on a broken line follows the message before it, so the chain has no hole.
@@ -161,11 +164,13 @@ async def read_log(files: FileStore, path: str) -> Logged:
     try:
         stored = await files.read(path)
     except FileMissing:
-        return Logged()
-    return await uncut_in_thread(_logged, stored.data, 0)
+        return TranscriptContents()
+    return await run_in_thread(_parse_log, stored.data, 0)
 
 
-async def read_log_from(files: FileStore, path: str, *, offset: int, message_id: str) -> Logged | None:
+async def read_transcript_from(
+    files: FileStore, path: str, *, offset: int, message_id: str
+) -> TranscriptContents | None:
     """Return what the log holds from byte `offset` on; None when the message `message_id` does not stand there."""
     try:
         data = await files.read_from(path, max(0, offset - 1))
@@ -173,17 +178,17 @@ async def read_log_from(files: FileStore, path: str, *, offset: int, message_id:
         return None
     if offset and not data.startswith(b"\n"):
         return None
-    logged = await uncut_in_thread(_logged, data[1:] if offset else data, offset)
+    logged = await run_in_thread(_parse_log, data[1:] if offset else data, offset)
     first = (logged.messages[0].id, logged.offsets[0]) if logged.messages else None
     return logged if first == (message_id, offset) else None
 
 
-def _logged(data: bytes, offset: int) -> Logged:
-    found, broken, starts = _decoded(data)
+def _parse_log(data: bytes, offset: int) -> TranscriptContents:
+    found, broken, starts = _decode_lines(data)
     messages = list(found.values())
     if broken:
-        messages = _rechained(messages)
-    return Logged(
+        messages = _relink_parents(messages)
+    return TranscriptContents(
         messages=tuple(messages),
         lines=tuple(found),
         offsets=tuple(offset + start for start in starts),
@@ -191,16 +196,16 @@ def _logged(data: bytes, offset: int) -> Logged:
     )
 
 
-def _redacted(messages: Iterable[Message], redactor: Redactor) -> list[Message]:
-    return [redacted_message(message, redactor) for message in messages]
+def _redact_all(messages: Iterable[Message], redactor: Redactor) -> list[Message]:
+    return [redact_message(message, redactor) for message in messages]
 
 
-def _fingerprints(whole: bytes) -> list[tuple[str, str]]:
+def _fingerprint_lines(whole: bytes) -> list[tuple[str, str]]:
     """Return the id and the fingerprint of each message of these lines."""
-    return [(message.id, fingerprint(message)) for message in _decoded(whole)[0].values()]
+    return [(message.id, fingerprint(message)) for message in _decode_lines(whole)[0].values()]
 
 
-def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[int]]:
+def _decode_lines(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[int]]:
     """Return the messages by line, the lines that hold none, and where the former begin."""
     found: dict[int, Message] = {}
     broken, starts = [], []
@@ -208,7 +213,7 @@ def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[in
     for number, line in enumerate(data.split(b"\n"), start=1):
         try:
             if line.strip():
-                found[number] = decode(line)
+                found[number] = decode_message(line)
                 starts.append(start)
         except InvalidMessage as error:
             broken.append(BrokenLine(line=number, reason=str(error)))
@@ -216,7 +221,7 @@ def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[in
     return found, broken, starts
 
 
-def _rechained(messages: list[Message]) -> list[Message]:
+def _relink_parents(messages: list[Message]) -> list[Message]:
     ids = {message.id for message in messages}
     chained: list[Message] = []
     for message in messages:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import existing, with_memory
+from ricordo.cli.context import require_target, with_memory
 from ricordo.cli.documents import answer_document, hit_document
 from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_answer, print_hits
@@ -21,7 +21,7 @@ from ricordo.cli.options import (
     UserOption,
     WhyOption,
 )
-from ricordo.cli.render import bold, emit, say, shown
+from ricordo.cli.render import bold, print_json, print_line, escape
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -52,7 +52,7 @@ def recall(
 
     Each with its score in 0..1 (higher is better), its age, its file and line, and why it was found.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if why:
         explain_hits(
             target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
@@ -77,7 +77,7 @@ def recall(
         finds=bool(query.strip()),
     )
     if as_json:
-        emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
+        print_json({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:
         print_hits(hits, target)
 
@@ -97,21 +97,21 @@ def ask(
     The answer is quoted from memory with its file and line, or it is "not in memory". Both are answers: the exit code
     is 0.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     questions = [question, *(also or [])]
 
-    async def answered(memory: "Memory") -> "list[Answer]":
+    async def answer_all(memory: "Memory") -> "list[Answer]":
         return [await memory.answer(each) for each in questions]
 
-    answers = with_memory(target, answered, finds=True)
+    answers = with_memory(target, answer_all, finds=True)
     if as_json:
         documents = [answer_document(asked, given, target) for asked, given in zip(questions, answers, strict=True)]
-        emit({**documents[0], "also": list(documents[1:])} if also else documents[0])
+        print_json({**documents[0], "also": list(documents[1:])} if also else documents[0])
         return
     for asked, given in zip(questions, answers, strict=True):
         if also:
-            say(bold(shown(asked)))
+            print_line(bold(escape(asked)))
         print_answer(given, target)
         if verbose and given.others:
-            say("\nNext best:")
+            print_line("\nNext best:")
             print_hits(list(given.others), target)

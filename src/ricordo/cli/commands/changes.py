@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import existing, with_memory
-from ricordo.cli.deeds import Deed, deeds_of
+from ricordo.cli.context import require_target, with_memory
+from ricordo.cli.deeds import ChangeSummary, summarize_changes
 from ricordo.cli.documents import change_document
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import bold, counted, dim, emit, say, shown
+from ricordo.cli.render import bold, pluralize, dim, print_json, print_line, escape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["diff", "history", "undo"]
 
 # so many writes of other processes may follow an undo before it is told
-_NEWEST = 20
+_UNDO_LOOKBACK = 20
 
 
 def undo(
@@ -43,21 +43,21 @@ def undo(
     Without an id it is what you did last, in this root or for all of your projects. What an agent saved, and what was
     learned or consolidated in the background, is undone by its id, which `ricordo history` shows.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
 
-    async def take_back(memory: "Memory") -> "tuple[HistoryItem, Deed | None]":
+    async def undo_change(memory: "Memory") -> "tuple[HistoryItem, ChangeSummary | None]":
         item = await memory.undo(change)
-        newest = [each for each in await memory.history(limit=_NEWEST) if each.undoes == item.id]
-        deeds = await deeds_of(target, newest[:1])
+        newest = [each for each in await memory.history(limit=_UNDO_LOOKBACK) if each.undoes == item.id]
+        deeds = await summarize_changes(target, newest[:1])
         return item, deeds[0] if deeds else None
 
-    item, deed = with_memory(target, take_back)
+    item, deed = with_memory(target, undo_change)
     if as_json:
-        emit({"undone": change_document(item), "about": deed.about or None if deed else None})
+        print_json({"undone": change_document(item), "about": deed.about or None if deed else None})
         return
-    about = f' "{shown(deed.about)}"' if deed and deed.about else ""
-    say(f"Took back {shown(item.act)}{about} of {item.at.astimezone():%Y-%m-%d %H:%M}")
-    say(dim(f"  {item.id}  {shown(deed.paths if deed else ', '.join(item.paths))}"))
+    about = f' "{escape(deed.about)}"' if deed and deed.about else ""
+    print_line(f"Took back {escape(item.act)}{about} of {item.at.astimezone():%Y-%m-%d %H:%M}")
+    print_line(dim(f"  {item.id}  {escape(deed.paths if deed else ', '.join(item.paths))}"))
 
 
 def history(
@@ -76,22 +76,22 @@ def history(
     What other users did to what the project shares is shown with their name. With --runs: what was done in the
     background, with what each phase counted, how it ended and what it cost.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if runs:
-        _show_runs(with_memory(target, lambda memory: memory.runs(limit=limit)), as_json=as_json)
+        _print_runs(with_memory(target, lambda memory: memory.background_runs(limit=limit)), as_json=as_json)
         return
 
-    async def look(memory: "Memory") -> list[Deed]:
-        return await deeds_of(target, await memory.history(limit=limit))
+    async def load(memory: "Memory") -> list[ChangeSummary]:
+        return await summarize_changes(target, await memory.history(limit=limit))
 
-    deeds = with_memory(target, look)
+    deeds = with_memory(target, load)
     if as_json:
-        emit({"changes": [{**change_document(each.item), "about": each.about or None} for each in deeds]})
+        print_json({"changes": [{**change_document(each.item), "about": each.about or None} for each in deeds]})
         return
     if not deeds:
-        say("Nothing was written yet.")
+        print_line("Nothing was written yet.")
     for each in deeds:
-        _print_deed(each, target.user)
+        _print_change(each, target.user)
 
 
 def diff(
@@ -108,40 +108,44 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Show what one write did to each of its files, line by line."""
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     found = with_memory(target, lambda memory: memory.diff(change))
     if as_json:
         files: list[JsonValue] = [
-            {"path": each.path, "created": each.created, "deleted": each.deleted, "added": each.added,
-             "removed": each.removed, "diff": each.text}
+            {"path": each.path, "created": each.created, "deleted": each.deleted, "added": each.added_lines,
+             "removed": each.removed_lines, "diff": each.text}
             for each in found.files
         ]  # fmt: skip
-        emit({"change": change_document(found.item), "files": files})
+        print_json({"change": change_document(found.item), "files": files})
         return
     item = found.item
-    say(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {shown(_writer(item, target.user))}")
+    print_line(
+        f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {escape(_writer(item, target.user))}"
+    )
     for each in found.files:
         state = " (new)" if each.created else " (deleted)" if each.deleted else ""
-        say(f"\n{dim(shown(each.path) + state)}  +{each.added} -{each.removed}")
+        print_line(f"\n{dim(escape(each.path) + state)}  +{each.added_lines} -{each.removed_lines}")
         for line in each.text.split("\n")[2:]:
-            say(shown(line))
+            print_line(escape(line))
 
 
-def _show_runs(runs: "Sequence[BackgroundRun]", *, as_json: bool) -> None:
+def _print_runs(runs: "Sequence[BackgroundRun]", *, as_json: bool) -> None:
     if as_json:
-        emit({"runs": [_run_document(run) for run in runs]})
+        print_json({"runs": [_run_document(run) for run in runs]})
         return
     if not runs:
-        say("Nothing was done in the background lately.")
+        print_line("Nothing was done in the background lately.")
     for run in runs:
-        about = f" of {shown(run.session)}" if run.session else ""
-        error = f"  {shown(run.error)}" if run.error else ""
-        say(f"{bold(run.kind)}{about}  {run.asked.astimezone():%Y-%m-%d %H:%M}  {run.state}{error}")
+        about = f" of {escape(run.session)}" if run.session else ""
+        error = f"  {escape(run.error)}" if run.error else ""
+        print_line(f"{bold(run.kind)}{about}  {run.queued_at.astimezone():%Y-%m-%d %H:%M}  {run.state}{error}")
         for phase, counts in run.phases.items():
-            say(f"  {shown(phase):<12} {shown(', '.join(f'{name} {count:,}' for name, count in counts.items()))}")
+            print_line(
+                f"  {escape(phase):<12} {escape(', '.join(f'{name} {count:,}' for name, count in counts.items()))}"
+            )
         spent = run.spent
         if spent.requests:
-            say(dim(f"  {counted(spent.requests, 'request')}, {spent.tokens:,} tokens, ${spent.cost:,.4f}"))
+            print_line(dim(f"  {pluralize(spent.requests, 'request')}, {spent.tokens:,} tokens, ${spent.cost:,.4f}"))
 
 
 def _run_document(run: "BackgroundRun") -> "JsonValue":
@@ -150,8 +154,8 @@ def _run_document(run: "BackgroundRun") -> "JsonValue":
         "kind": run.kind,
         "state": run.state,
         "session": run.session or None,
-        "asked": run.asked.isoformat(),
-        "ended": run.ended.isoformat() if run.ended else None,
+        "asked": run.queued_at.isoformat(),
+        "ended": run.ended_at.isoformat() if run.ended_at else None,
         "phases": {phase: dict(counts) for phase, counts in run.phases.items()},
         "error": run.error or None,
         "requests": run.spent.requests,
@@ -169,12 +173,12 @@ def _writer(item: "HistoryItem", user: str) -> str:
     return item.user if item.who == PERSON else f"{item.who} of {item.user}"
 
 
-def _print_deed(deed: Deed, user: str) -> None:
+def _print_change(deed: ChangeSummary, user: str) -> None:
     item = deed.item
-    added = f"  {counted(len(item.entries), 'entry', 'entries')}" if item.entries else ""
+    added = f"  {pluralize(len(item.entries), 'entry', 'entries')}" if item.entries else ""
     state = "  (undone)" if item.undone else ""
-    done = f"{item.act} by {shown(_writer(item, user))}"
-    say(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {done}{added}{state}")
-    if deed.told:
-        say(f"  {shown(deed.told)}")
-    say(dim(f"  {shown(deed.paths)}{f': {shown(item.why)}' if item.why else ''}"))
+    done = f"{item.act} by {escape(_writer(item, user))}"
+    print_line(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {done}{added}{state}")
+    if deed.description:
+        print_line(f"  {escape(deed.description)}")
+    print_line(dim(f"  {escape(deed.paths)}{f': {escape(item.why)}' if item.why else ''}"))

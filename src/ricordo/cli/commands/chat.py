@@ -4,24 +4,24 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ricordo.cli.context import Target, find, run
+from ricordo.cli.context import Target, find_target, run_async
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import emit, failed, note
+from ricordo.cli.render import print_json, print_error, print_note
 from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
-    from ricordo.cli.chat_agent import Wishes
-    from ricordo.cli.chat_input import Input
+    from ricordo.cli.chat_agent import ChatOptions
+    from ricordo.cli.chat_input import ChatInput
     from ricordo.models import ChatModel
     from ricordo.runtime import Settings
 
 __all__ = ["chat"]
 
 _OFFLINE = "offline"
-_SWITCHES = {"on": True, "off": False}
-_MISUSED, _INTERRUPTED = 2, 130
+_THINKING_SWITCHES = {"on": True, "off": False}
+_EXIT_USAGE, _EXIT_INTERRUPTED = 2, 130
 
 _Message = Annotated[str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")]
 _ModelName = Annotated[
@@ -100,48 +100,52 @@ def chat(
     Without a model it quotes what memory holds, with the source. What is said is kept, and what it teaches is learned.
     In the chat, /help lists the commands. Lines from a pipe are said one after the other.
     """
-    from ricordo.cli.chat_agent import Wishes
-    from ricordo.cli.chat_input import Input
+    from ricordo.cli.chat_agent import ChatOptions
+    from ricordo.cli.chat_input import ChatInput
     from ricordo.runtime import Settings
 
-    _refuse_blank(message, as_json=as_json)
+    _check_not_blank(message, as_json=as_json)
     if session is not None and not session.strip():
         raise SessionNotFound(f"No session has the id {session!r}: `ricordo session list` shows the ids.")
-    source, target = Input(), find(root, user, project)
-    _refuse(two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal)
+    source, target = ChatInput(), find_target(root, user, project)
+    _check_options(
+        two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal
+    )
     if incognito and (session or resume):
         raise typer.BadParameter("An incognito chat is a new one: leave --session and --resume out.")
     told = {
         "model_settings.temperature": temperature,
-        "model_settings.thinking": _SWITCHES.get(thinking or "", thinking),
+        "model_settings.thinking": _THINKING_SWITCHES.get(thinking or "", thinking),
     }
     settings = Settings.load(target.root, None, {"model": model, "store": store, "user": user, **told})
-    wishes = Wishes(
+    wishes = ChatOptions(
         target=target,
         settings=settings,
-        model=_model(settings, memory=not (no_memory or incognito)),
-        group=cast("TyperGroup", context.find_root().command),
-        session=_newest(target) if resume else session,
+        model=_connect_model(settings, memory=not (no_memory or incognito)),
+        command_group=cast("TyperGroup", context.find_root().command),
+        session=_newest_session(target) if resume else session,
         memory=not no_memory,
         incognito=incognito,
         files=files,
         verbose=verbose,
         named_root=root,
     )
-    raise typer.Exit(_loop(wishes, source) if message is None else _once(wishes, source, message, as_json=as_json))
+    raise typer.Exit(
+        _run_chat(wishes, source) if message is None else _run_single_message(wishes, source, message, as_json=as_json)
+    )
 
 
-def _refuse_blank(message: str | None, *, as_json: bool) -> None:
+def _check_not_blank(message: str | None, *, as_json: bool) -> None:
     if message is None or message.strip():
         return
     told = "The MESSAGE is blank: say something, or leave it out to chat."
     if as_json:
         raise typer.BadParameter(told)
-    failed(told)
-    raise typer.Exit(_MISUSED)
+    print_error(told)
+    raise typer.Exit(_EXIT_USAGE)
 
 
-def _refuse(*, two: bool, json: bool, files: bool) -> None:
+def _check_options(*, two: bool, json: bool, files: bool) -> None:
     if two:
         raise typer.BadParameter("--session and --resume each name a session: give one of them.")
     if json:
@@ -150,53 +154,53 @@ def _refuse(*, two: bool, json: bool, files: bool) -> None:
         raise typer.BadParameter("--files asks before each change, so it needs a terminal.")
 
 
-def _model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
+def _connect_model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
     """Return the model, connected, or None when there is none, which is said."""
-    from ricordo.runtime.named_model import load_named
+    from ricordo.runtime.named_model import load_agent_model
 
     if settings.model is not None and settings.model != _OFFLINE:
-        return load_named(settings.model, settings)
+        return load_agent_model(settings.model, settings)
     if not memory:
         raise typer.BadParameter(
             "Without a model only memory can answer: name a --model, or leave --no-memory and --incognito out."
         )
-    note("Offline: answers are quoted from memory. --model NAME, RICORDO_MODEL or config.toml names a model.")
+    print_note("Offline: answers are quoted from memory. --model NAME, RICORDO_MODEL or config.toml names a model.")
     return None
 
 
-def _newest(target: Target) -> str:
+def _newest_session(target: Target) -> str:
     """Return the user's newest session of this root. Raises `SessionNotFound`."""
-    from ricordo.cli.agents import session_in
+    from ricordo.cli.agents import find_session_id
 
-    found = run(lambda: session_in(target, None)) if target.exists else None
+    found = run_async(lambda: find_session_id(target, None)) if target.exists else None
     if found is None:
         raise SessionNotFound(f"There is no session to go on with in {target.root}: leave --resume out to begin one.")
     return found
 
 
-def _loop(wishes: "Wishes", source: "Input") -> int:
-    from ricordo.cli.chat_foreground import Foreground
+def _run_chat(wishes: "ChatOptions", source: "ChatInput") -> int:
+    from ricordo.cli.chat_foreground import MainThreadRunner
     from ricordo.cli.chat_loop import Chat
 
-    foreground = Foreground()
-    source.prepare()
-    return foreground.run(Chat(wishes=wishes, foreground=foreground, input=source).talk)
+    foreground = MainThreadRunner()
+    source.enable_editing()
+    return foreground.run(Chat(options=wishes, main_thread=foreground, input=source).run)
 
 
-def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> int:
-    from ricordo.cli.chat_foreground import Foreground
+def _run_single_message(wishes: "ChatOptions", source: "ChatInput", message: str, *, as_json: bool) -> int:
+    from ricordo.cli.chat_foreground import MainThreadRunner
     from ricordo.cli.chat_loop import Chat
 
-    foreground = Foreground()
-    talk = Chat(wishes=wishes, foreground=foreground, input=source)
-    result, session = foreground.run(lambda: talk.once(message, quiet=as_json))
+    foreground = MainThreadRunner()
+    talk = Chat(options=wishes, main_thread=foreground, input=source)
+    result, session = foreground.run(lambda: talk.run_once(message, quiet=as_json))
     if result is None:
-        return 128 + foreground.ended if foreground.ended else _INTERRUPTED
+        return 128 + foreground.end_signal if foreground.end_signal else _EXIT_INTERRUPTED
     if as_json:
-        emit(
+        print_json(
             {
                 "session": session,
-                "kept": talk.keeps,
+                "kept": talk.is_recorded,
                 "root": str(wishes.target.root),
                 "reply": result.message.text,
                 "ending": result.ending,

@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.agents import agent_in, session_in
-from ricordo.cli.chat_window import compacted_lines, expanded_lines, listed_lines, undone_lines, unheeded
-from ricordo.cli.context import Target, existing, find, run
+from ricordo.cli.agents import open_session_agent, find_session_id
+from ricordo.cli.chat_window import (
+    format_compaction_result,
+    format_expanded,
+    format_compactions,
+    format_undo,
+    unused_focus_note,
+)
+from ricordo.cli.context import Target, require_target, find_target, run_async
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import emit, say
+from ricordo.cli.render import print_json, print_line
 from ricordo.cli.window_documents import (
-    compacted_document,
+    compaction_result_document,
     compaction_document,
-    expanded_document,
-    usage_document,
+    expanded_messages_document,
+    context_usage_document,
 )
 from ricordo.errors import SessionNotFound, StorageReadOnly
 
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compact", "expand"]
 
-_Session = Annotated[
+_CompactSession = Annotated[
     str | None,
     typer.Option(
         "--session", metavar="ID", show_default=False, help="The session, or how its id begins; else the newest."
@@ -48,7 +54,7 @@ _Undo = Annotated[
 def compact(
     *,
     handle: _Handle = None,
-    session: _Session = None,
+    session: _CompactSession = None,
     focus: _Focus = "",
     dry_run: _DryRun = False,
     listed: _List = False,
@@ -67,27 +73,27 @@ def compact(
         raise typer.BadParameter("--list and --undo each stand alone.")
     if handle and not undo:
         raise typer.BadParameter("A HANDLE is for --undo; `ricordo expand HANDLE` opens one.")
-    target, real = existing(root, user, project), not (dry_run or listed or undo)
+    target, real = require_target(root, user, project), not (dry_run or listed or undo)
     if real:
         # what is summed up stays so: other settings than the person's are not good enough for it
-        find(root, user, project, strict=True)
+        find_target(root, user, project, strict=True)
 
     async def act() -> "tuple[dict[str, JsonValue], list[str], bool]":
-        async with _opened(target, session, learns=real, changes=real or undo) as agent:
+        async with _open_existing_session(target, session, learns=real, changes=real or undo) as agent:
             if listed:
-                return *await _list(agent), True
+                return *await _list_compactions(agent), True
             if undo:
-                return *await _take_back(agent, handle), True
+                return *await _undo_compaction(agent, handle), True
             done = await agent.compact(focus=focus, dry_run=dry_run)
-            note = unheeded(focus, done.before.model, target.settings)
+            note = unused_focus_note(focus, done.before.model, target.settings)
             suffix = f" --session {shlex.quote(session)}" if session else ""
-            lines = compacted_lines(done, dry_run=dry_run, note=note, prefix="ricordo ", suffix=suffix)
+            lines = format_compaction_result(done, dry_run=dry_run, note=note, prefix="ricordo ", suffix=suffix)
             statuses = {each.status for each in done}
             well = "done" in statuses or "failed" not in statuses
-            return compacted_document(done, dry_run=dry_run, note=note), lines, well
+            return compaction_result_document(done, dry_run=dry_run, note=note), lines, well
 
-    document, lines, well = run(act)
-    emit(document) if as_json else say("\n".join(lines))
+    document, lines, well = run_async(act)
+    print_json(document) if as_json else print_line("\n".join(lines))
     if not well:
         raise typer.Exit(1)
 
@@ -97,7 +103,7 @@ def expand(
     handle: Annotated[
         str, typer.Argument(metavar="HANDLE", help="The handle of a compaction, or m: and the id of a message.")
     ],
-    session: _Session = None,
+    session: _CompactSession = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -107,30 +113,30 @@ def expand(
 
     `ricordo compact --list` names the handles.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
 
     async def act() -> "tuple[dict[str, JsonValue], list[str]]":
-        async with _opened(target, session) as agent:
+        async with _open_existing_session(target, session) as agent:
             messages = await agent.compactions.expand(handle)
-            return expanded_document(handle, messages), expanded_lines(messages)
+            return expanded_messages_document(handle, messages), format_expanded(messages)
 
-    document, lines = run(act)
-    emit(document) if as_json else say("\n".join(lines))
+    document, lines = run_async(act)
+    print_json(document) if as_json else print_line("\n".join(lines))
 
 
 @asynccontextmanager
-async def _opened(
+async def _open_existing_session(
     target: Target, session: str | None, *, learns: bool = False, changes: bool = False
 ) -> AsyncIterator["HarnessAgent"]:
     """Open the agent in the session that was named, else the newest.
 
     Raises: SessionNotFound; StorageReadOnly when its window is to be changed and can't be kept.
     """
-    found = await session_in(target, session)
+    found = await find_session_id(target, session)
     if found is None:
         raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
-    async with agent_in(target, found, asks=learns, learns=learns) as agent:
-        if changes and not agent.keeps:
+    async with open_session_agent(target, found, asks=learns, learns=learns) as agent:
+        if changes and not agent.is_recorded:
             raise StorageReadOnly(
                 f"The memory in {target.root} can only be read, so the window stays as it is: "
                 "`ricordo compact --dry-run` tells what making it smaller would come to."
@@ -138,18 +144,20 @@ async def _opened(
         yield agent
 
 
-async def _list(agent: "HarnessAgent") -> "tuple[dict[str, JsonValue], list[str]]":
+async def _list_compactions(agent: "HarnessAgent") -> "tuple[dict[str, JsonValue], list[str]]":
     found = await agent.compactions.all()
-    return {"session": agent.session, "compactions": [compaction_document(each) for each in found]}, listed_lines(found)
+    return {"session": agent.session, "compactions": [compaction_document(each) for each in found]}, format_compactions(
+        found
+    )
 
 
-async def _take_back(agent: "HarnessAgent", handle: str | None) -> "tuple[dict[str, JsonValue], list[str]]":
+async def _undo_compaction(agent: "HarnessAgent", handle: str | None) -> "tuple[dict[str, JsonValue], list[str]]":
     before = await agent.get_context_usage()
     made = await agent.compactions.undo(handle)
     after = await agent.get_context_usage()
     document: dict[str, JsonValue] = {
         "undone": compaction_document(made),
-        "before": usage_document(before),
-        "after": usage_document(after),
+        "before": context_usage_document(before),
+        "after": context_usage_document(after),
     }
-    return document, undone_lines(made, before, after)
+    return document, format_undo(made, before, after)

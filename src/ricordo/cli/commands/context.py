@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.agents import agent_in, session_in
+from ricordo.cli.agents import open_session_agent, find_session_id
 from ricordo.cli.chat_window import edit_message, remove_message
-from ricordo.cli.context import Target, existing, run, with_memory
+from ricordo.cli.context import Target, require_target, run_async, with_memory
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.picture import usage_lines
-from ricordo.cli.render import counted, dim, emit, say, shown
-from ricordo.cli.window_documents import compaction_document, request_document, usage_document
+from ricordo.cli.picture import format_usage
+from ricordo.cli.render import pluralize, dim, print_json, print_line, escape
+from ricordo.cli.window_documents import compaction_document, request_document, context_usage_document
 from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
     from ricordo.messages import JsonValue
     from ricordo.runtime.usage import ContextReport
-    from ricordo.stores.shown_index import IndexCut
+    from ricordo.stores.shown_index import MemoryCut
 
 __all__ = ["context"]
 
@@ -29,7 +29,7 @@ _Budget = Annotated[
     int | None,
     typer.Option("--budget", metavar="TOKENS", min=1, show_default=False, help="Fit it into so many tokens."),
 ]
-_Session = Annotated[
+_WindowSession = Annotated[
     str | None,
     typer.Option(
         "--session",
@@ -64,7 +64,7 @@ _Wire = Annotated[
 def context(
     *,
     budget: _Budget = None,
-    session: _Session = None,
+    session: _WindowSession = None,
     remove: _Remove = None,
     edit: _Edit = None,
     text: _Text = None,
@@ -80,81 +80,81 @@ def context(
     allows, unless a budget is given, and then only it is shown. The tokens are estimated. With --remove or --edit one
     message of the window is changed instead; the transcript keeps what was said, and `compact --undo` brings it back.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if remove is not None or edit is not None or text is not None:
         if budget or wire or (remove is None) == (edit is None) or (edit is None) != (text is None):
             raise typer.BadParameter("--remove stands alone, and --edit with --text; neither goes with other options.")
-        _change(target, session, remove or edit or "", text, as_json=as_json)
+        _change_window(target, session, remove or edit or "", text, as_json=as_json)
         return
     if wire:
-        emit(run(lambda: _request(target, session)))
+        print_json(run_async(lambda: _load_request(target, session)))
         return
-    found = None if budget else run(lambda: _usage(target, session))
+    found = None if budget else run_async(lambda: _load_usage(target, session))
     if found:
         # settings that can't be used were told just now
-        target = replace(target, trouble=())
+        target = replace(target, setting_errors=())
 
-    async def preamble(memory: "Memory") -> "tuple[str, bool, IndexCut | None]":
+    async def preamble(memory: "Memory") -> "tuple[str, bool, MemoryCut | None]":
         from ricordo.tokens import Tokens
 
         most = Tokens(budget) if budget else None
         text = await memory.preamble(most)
-        return text, not text and bool(await memory.entries()), await memory.index_cut(most)
+        return text, not text and bool(await memory.entries()), await memory.preamble_cut(most)
 
     shown_text, is_too_much, cut = with_memory(target, preamble)
-    tokens = _tokens(shown_text)
+    tokens = _count_tokens(shown_text)
     if as_json:
-        usage = usage_document(found[0], is_new=found[1]) if found else None
-        emit({"preamble": shown_text, "tokens": tokens, "left_out": asdict(cut) if cut else None, "usage": usage})
+        usage = context_usage_document(found[0], is_new=found[1]) if found else None
+        print_json({"preamble": shown_text, "tokens": tokens, "left_out": asdict(cut) if cut else None, "usage": usage})
         return
     nothing = "Nothing of what is remembered fits into so few tokens." if is_too_much else "Nothing is remembered yet."
-    say(shown(shown_text) or nothing)
-    say(f"\n{tokens:,} tokens")
+    print_line(escape(shown_text) or nothing)
+    print_line(f"\n{tokens:,} tokens")
     if cut:
-        say(dim(_left_out(cut)))
+        print_line(dim(_format_left_out(cut)))
     if found:
-        say("\n" + "\n".join(usage_lines(found[0], is_new=found[1])))
+        print_line("\n" + "\n".join(format_usage(found[0], is_new=found[1])))
 
 
-def _change(target: Target, session: str | None, message: str, text: str | None, *, as_json: bool) -> None:
+def _change_window(target: Target, session: str | None, message: str, text: str | None, *, as_json: bool) -> None:
     """Take a message out of the window of a session, or let it say `text`, and tell what brings it back."""
     suffix = f" --session {shlex.quote(session)}" if session else ""
     change = partial(edit_message, text=text) if text is not None else remove_message
 
     async def act() -> "tuple[Compaction, list[str]]":
-        named = await session_in(target, session)
+        named = await find_session_id(target, session)
         if named is None:
             raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
-        async with agent_in(target, named, asks=False) as agent:
+        async with open_session_agent(target, named, asks=False) as agent:
             return await change(agent, message, prefix="ricordo ", suffix=suffix)
 
-    made, lines = run(act)
-    emit({"changed": compaction_document(made)}) if as_json else say("\n".join(lines))
+    made, lines = run_async(act)
+    print_json({"changed": compaction_document(made)}) if as_json else print_line("\n".join(lines))
 
 
-def _left_out(cut: "IndexCut") -> str:
+def _format_left_out(cut: "MemoryCut") -> str:
     """Say how much of MEMORY.md is not shown, which bound acted, and what to do."""
     how = "ricordo consolidate" if cut.cap != "tokens" else "ricordo consolidate, or the setting preamble_tokens,"
     return (
-        f"left out: {counted(cut.lines, 'line')} of MEMORY.md, as no more than {cut.most:,} {cut.cap} are shown;\n"
+        f"left out: {pluralize(cut.lines, 'line')} of MEMORY.md, as no more than {cut.most:,} {cut.cap} are shown;\n"
         f"{how} makes room, and what you wrote yourself you can put into a topic"
     )
 
 
-async def _usage(target: Target, session: str | None) -> "tuple[ContextReport, bool]":
+async def _load_usage(target: Target, session: str | None) -> "tuple[ContextReport, bool]":
     """Return what fills the window of a session, of a new one where there is none, and whether it is new."""
-    named = await session_in(target, session)
-    async with agent_in(target, named, asks=False) as agent:
+    named = await find_session_id(target, session)
+    async with open_session_agent(target, named, asks=False) as agent:
         return await agent.get_context_usage(), named is None
 
 
-async def _request(target: Target, session: str | None) -> "dict[str, JsonValue]":
+async def _load_request(target: Target, session: str | None) -> "dict[str, JsonValue]":
     """Describe the next request of a session: as its provider has it, else as messages."""
-    async with agent_in(target, await session_in(target, session), asks=False) as agent:
-        return request_document(await agent.request())
+    async with open_session_agent(target, await find_session_id(target, session), asks=False) as agent:
+        return request_document(await agent.preview_request())
 
 
-def _tokens(text: str) -> int:
+def _count_tokens(text: str) -> int:
     from ricordo.tokens import estimate_text
 
     return estimate_text(text)

@@ -20,41 +20,41 @@ from typing import Annotated, Any
 import typer
 
 from ricordo.cli.options import JsonOption, RootOption
-from ricordo.cli.render import bold, counted, dim, emit, say, shown, size, wrapped
+from ricordo.cli.render import bold, pluralize, dim, print_json, print_line, escape, format_size, wrap
 from ricordo.errors import RicordoError
 
 __all__ = ["demo"]
 
 _PROJECT = "demo"
-_KEPT = frozenset({"RICORDO_EMBEDDER"})
-_QUESTIONS = 3
+_KEPT_VARIABLES = frozenset({"RICORDO_EMBEDDER"})
+_MAX_QUESTIONS = 3
 _BUDGET = 2_000
 _SESSIONS_SHOWN = 12
 _SUMMARY_LINES = 12
 _MEMORY_LINES = 60
 _PREAMBLE_LINES = 6
-_LINE = 160
-_MARK = "[secret:"
-_LONGEST = 400
-_FIELDS = re.compile(r"( \[[a-z_-]+:: [^\]]*\])+( \^[0-9A-Za-z-]+)?$")
-_BUILT_IN = files("ricordo.cli") / "demo_data"
+_MAX_LINE_CHARS = 160
+_SECRET_MARK = "[secret:"
+_MAX_ANSWER_CHARS = 400
+_ENTRY_FIELDS = re.compile(r"( \[[a-z_-]+:: [^\]]*\])+( \^[0-9A-Za-z-]+)?$")
+_DEMO_DATA = files("ricordo.cli") / "demo_data"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Stage:
+class _DemoRoot:
     """Where the demo plays: the root and the environment of its processes."""
 
     root: Path
     environment: Mapping[str, str]
 
     @property
-    def place(self) -> Path:
+    def user_folder(self) -> Path:
         """Where the user of the demo has what it writes."""
         from ricordo.runtime import Settings
-        from ricordo.runtime.roots import place_root
+        from ricordo.runtime.roots import scope_folder
         from ricordo.scopes import Scope
 
-        return place_root(self.root, Scope(user=Settings.load(None, self.environment).user, project="demo"))
+        return scope_folder(self.root, Scope(user=Settings.load(None, self.environment).user, project="demo"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class _Question:
     expects: str | None = None
     is_checked: bool = False
 
-    def is_met(self, answer: Mapping[str, Any]) -> bool:
+    def is_answered_by(self, answer: Mapping[str, Any]) -> bool:
         """Tell whether the answer holds the words, or is that it is not in memory where there are none."""
         hit = answer["hit"]
         if self.expects is None:
@@ -96,185 +96,193 @@ def demo(
     a temporary folder.
     """
     if file:
-        _check(file)
+        _check_conversation(file)
     with ExitStack() as stack:
-        stage = _stage(stack, root, keep=keep)
-        conversation = file or stack.enter_context(as_file(_BUILT_IN / "conversation.jsonl"))
+        stage = _make_demo_root(stack, root, keep=keep)
+        conversation = file or stack.enter_context(as_file(_DEMO_DATA / "conversation.jsonl"))
         if as_json:
-            first, told = _lived(stage, conversation, budget)
-            questions, _ = _questions(ask, file, stage)
-            second, answers = _answers(stage, questions)
-            emit({"lived": told, "answers": list(answers), "processes": [first, second]})
+            first, told = _run_replay(stage, conversation, budget)
+            questions, _ = _choose_questions(ask, file, stage)
+            second, answers = _run_ask(stage, questions)
+            print_json({"lived": told, "answers": list(answers), "processes": [first, second]})
             return
         name = file or "a built-in conversation"
         window = f"with a window of about {budget:,} tokens"
-        say(wrapped(f"An agent lives through {name} {window}, and its process ends."))
-        say("A new process answers from what was kept. No key, no server, no network.")
-        first = _live(stage, conversation, budget)
+        print_line(wrap(f"An agent lives through {name} {window}, and its process ends."))
+        print_line("A new process answers from what was kept. No key, no server, no network.")
+        first = _show_replay(stage, conversation, budget)
         _show_memory(stage)
-        questions, are_made = _questions(ask, file, stage)
-        second = _answer(stage, questions, made=are_made)
+        questions, are_made = _choose_questions(ask, file, stage)
+        second = _show_answers(stage, questions, made=are_made)
         processes = f"Process {first} lived and learned, process {second} answered"
-        say(wrapped(f"\n{processes}; between them lay nothing but files."))
-        _go_on(stage, is_kept=keep or root is not None)
+        print_line(wrap(f"\n{processes}; between them lay nothing but files."))
+        _show_next_steps(stage, is_kept=keep or root is not None)
 
 
-def _check(file: Path) -> None:
+def _check_conversation(file: Path) -> None:
     """Look whether there is a conversation before anything is promised. Raises: FileMissing, HistoryUnreadable."""
     from ricordo.importers import read_history
 
     next(iter(read_history(file, on_problem=lambda problem: None)), None)
 
 
-def _questions(asked: Sequence[str] | None, file: Path | None, stage: _Stage) -> tuple[list[_Question], bool]:
+def _choose_questions(asked: Sequence[str] | None, file: Path | None, stage: _DemoRoot) -> tuple[list[_Question], bool]:
     """Return what is asked, and whether it was made from what was learned."""
     if asked:
         return [_Question(text=text) for text in asked], False
     if file:
-        from ricordo.cli.questions import own_questions
+        from ricordo.cli.questions import make_questions
 
-        return [_Question(text=text) for text in own_questions(_entries(stage), _QUESTIONS)], True
-    return _known_questions(json.loads((_BUILT_IN / "questions.json").read_text(encoding="utf-8"))), False
+        return [_Question(text=text) for text in make_questions(_list_entries(stage), _MAX_QUESTIONS)], True
+    return _marked_questions(json.loads((_DEMO_DATA / "questions.json").read_text(encoding="utf-8"))), False
 
 
-def _stage(stack: ExitStack, root: Path | None, *, keep: bool) -> _Stage:
+def _make_demo_root(stack: ExitStack, root: Path | None, *, keep: bool) -> _DemoRoot:
     """Return a place where neither the person's own memory nor their settings play a part."""
     if keep:
         folder = Path(mkdtemp(prefix="ricordo-demo-"))
     else:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="ricordo-demo-")))
     environment = {
-        name: value for name, value in os.environ.items() if name in _KEPT or not name.startswith("RICORDO_")
+        name: value for name, value in os.environ.items() if name in _KEPT_VARIABLES or not name.startswith("RICORDO_")
     }
     environment |= {"RICORDO_DATA": str(folder / "data"), "RICORDO_CACHE": str(folder / "cache")}
-    return _Stage(root=(root or folder / ".ricordo").absolute(), environment=environment)
+    return _DemoRoot(root=(root or folder / ".ricordo").absolute(), environment=environment)
 
 
-def _lived(stage: _Stage, conversation: Path, budget: int) -> tuple[int, Any]:
+def _run_replay(stage: _DemoRoot, conversation: Path, budget: int) -> tuple[int, Any]:
     return _run(stage, "replay", str(conversation.absolute()), "--project", _PROJECT, "--budget", str(budget))
 
 
-def _live(stage: _Stage, conversation: Path, budget: int) -> int:
-    process, told = _lived(stage, conversation, budget)
+def _show_replay(stage: _DemoRoot, conversation: Path, budget: int) -> int:
+    process, told = _run_replay(stage, conversation, budget)
     lives = told["sessions"]
-    say(f"\n{bold(f'1. Living (process {process})')}")
-    say("   session, and its tokens:      said   largest window sent   left at the end")
+    print_line(f"\n{bold(f'1. Living (process {process})')}")
+    print_line("   session, and its tokens:      said   largest window sent   left at the end")
     for life in lives[:_SESSIONS_SHOWN]:
         sizes = f"{life['said_tokens']:>9,}{life['largest_tokens']:>22,}{life['left_tokens']:>18,}"
-        say(f"   {shown(life['session'])[:24]:<24} {sizes}")
+        print_line(f"   {escape(life['session'])[:24]:<24} {sizes}")
     if len(lives) > _SESSIONS_SHOWN:
-        say(f"   … and {counted(len(lives) - _SESSIONS_SHOWN, 'more session')}")
+        print_line(f"   … and {pluralize(len(lives) - _SESSIONS_SHOWN, 'more session')}")
     _show_reductions(lives)
-    learned = ", ".join(counted(count, shown(kind)) for kind, count in told["learned"].items())
-    total = counted(sum(told["learned"].values()), "entry")
-    say(wrapped(f"learned {total}{f': {learned}' if learned else ''}", "   ", first="\n   "))
+    learned = ", ".join(pluralize(count, escape(kind)) for kind, count in told["learned"].items())
+    total = pluralize(sum(told["learned"].values()), "entry")
+    print_line(wrap(f"learned {total}{f': {learned}' if learned else ''}", "   ", first="\n   "))
     kept, replaced = told["curated"].get("kept", 0), told["curated"].get("superseded", 0)
     older = f", {replaced:,} in the place of what no longer holds" if replaced else ""
-    say(f"   curated {kept:,} of them{older}")
+    print_line(f"   curated {kept:,} of them{older}")
     if told["known"]:
-        say(f"   left alone {counted(len(told['known']), 'session')} that had been there before")
+        print_line(f"   left alone {pluralize(len(told['known']), 'session')} that had been there before")
     if told["problems"]:
-        say(f"   skipped {counted(told['problems'], 'record')}")
+        print_line(f"   skipped {pluralize(told['problems'], 'record')}")
     return process
 
 
 def _show_reductions(lives: Sequence[Mapping[str, Any]]) -> None:
     """Show the largest eviction, and one window before and after its compaction."""
-    evicted = _largest(lives, "evict")
+    evicted = _largest_reduction(lives, "evict")
     if evicted:
         name = evicted[0]["session"]
-        say(
-            wrapped(
+        print_line(
+            wrap(
                 f"In {name} a tool's result was too wide: it is in a file now, and a preview stayed.",
                 "   ",
                 first="\n   ",
             )
         )
-        say(f"   The window before: {_measure(evicted[1], 'before')}; after: {_measure(evicted[1], 'after')}.")
-    compacted = _largest(lives, "compact")
+        print_line(
+            f"   The window before: {_format_measure(evicted[1], 'before')}; after: {_format_measure(evicted[1], 'after')}."
+        )
+    compacted = _largest_reduction(lives, "compact")
     if compacted:
         life, act = compacted
         what = "the window was full: a summary took the place of what was oldest"
-        say(wrapped(f"In {life['session']} {what}.", "   ", first="\n   "))
-        say(f"   The window before: {_measure(act, 'before')}; after: {_measure(act, 'after')}.")
-        say("   It then began with this summary:")
-        for line in _body_of_summary(act["summary"] or "")[:_SUMMARY_LINES]:
-            say(dim(_line(line, "     ")))
+        print_line(wrap(f"In {life['session']} {what}.", "   ", first="\n   "))
+        print_line(f"   The window before: {_format_measure(act, 'before')}; after: {_format_measure(act, 'after')}.")
+        print_line("   It then began with this summary:")
+        for line in _summary_lines(act["summary"] or "")[:_SUMMARY_LINES]:
+            print_line(dim(_format_file_line(line, "     ")))
 
 
-def _largest(lives: Sequence[Mapping[str, Any]], act: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+def _largest_reduction(
+    lives: Sequence[Mapping[str, Any]], act: str
+) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     found = [(life, each) for life in lives for each in life["reductions"] if each["act"] == act]
     return max(found, key=lambda row: row[1]["tokens_before"] - row[1]["tokens_after"], default=None)
 
 
-def _measure(act: Mapping[str, Any], when: str) -> str:
-    return f"{counted(act[f'messages_{when}'], 'message')}, {act[f'tokens_{when}']:,} tokens"
+def _format_measure(act: Mapping[str, Any], when: str) -> str:
+    return f"{pluralize(act[f'messages_{when}'], 'message')}, {act[f'tokens_{when}']:,} tokens"
 
 
-def _body_of_summary(summary: str) -> list[str]:
+def _summary_lines(summary: str) -> list[str]:
     """Return the lines of a summary, of its headings only those with something below them."""
     lines = [line for line in summary.splitlines() if line.startswith(("- ", "## "))]
     following = [*lines[1:], "## "]
     return [line for line, below in zip(lines, following, strict=False) if "-" in {line[0], below[0]}]
 
 
-def _line(text: str, indent: str) -> str:
+def _format_file_line(text: str, indent: str) -> str:
     """Return one line of a file, shortened, and broken to the terminal with what is broken off standing further in."""
-    short = text if len(text) <= _LINE else f"{text[: _LINE - 1].rstrip()}…"
-    return wrapped(short, f"{indent}  " if text.startswith("- ") else indent, first=indent)
+    short = text if len(text) <= _MAX_LINE_CHARS else f"{text[: _MAX_LINE_CHARS - 1].rstrip()}…"
+    return wrap(short, f"{indent}  " if text.startswith("- ") else indent, first=indent)
 
 
-def _show_memory(stage: _Stage) -> None:
+def _show_memory(stage: _DemoRoot) -> None:
     """Show what was written: the files, curated memory as it is on disk, and what of it enters a prompt."""
-    say(f"\n{bold('2. What it wrote')}")
-    for path, weight in _written(stage.root, stage.place):
-        say(f"     {size(weight):>9}  {shown(path)}")
-    memory = stage.place / "workspace" / "MEMORY.md"
+    print_line(f"\n{bold('2. What it wrote')}")
+    for path, weight in _list_files(stage.root, stage.user_folder):
+        print_line(f"     {format_size(weight):>9}  {escape(path)}")
+    memory = stage.user_folder / "workspace" / "MEMORY.md"
     if memory.is_file():
-        say(f"\n   {shown(_below(stage.root, memory))}, without the fields that each line ends with:\n")
+        print_line(f"\n   {escape(_relative_path(stage.root, memory))}, without the fields that each line ends with:\n")
         lines = memory.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in lines[:_MEMORY_LINES]:
-            said = _FIELDS.sub("", line)
-            say(wrapped(said, "       " if said.startswith("- ") else "     ", first="     "))
+            said = _ENTRY_FIELDS.sub("", line)
+            print_line(wrap(said, "       " if said.startswith("- ") else "     ", first="     "))
         if len(lines) > _MEMORY_LINES:
-            say(f"     … and {counted(len(lines) - _MEMORY_LINES, 'more line')}")
+            print_line(f"     … and {pluralize(len(lines) - _MEMORY_LINES, 'more line')}")
     _, told = _run(stage, "context")
     length = f"in {told['tokens']:,} tokens"
-    say(wrapped(f"The next session's prompt is told this memory {length}. Its preamble begins:", "   ", first="\n   "))
+    print_line(
+        wrap(f"The next session's prompt is told this memory {length}. Its preamble begins:", "   ", first="\n   ")
+    )
     for line in told["preamble"].splitlines()[:_PREAMBLE_LINES]:
-        say(dim(_line(line, "     ")))
+        print_line(dim(_format_file_line(line, "     ")))
     _show_redaction(stage)
 
 
-def _show_redaction(stage: _Stage) -> None:
-    places = list(_redacted(stage.root, stage.place))
-    others = f", and in {counted(len(places) - 1, 'more line')}" if len(places) > 1 else ""
+def _show_redaction(stage: _DemoRoot) -> None:
+    places = list(_find_redactions(stage.root, stage.user_folder))
+    others = f", and in {pluralize(len(places) - 1, 'more line')}" if len(places) > 1 else ""
     for path, number, mark in places[:1]:
-        say(f"\n   A secret was said. In its place stands {shown(mark)}")
-        say(dim(f"   — {shown(path)}:{number}{others}"))
+        print_line(f"\n   A secret was said. In its place stands {escape(mark)}")
+        print_line(dim(f"   — {escape(path)}:{number}{others}"))
 
 
-def _answers(stage: _Stage, questions: Sequence[_Question]) -> tuple[int, list[Any]]:
+def _run_ask(stage: _DemoRoot, questions: Sequence[_Question]) -> tuple[int, list[Any]]:
     first, *rest = questions
     also = [part for question in rest for part in ("--also", question.text)]
     process, told = _run(stage, "ask", first.text, *also)
     return process, [{key: value for key, value in told.items() if key != "also"}, *told.get("also", [])]
 
 
-def _answer(stage: _Stage, questions: Sequence[_Question], *, made: bool) -> int:
-    process, answers = _answers(stage, questions)
-    say(f"\n{bold(f'3. Answering (process {process})')}")
+def _show_answers(stage: _DemoRoot, questions: Sequence[_Question], *, made: bool) -> int:
+    process, answers = _run_ask(stage, questions)
+    print_line(f"\n{bold(f'3. Answering (process {process})')}")
     if made:
-        say(f"   No --ask was given, so up to {_QUESTIONS} questions are made from what was learned.")
+        print_line(f"   No --ask was given, so up to {_MAX_QUESTIONS} questions are made from what was learned.")
     for question, answer in zip(questions, answers, strict=True):
-        say(f"\n   {bold(shown(question.text))}")
+        print_line(f"\n   {bold(escape(question.text))}")
         _print_answer(answer, stage)
     curated = sum(_rests_on_curated(answer) for answer in answers)
-    say(f"\n   {curated} of {counted(len(answers), 'answer')} {'rests' if curated == 1 else 'rest'} on curated memory.")
+    print_line(
+        f"\n   {curated} of {pluralize(len(answers), 'answer')} {'rests' if curated == 1 else 'rest'} on curated memory."
+    )
     checked = [(question, answer) for question, answer in zip(questions, answers, strict=True) if question.is_checked]
     if checked:
-        met = sum(question.is_met(answer) for question, answer in checked)
-        say(f"   {met} of {len(checked)} hold the words that the demo's list of questions expects.")
+        met = sum(question.is_answered_by(answer) for question, answer in checked)
+        print_line(f"   {met} of {len(checked)} hold the words that the demo's list of questions expects.")
     return process
 
 
@@ -283,35 +291,41 @@ def _rests_on_curated(answer: Mapping[str, Any]) -> bool:
     return path == "workspace/MEMORY.md" or path.startswith("workspace/memory/topics/")
 
 
-def _print_answer(answer: Mapping[str, Any], stage: _Stage) -> None:
+def _print_answer(answer: Mapping[str, Any], stage: _DemoRoot) -> None:
     if answer["hit"] is None:
-        say(f"   {shown(answer['text'])}")
+        print_line(f"   {escape(answer['text'])}")
         return
     for hit, label in [(answer["hit"], ""), *((old, "superseded: ") for old in answer["superseded"])]:
         content = hit["entry"]["content"].strip()
-        say(wrapped(content if len(content) <= _LONGEST else f"{content[:_LONGEST]}…", "   ", first=f"   {label}"))
-        place = f"{_below(stage.root, stage.place / hit['path'])}:{hit['line']}"
-        say(dim(f"   — {shown(place)}"))
+        print_line(
+            wrap(
+                content if len(content) <= _MAX_ANSWER_CHARS else f"{content[:_MAX_ANSWER_CHARS]}…",
+                "   ",
+                first=f"   {label}",
+            )
+        )
+        place = f"{_relative_path(stage.root, stage.user_folder / hit['path'])}:{hit['line']}"
+        print_line(dim(f"   — {escape(place)}"))
 
 
-def _go_on(stage: _Stage, *, is_kept: bool) -> None:
-    say(f"\n{bold('With a model')}")
-    say("   pip install 'ricordo[models]'")
-    say("   set its key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), and name it:")
-    say("   ricordo chat --model anthropic:claude-sonnet-5")
-    say("   or set RICORDO_MODEL. Without a model, chat quotes memory.")
-    say(f"\n{bold('Go on')}")
+def _show_next_steps(stage: _DemoRoot, *, is_kept: bool) -> None:
+    print_line(f"\n{bold('With a model')}")
+    print_line("   pip install 'ricordo[models]'")
+    print_line("   set its key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), and name it:")
+    print_line("   ricordo chat --model anthropic:claude-sonnet-5")
+    print_line("   or set RICORDO_MODEL. Without a model, chat quotes memory.")
+    print_line(f"\n{bold('Go on')}")
     if is_kept:
-        place = shown(quote(str(stage.root)))
-        say(f'   ricordo ask "QUESTION" --root {place}')
-        say(f"   ricordo memory list --root {place}")
+        place = escape(quote(str(stage.root)))
+        print_line(f'   ricordo ask "QUESTION" --root {place}')
+        print_line(f"   ricordo memory list --root {place}")
     else:
-        say("   ricordo demo FILE       the same with a conversation of yours")
-        say("   ricordo demo --keep     keep the files, to look at them")
-    say("   ricordo ingest FILE     begin a memory here")
+        print_line("   ricordo demo FILE       the same with a conversation of yours")
+        print_line("   ricordo demo --keep     keep the files, to look at them")
+    print_line("   ricordo ingest FILE     begin a memory here")
 
 
-def _run(stage: _Stage, *arguments: str) -> tuple[int, Any]:
+def _run(stage: _DemoRoot, *arguments: str) -> tuple[int, Any]:
     """Run a command in a process of its own to its end; return the process's id and the JSON it printed."""
     command = [sys.executable, "-m", "ricordo", *arguments, "--root", str(stage.root), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(stage.environment), encoding="utf-8") as process:
@@ -325,46 +339,46 @@ def _run(stage: _Stage, *arguments: str) -> tuple[int, Any]:
     return process.pid, told
 
 
-def _entries(stage: _Stage) -> list[Mapping[str, Any]]:
+def _list_entries(stage: _DemoRoot) -> list[Mapping[str, Any]]:
     _, told = _run(stage, "memory", "list", "--limit", "1000")
     found: list[Mapping[str, Any]] = told["entries"]
     return found
 
 
-def _known_questions(listed: Sequence[Mapping[str, Any]]) -> list[_Question]:
+def _marked_questions(listed: Sequence[Mapping[str, Any]]) -> list[_Question]:
     """Return the questions that are marked for the demo."""
     return [
         _Question(text=each["question"], expects=each["expects"], is_checked=True) for each in listed if each["shown"]
     ]
 
 
-def _written(root: Path, place: Path) -> list[tuple[str, int]]:
+def _list_files(root: Path, place: Path) -> list[tuple[str, int]]:
     """Return the files with their sizes in bytes, transcripts as one."""
     found = sorted(path for path in (place / "workspace").rglob("*") if path.is_file())
     logs = [path for path in found if path.name.endswith(".log.jsonl")]
     hidden = {path for path in found if "/state/" in path.as_posix()}
-    rows = [(_below(root, path), path.stat().st_size) for path in found if path not in {*logs, *hidden}]
+    rows = [(_relative_path(root, path), path.stat().st_size) for path in found if path not in {*logs, *hidden}]
     if logs:
         rows.append(
             (
-                f"{_below(root, logs[0].parent)}/ ({counted(len(logs), 'transcript')})",
+                f"{_relative_path(root, logs[0].parent)}/ ({pluralize(len(logs), 'transcript')})",
                 sum(p.stat().st_size for p in logs),
             )
         )
     index = place / "memory_index.db"
     if index.is_file():
-        rows.append((f"{_below(root, index)} (the index, a cache)", index.stat().st_size))
+        rows.append((f"{_relative_path(root, index)} (the index, a cache)", index.stat().st_size))
     return rows
 
 
-def _redacted(root: Path, place: Path) -> Iterator[tuple[str, int, str]]:
+def _find_redactions(root: Path, place: Path) -> Iterator[tuple[str, int, str]]:
     """Give the places in the transcripts where a secret was replaced, and what stands there."""
     for path in sorted((place / "workspace").rglob("*.log.jsonl")):
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-            if _MARK in line:
-                start = line.index(_MARK)
-                yield _below(root, path), number, line[start : line.find("]", start) + 1]
+            if _SECRET_MARK in line:
+                start = line.index(_SECRET_MARK)
+                yield _relative_path(root, path), number, line[start : line.find("]", start) + 1]
 
 
-def _below(root: Path, path: Path) -> str:
+def _relative_path(root: Path, path: Path) -> str:
     return path.relative_to(root.parent).as_posix()

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import existing, with_memory
+from ricordo.cli.context import require_target, with_memory
 from ricordo.cli.options import JsonOption, OptionalEntryId, ProjectOption, RootOption, UserOption, YesOption
-from ricordo.cli.render import counted, emit, say, wrapped
+from ricordo.cli.render import pluralize, print_json, print_line, wrap
 from ricordo.errors import InvalidEntry, InvalidInput
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["erase"]
 
-_MOST_NAMED = 5
+_MAX_PATHS_SHOWN = 5
 
 
 def erase(
@@ -39,16 +39,16 @@ def erase(
     """
     if bool(entry_id.strip()) == bool(text.strip()):
         raise InvalidEntry("Name what is to be erased: the id of a memory, or a text with --text.")
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if not yes:
         if as_json or not sys.stdin.isatty():
             raise InvalidInput("Erasing can't be undone: give --yes.")
-        for content in [text] if text else with_memory(target, lambda memory: _said(memory, entry_id)):
-            say(wrapped(content, "  "))
+        for content in [text] if text else with_memory(target, lambda memory: _load_versions(memory, entry_id)):
+            print_line(wrap(content, "  "))
         typer.confirm("Erase this from every file? Nothing brings it back.", abort=True)
     done = with_memory(target, lambda memory: memory.erase(entry_id, text=text, inside_words=inside_words))
     if as_json:
-        emit(
+        print_json(
             {
                 "erased": list(done.ids),
                 "changed": done.changed,
@@ -58,20 +58,20 @@ def erase(
             }
         )
         return
-    say(
-        f"Erased {'the text' if text else done.ids[0]}: {counted(done.changed, 'file')} changed, "
-        f"{counted(done.deleted, 'file')} deleted."
+    print_line(
+        f"Erased {'the text' if text else done.ids[0]}: {pluralize(done.changed, 'file')} changed, "
+        f"{pluralize(done.deleted, 'file')} deleted."
     )
-    looked_through = f"{counted(done.scanned, 'file')} that were looked through"
+    looked_through = f"{pluralize(done.scanned, 'file')} that were looked through"
     if done.inside_words:
-        say(f"As a part of longer words it is left in {len(done.inside_words)} of {looked_through}:")
-        for path in done.inside_words[:_MOST_NAMED]:
-            say(f"  {path}")
-        say("Give --inside-words to erase it there too.")
+        print_line(f"As a part of longer words it is left in {len(done.inside_words)} of {looked_through}:")
+        for path in done.inside_words[:_MAX_PATHS_SHOWN]:
+            print_line(f"  {path}")
+        print_line("Give --inside-words to erase it there too.")
     else:
-        say(f"Nothing of it is left in {looked_through}.")
+        print_line(f"Nothing of it is left in {looked_through}.")
 
 
-async def _said(memory: "Memory", entry_id: str) -> list[str]:
+async def _load_versions(memory: "Memory", entry_id: str) -> list[str]:
     """Return the content of an entry, now and in earlier versions, also if it is forgotten."""
     return list(dict.fromkeys(each.content for each in await memory.versions(entry_id)))

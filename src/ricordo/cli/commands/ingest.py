@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, find, run
-from ricordo.cli.intake import Reading, Tally, take_in
+from ricordo.cli.context import Target, find_target, run_async
+from ricordo.cli.intake import ImportFile, ImportTotals, import_files
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
-from ricordo.cli.render import bold, counted, emit, failed, note, say, shown
+from ricordo.cli.render import bold, pluralize, print_json, print_error, print_note, print_line, escape
 from ricordo.errors import FileMissing, HistoryUnreadable
 
 if TYPE_CHECKING:
-    from ricordo.importers import Problem
+    from ricordo.importers import ImportProblem
     from ricordo.messages.types import JsonValue
 
 __all__ = ["ingest"]
@@ -54,41 +54,41 @@ def ingest(
     already is not added again, so the same command goes on where it was interrupted. A broken record is reported and
     skipped; the exit code is 1 when a file holds no conversation.
     """
-    target = find(root, user, project, shared=shared)
-    tally = Tally()
-    with TemporaryDirectory() as folder, _progress() as on_bytes:
-        chosen = _chosen(files or [], target, Path(folder), claude_code=claude_code)
-        report = _Reporter(tally)
+    target = find_target(root, user, project, shared=shared)
+    tally = ImportTotals()
+    with TemporaryDirectory() as folder, _show_progress() as on_bytes:
+        chosen = _choose_files(files or [], target, Path(folder), claude_code=claude_code)
+        report = _ProblemReporter(tally)
         readings = [
-            Reading(path=path, name=name, session=session, on_problem=report, on_bytes=on_bytes)
+            ImportFile(path=path, name=name, session=session, on_problem=report, on_bytes=on_bytes)
             for path, name in chosen
         ]
-        run(lambda: take_in(target, readings, tally))
+        run_async(lambda: import_files(target, readings, tally))
     if as_json:
-        emit(_document(target, tally))
+        print_json(_totals_document(target, tally))
     else:
         _print_summary(target, tally)
     if tally.unreadable:
         raise typer.Exit(1)
 
 
-class _Reporter:
+class _ProblemReporter:
     """Shows the first problems as they come and counts all of them."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, tally: ImportTotals) -> None:
+        self._totals = tally
 
-    def __call__(self, problem: "Problem") -> None:
+    def __call__(self, problem: "ImportProblem") -> None:
         if not problem.skipped:
-            self._tally.notes.append(problem)
-            note(f"{shown(problem.path)}:{problem.line}: {shown(problem.reason)}")
+            self._totals.notes.append(problem)
+            print_note(f"{escape(problem.path)}:{problem.line}: {escape(problem.reason)}")
             return
-        self._tally.problems.append(problem)
-        if len(self._tally.problems) <= _PROBLEMS_SHOWN:
-            note(f"{shown(problem.path)}:{problem.line}: skipped: {shown(problem.reason)}")
+        self._totals.problems.append(problem)
+        if len(self._totals.problems) <= _PROBLEMS_SHOWN:
+            print_note(f"{escape(problem.path)}:{problem.line}: skipped: {escape(problem.reason)}")
 
 
-def _chosen(files: list[Path], target: Target, folder: Path, *, claude_code: bool) -> list[tuple[Path, str]]:
+def _choose_files(files: list[Path], target: Target, folder: Path, *, claude_code: bool) -> list[tuple[Path, str]]:
     """Return the files to read, each with what people call it."""
     if not files and not claude_code:
         raise typer.BadParameter("Name a file, a folder, - for standard input, or give --claude-code.")
@@ -99,22 +99,22 @@ def _chosen(files: list[Path], target: Target, folder: Path, *, claude_code: boo
                 shutil.copyfileobj(sys.stdin.buffer, copy)
             chosen.append((folder / "stdin", "standard input"))
         elif file.is_dir():
-            chosen += [(inner, str(inner)) for inner in _conversations(file)]
+            chosen += [(inner, str(inner)) for inner in _list_conversations(file)]
         else:
             chosen.append((file, str(file)))
     if claude_code:
-        chosen += [(path, str(path)) for path in _of_claude_code(target)]
+        chosen += [(path, str(path)) for path in _find_claude_code(target)]
     return chosen
 
 
-def _conversations(folder: Path) -> list[Path]:
+def _list_conversations(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.iterdir() if path.suffix in {".json", ".jsonl"} and path.is_file())
     if not found:
         raise HistoryUnreadable(f"{folder} holds no .json or .jsonl file.")
     return found
 
 
-def _of_claude_code(target: Target) -> list[Path]:
+def _find_claude_code(target: Target) -> list[Path]:
     from ricordo.importers import find_claude_code
 
     places = dict.fromkeys([target.project_folder, Path.cwd()])
@@ -125,7 +125,7 @@ def _of_claude_code(target: Target) -> list[Path]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
+def _show_progress() -> Iterator[Callable[[int, int], None]]:
     """Show on a terminal how far the reading of the current file is."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
@@ -139,50 +139,50 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
-def _print_summary(target: Target, tally: Tally) -> None:
+def _print_summary(target: Target, tally: ImportTotals) -> None:
     hidden = len(tally.problems) - _PROBLEMS_SHOWN
     if hidden > 0:
-        note(f"… and {counted(hidden, 'more record')} skipped")
+        print_note(f"… and {pluralize(hidden, 'more record')} skipped")
     for _, message in tally.unreadable:
-        failed(message)
+        print_error(message)
     if tally.understood:
-        note(tally.understood)
+        print_note(tally.understood)
     if not tally.read:
         return
     if not target.exists:
-        say(f"Created a memory in {shown(str(target.root))}.")
-    heading = f"Read {counted(tally.read, 'message')} in {counted(len(tally.sessions), 'session')}"
-    say(f"{heading}: {tally.new:,} new, {tally.known:,} known.")
-    if not tally.new and not tally.learned and not tally.waiting:
-        say("Nothing was added: all of it was there already.")
+        print_line(f"Created a memory in {escape(str(target.root))}.")
+    heading = f"Read {pluralize(tally.read, 'message')} in {pluralize(len(tally.sessions), 'session')}"
+    print_line(f"{heading}: {tally.new:,} new, {tally.known_messages:,} known.")
+    if not tally.new and not tally.learned and not tally.waiting_jobs:
+        print_line("Nothing was added: all of it was there already.")
         return
-    if tally.asked:
-        waiting = f"; {counted(tally.waiting, 'job waits', 'jobs wait')} for it" if tally.waiting else ""
-        say(f"A model learns from it in the background{waiting}: `ricordo memory list` shows what it learned.")
+    if tally.uses_model:
+        waiting = f"; {pluralize(tally.waiting_jobs, 'job waits', 'jobs wait')} for it" if tally.waiting_jobs else ""
+        print_line(f"A model learns from it in the background{waiting}: `ricordo memory list` shows what it learned.")
         return
-    kinds = ", ".join(counted(count, shown(kind)) for kind, count in tally.learned.most_common())
-    say(f"Learned {bold(counted(tally.learned.total(), 'entry'))}{f': {kinds}' if kinds else ''}.")
+    kinds = ", ".join(pluralize(count, escape(kind)) for kind, count in tally.learned.most_common())
+    print_line(f"Learned {bold(pluralize(tally.learned.total(), 'entry'))}{f': {kinds}' if kinds else ''}.")
     if tally.problems:
-        say(f"Skipped {counted(len(tally.problems), 'record')}.")
+        print_line(f"Skipped {pluralize(len(tally.problems), 'record')}.")
 
 
-def _document(target: Target, tally: Tally) -> "dict[str, JsonValue]":
+def _totals_document(target: Target, tally: ImportTotals) -> "dict[str, JsonValue]":
     return {
         "root": str(target.root),
         "created": bool(tally.read) and not target.exists,
         "files": tally.files,
         "sessions": len(tally.sessions),
-        "messages": {"read": tally.read, "new": tally.new, "known": tally.known},
+        "messages": {"read": tally.read, "new": tally.new, "known": tally.known_messages},
         "entries": tally.learned.total(),
         "learned": dict(tally.learned.most_common()),
-        "waiting": tally.waiting,
-        "problems": _documents(tally.problems[:_PROBLEMS_KEPT]),
+        "waiting": tally.waiting_jobs,
+        "problems": _problem_documents(tally.problems[:_PROBLEMS_KEPT]),
         "problem_count": len(tally.problems),
         "unreadable": [{"file": name, "message": message} for name, message in tally.unreadable],
         "understood": tally.understood or None,
-        "notes": _documents(tally.notes),
+        "notes": _problem_documents(tally.notes),
     }
 
 
-def _documents(problems: "list[Problem]") -> "list[JsonValue]":
+def _problem_documents(problems: "list[ImportProblem]") -> "list[JsonValue]":
     return [{"file": each.path, "line": each.line, "reason": each.reason} for each in problems]

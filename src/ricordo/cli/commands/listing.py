@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import existing, with_memory
-from ricordo.cli.contradictions import contradicting, print_contradictions
+from ricordo.cli.context import require_target, with_memory
+from ricordo.cli.contradictions import load_contradictions, print_contradictions
 from ricordo.cli.documents import entry_document, hit_document
 from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_hits
-from ricordo.cli.locate import Origin, Position, origins_of, position_of
+from ricordo.cli.locate import SourceMessage, FileLocation, load_source_messages, locate_entry
 from ricordo.cli.options import (
     AroundOption,
     EntryId,
@@ -26,9 +26,9 @@ from ricordo.cli.options import (
     UntilOption,
     UserOption,
     WhyOption,
-    moment,
+    parse_time,
 )
-from ricordo.cli.render import age, bold, dim, emit, say, shown, wrapped
+from ricordo.cli.render import format_age, bold, dim, print_json, print_line, escape, wrap
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 __all__ = ["list_memories", "search", "show"]
 
-_LONGEST = 300
-_SHORTEST_END = 6
-_WIDTHS = ("project", "everywhere")
+_MAX_CONTENT_CHARS = 300
+_MIN_SUFFIX_CHARS = 6
+_SCOPE_WIDTHS = ("project", "everywhere")
 
 
-def _known_scope(scope: str) -> str:
+def _check_scope(scope: str) -> str:
     from ricordo.scopes import Scope
 
     names = {field.name for field in fields(Scope)}
     name, equals, value = scope.partition("=")
-    if scope not in {"", *_WIDTHS} and not (equals and name in names and value):
+    if scope not in {"", *_SCOPE_WIDTHS} and not (equals and name in names and value):
         raise typer.BadParameter(f"{scope!r} is no scope: write project, everywhere, or a part such as user=me.")
     return scope
 
@@ -69,31 +69,31 @@ _Scope = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE",
-        callback=_known_scope,
+        callback=_check_scope,
         show_default=False,
         help="Only of this scope: project, everywhere (all of the user's projects), or a part such as user=me.",
     ),
 ]
 _OlderThan = Annotated[
     datetime | None,
-    typer.Option("--older-than", parser=moment, metavar="AGE", help="Only older: 7d, or saved before 2026-11-22."),
+    typer.Option("--older-than", parser=parse_time, metavar="AGE", help="Only older: 7d, or saved before 2026-11-22."),
 ]
 _NewerThan = Annotated[
     datetime | None,
-    typer.Option("--newer-than", parser=moment, metavar="AGE", help="Only newer: 7d, or saved since 2026-11-22."),
+    typer.Option("--newer-than", parser=parse_time, metavar="AGE", help="Only newer: 7d, or saved since 2026-11-22."),
 ]
 
 
 _AsOf = Annotated[
     datetime | None,
     typer.Option(
-        "--as-of", parser=moment, metavar="TIME", show_default=False, help="As it was then: 2026-11-22, or 7d ago."
+        "--as-of", parser=parse_time, metavar="TIME", show_default=False, help="As it was then: 2026-11-22, or 7d ago."
     ),
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Filter:
+class _EntryFilter:
     """What `memory list` lets through; what is empty lets everything through."""
 
     part: str
@@ -105,14 +105,14 @@ class _Filter:
     after: datetime | None
     rules: bool
 
-    def takes(self, entry: "Entry") -> bool:
+    def matches(self, entry: "Entry") -> bool:
         """Tell whether `entry` is shown."""
         return (
             (entry.id.startswith(self.part) or entry.id.endswith(self.part))
             and (not self.kinds or entry.kind in self.kinds)
             and (not self.tags or not set(self.tags).isdisjoint(entry.tags))
             and (not self.source or self.source in {entry.by, entry.source.session})
-            and (not self.scope or _is_of(entry, self.scope))
+            and (not self.scope or _has_scope(entry, self.scope))
             and (self.before is None or (entry.time is not None and entry.time < self.before))
             and (self.after is None or (entry.time is not None and entry.time >= self.after))
             and (not self.rules or entry.rule is not None)
@@ -140,8 +140,8 @@ def list_memories(
 
     Each memory with its id, kind, age, source and scope, then its text.
     """
-    target = existing(root, user, project)
-    wanted = _Filter(
+    target = require_target(root, user, project)
+    wanted = _EntryFilter(
         part=part,
         kinds=kind or (),
         tags=tag or (),
@@ -152,23 +152,25 @@ def list_memories(
         rules=rules,
     )
     remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
-    entries = [entry for entry in remembered if wanted.takes(entry)]
-    from ricordo.workspace.contradictions import undecided
+    entries = [entry for entry in remembered if wanted.matches(entry)]
+    from ricordo.workspace.contradictions import find_contradictions
 
-    links = undecided(remembered)
+    links = find_contradictions(remembered)
     if as_json:
         shown_first = [entry_document(entry, links.get(entry.id, ())) for entry in entries[:limit]]
-        emit({"total": len(entries), "entries": [*shown_first]})
+        print_json({"total": len(entries), "entries": [*shown_first]})
         return
     if not entries:
-        say("No memory matches.")
-    length = _telling_length([entry.id for entry in remembered])
+        print_line("No memory matches.")
+    length = _distinct_suffix_length([entry.id for entry in remembered])
     for entry in entries[:limit]:
-        _print_row(entry, length, links.get(entry.id, ()))
+        _print_entry(entry, length, links.get(entry.id, ()))
     if len(entries) > limit:
-        say(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
+        print_line(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
     if entries:
-        say(dim(f"\nThe last {length} characters of an id are enough: ricordo memory show {entries[0].id[-length:]}"))
+        print_line(
+            dim(f"\nThe last {length} characters of an id are enough: ricordo memory show {entries[0].id[-length:]}")
+        )
 
 
 def show(
@@ -184,17 +186,17 @@ def show(
 
     All its fields, its file and line, and the lines of the conversation that it was learned from.
     """
-    from ricordo.workspace.contradictions import CONTRADICTS
+    from ricordo.workspace.contradictions import CONTRADICTS_FIELD
 
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
 
-    async def look(memory: "Memory") -> "tuple[Entry, Position | None, list[Origin], list[Entry]]":
+    async def look(memory: "Memory") -> "tuple[Entry, FileLocation | None, list[SourceMessage], list[Entry]]":
         if as_of is not None:
             then = await memory.entry(entry_id, as_of=as_of)
-            return then, None, await origins_of(target, memory, then), []
-        entry = await memory.used(entry_id, how="show")
-        others = await contradicting(memory, entry.id)
-        return entry, await position_of(target, entry.id), await origins_of(target, memory, entry), others
+            return then, None, await load_source_messages(target, memory, then), []
+        entry = await memory.mark_used(entry_id, how="show")
+        others = await load_contradictions(memory, entry.id)
+        return entry, await locate_entry(target, entry.id), await load_source_messages(target, memory, entry), others
 
     entry, position, origins, others = with_memory(target, look)
     if as_json:
@@ -202,19 +204,19 @@ def show(
             {"message": each.message.id, "file": each.position.file, "line": each.position.line} for each in origins
         ]
         file, line = (position.file, position.line) if position else (None, None)
-        emit(
+        print_json(
             {**entry_document(entry, [other.id for other in others]), "file": file, "line": line, "rests_on": rests_on}
         )
         return
-    say(wrapped(entry.content))
-    for name, value in _fields(entry, position):
-        if value and name != CONTRADICTS:
-            say(f"  {dim(f'{name:<11}')} {shown(value)}")
+    print_line(wrap(entry.content))
+    for name, value in _entry_fields(entry, position):
+        if value and name != CONTRADICTS_FIELD:
+            print_line(f"  {dim(f'{name:<11}')} {escape(value)}")
     print_contradictions(others, entry.id)
     for origin in origins:
-        say(f"\n{dim('said in')} {shown(str(origin.position))} {dim('by')} {shown(_speaker(origin))}")
+        print_line(f"\n{dim('said in')} {escape(str(origin.position))} {dim('by')} {escape(_speaker_name(origin))}")
         same_words = entry.content if entry.content in origin.message.text else origin.message.text
-        say(wrapped(_cut(entry.source.quote or same_words), "  "))
+        print_line(wrap(_shorten(entry.source.quote or same_words), "  "))
 
 
 def search(
@@ -237,7 +239,7 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search memories, conversations and notes, best first."""
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if why:
         explain_hits(
             target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
@@ -251,45 +253,45 @@ def search(
     )
     hits = with_memory(target, lambda memory: memory.search(asked, limit=limit, around=around or as_json), finds=True)
     if as_json:
-        emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
+        print_json({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:
         print_hits(hits, target)
 
 
-def _telling_length(ids: Sequence[str]) -> int:
+def _distinct_suffix_length(ids: Sequence[str]) -> int:
     """Return how many characters at the end tell these ids apart, six or more."""
-    length = _SHORTEST_END
+    length = _MIN_SUFFIX_CHARS
     while len({each[-length:] for each in ids}) < len(set(ids)):
         length += 1
     return length
 
 
-def _print_row(entry: "Entry", length: int, contradicts: Sequence[str]) -> None:
+def _print_entry(entry: "Entry", length: int, contradicts: Sequence[str]) -> None:
     source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
-    name = f"{dim(shown(entry.id[:-length]))}{bold(shown(entry.id[-length:]))}"
-    say(f"{name}  {shown(entry.kind)}  {age(entry.time)}  {shown(source)}  {dim(shown(scope))}")
-    say(wrapped(f"{_cut(entry.content)}{tags}", "  "))
+    name = f"{dim(escape(entry.id[:-length]))}{bold(escape(entry.id[-length:]))}"
+    print_line(f"{name}  {escape(entry.kind)}  {format_age(entry.time)}  {escape(source)}  {dim(escape(scope))}")
+    print_line(wrap(f"{_shorten(entry.content)}{tags}", "  "))
     if entry.rule:
-        say(dim(wrapped(f"rule: {_rule(entry)}", "  ")))
+        print_line(dim(wrap(f"rule: {_format_rule(entry)}", "  ")))
     if entry.state != "active":
-        say(dim(wrapped(_state(entry), "  ")))
+        print_line(dim(wrap(_format_state(entry), "  ")))
     if contradicts:
-        say(dim(wrapped(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
+        print_line(dim(wrap(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
 
 
-def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
+def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[str, str]]:
     return [
         ("id", entry.id),
         ("kind", entry.kind),
         ("tags", ", ".join(entry.tags)),
-        ("saved", _moment(entry.time)),
-        ("since", _moment(entry.since)),
+        ("saved", _format_time(entry.time)),
+        ("since", _format_time(entry.since)),
         ("by", entry.by),
         ("scope", str(entry.scope or "")),
         ("reason", entry.reason or ""),
-        ("rule", _rule(entry)),
+        ("rule", _format_rule(entry)),
         ("confidence", f"{entry.confidence:g}"),
         ("state", entry.state),
         ("supersedes", entry.supersedes or ""),
@@ -303,31 +305,31 @@ def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
     ]
 
 
-def _state(entry: "Entry") -> str:
+def _format_state(entry: "Entry") -> str:
     """Say that a memory holds no more, and what took its place."""
     successor = dict(entry.extra).get("successor", "")
-    return shown(f"{entry.state} by {successor}" if successor else entry.state)
+    return escape(f"{entry.state} by {successor}" if successor else entry.state)
 
 
-def _rule(entry: "Entry") -> str:
+def _format_rule(entry: "Entry") -> str:
     return f"{entry.rule or ''}{'' if entry.is_rule or not entry.rule else ' (not in force: no person made it)'}"
 
 
-def _is_of(entry: "Entry", scope: str) -> bool:
+def _has_scope(entry: "Entry", scope: str) -> bool:
     parts = entry.scope.parts() if entry.scope else {}
-    if scope in _WIDTHS:
+    if scope in _SCOPE_WIDTHS:
         return ("project" in parts) == (scope == "project")
     name, _, value = scope.partition("=")
     return parts.get(name) == value
 
 
-def _moment(time: datetime | None) -> str:
-    return f"{time.astimezone():%Y-%m-%d %H:%M:%S %z} ({age(time)} ago)" if time else ""
+def _format_time(time: datetime | None) -> str:
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S %z} ({format_age(time)} ago)" if time else ""
 
 
-def _speaker(origin: Origin) -> str:
+def _speaker_name(origin: SourceMessage) -> str:
     return origin.message.name or origin.message.role
 
 
-def _cut(content: str) -> str:
-    return content if len(content) <= _LONGEST else f"{content[: _LONGEST - 1].rstrip()}…"
+def _shorten(content: str) -> str:
+    return content if len(content) <= _MAX_CONTENT_CHARS else f"{content[: _MAX_CONTENT_CHARS - 1].rstrip()}…"

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, run, scope_of, tell_trouble
+from ricordo.cli.context import Target, require_target, run_async, load_scope, print_setting_errors
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
-from ricordo.cli.render import age, bold, counted, dim, emit, say, shown
+from ricordo.cli.render import format_age, bold, pluralize, dim, print_json, print_line, escape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ricordo.files import FileStore
-    from ricordo.maintenance.overdue import Overdue
-    from ricordo.maintenance.prune import Fate
+    from ricordo.maintenance.overdue import OverdueWork
+    from ricordo.maintenance.prune import PlannedPruning
     from ricordo.messages.types import JsonValue
-    from ricordo.queue import Job, JobRecord, Queue
+    from ricordo.queue import Job, JobRecord, JobQueue
 
 __all__ = ["maintain"]
 
-_ACTS = {
+_FATE_TEXTS = {
     "announce": "goes to the trash soon, which is announced now",
     "archive": "goes to the archive",
     "delete": "is deleted from the trash",
@@ -31,7 +31,7 @@ _ACTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Worked:
+class _WorkResult:
     """What was done of it: the jobs that ended meanwhile, and how many are left."""
 
     ended: "Sequence[JobRecord]"
@@ -57,141 +57,154 @@ def maintain(
     Sessions that hold more than was learned are found in the files too. It is done for what is yours in the project and
     for what the project shares, with --shared for the latter alone. The exit code is 1 if something is left.
     """
-    target = existing(root, user, project, shared=shared)
-    tell_trouble(target)
-    found, old, worked = run(lambda: _maintained(target, dry_run=dry_run, retry=retry, seconds=seconds))
+    target = require_target(root, user, project, shared=shared)
+    print_setting_errors(target)
+    found, old, worked = run_async(lambda: _maintain_root(target, dry_run=dry_run, retry=retry, seconds=seconds))
     left = bool(worked and (worked.left or worked.count("failed") or (found.failed and not retry)))
     if as_json:
-        emit(_document(found, old, worked))
+        print_json(_maintenance_document(found, old, worked))
     else:
-        _print_found(found, old)
+        _print_overdue(found, old)
         if worked:
-            _print_worked(worked)
+            _print_work(worked)
     if left:
         raise typer.Exit(1)
 
 
-async def _maintained(
+async def _maintain_root(
     target: Target, *, dry_run: bool, retry: bool, seconds: float
-) -> "tuple[Overdue, Sequence[Fate], _Worked | None]":
+) -> "tuple[OverdueWork, Sequence[PlannedPruning], _WorkResult | None]":
     """Maintain each place of the root that is the user's or shared, and return what all of them had to do together."""
-    from ricordo.maintenance.overdue import Overdue
+    from ricordo.maintenance.overdue import OverdueWork
 
-    shares = target.place != target.root
+    shares = target.user_folder != target.root
     places = [target, replace(target, shared=True)] if shares else [target]
-    done = [await _place_maintained(each, dry_run=dry_run, retry=retry, seconds=seconds) for each in places]
-    found = Overdue(
+    done = [await _maintain_place(each, dry_run=dry_run, retry=retry, seconds=seconds) for each in places]
+    found = OverdueWork(
         waiting=[record for each, _, _ in done for record in each.waiting],
         failed=[record for each, _, _ in done for record in each.failed],
         behind=[job for each, _, _ in done for job in each.behind],
     )
     worked = [each for _, _, each in done if each]
     ended = [record for each in worked for record in each.ended]
-    whole = _Worked(ended=ended, left=sum(each.left for each in worked)) if worked else None
+    whole = _WorkResult(ended=ended, left=sum(each.left for each in worked)) if worked else None
     return found, [fate for _, old, _ in done for fate in old], whole
 
 
-async def _place_maintained(
+async def _maintain_place(
     target: Target, *, dry_run: bool, retry: bool, seconds: float
-) -> "tuple[Overdue, Sequence[Fate], _Worked | None]":
+) -> "tuple[OverdueWork, Sequence[PlannedPruning], _WorkResult | None]":
     from ricordo.audit.history import PERSON
-    from ricordo.maintenance.overdue import overdue, take_up
-    from ricordo.maintenance.worker import MAINTAIN
+    from ricordo.maintenance.overdue import find_overdue_work, resume_overdue_work
+    from ricordo.maintenance.worker import MAINTAIN_KIND
     from ricordo.queue import Job
-    from ricordo.runtime.assembly import Parts, look_into, open_workspace
+    from ricordo.runtime.assembly import Dependencies, open_for_inspection, open_workspace
 
     if dry_run:
-        async with look_into(target.place, Parts.standard(settings=target.settings, actor=target.user)) as (
+        async with open_for_inspection(
+            target.user_folder, Dependencies.create(settings=target.settings, actor=target.user)
+        ) as (
             inbox,
             files,
         ):
-            return await overdue(inbox, files), await _old(target, files), None
-    scope, parts = await scope_of(target), Parts.standard(settings=target.settings, actor=target.user)
+            return await find_overdue_work(inbox, files), await _list_expiring(target, files), None
+    scope, parts = await load_scope(target), Dependencies.create(settings=target.settings, actor=target.user)
     async with open_workspace(target.root, scope, parts) as workspace:
         if workspace.curation:
-            workspace.curation.asked_by = PERSON
-        began = workspace.place.clock.now()
-        found = await overdue(workspace.inbox, workspace.place.files)
-        old = await _old(target, workspace.place.files)
-        await workspace.inbox.put(Job(kind=MAINTAIN, key=MAINTAIN))
-        await take_up(workspace.inbox, found, retry=retry)
-        left = await workspace.worker.settle(seconds=seconds)
-        ended = [each for each in await _ended(workspace.inbox) if each.changed >= began]
-        return found, old, _Worked(ended=ended, left=left)
+            workspace.curation.author = PERSON
+        began = workspace.memory_root.clock.now()
+        found = await find_overdue_work(workspace.inbox, workspace.memory_root.files)
+        old = await _list_expiring(target, workspace.memory_root.files)
+        await workspace.inbox.put(Job(kind=MAINTAIN_KIND, key=MAINTAIN_KIND))
+        await resume_overdue_work(workspace.inbox, found, retry=retry)
+        left = await workspace.worker.drain_all(seconds=seconds)
+        ended = [each for each in await _list_ended_jobs(workspace.inbox) if each.changed >= began]
+        return found, old, _WorkResult(ended=ended, left=left)
 
 
-async def _old(target: Target, files: "FileStore") -> "list[Fate]":
+async def _list_expiring(target: Target, files: "FileStore") -> "list[PlannedPruning]":
     """Return what is past its time, and what the next cycle does with it."""
     from ricordo.clock import SystemClock
-    from ricordo.maintenance.expire import expired
-    from ricordo.maintenance.prune import Fate, fates
-    from ricordo.maintenance.retain import leaving
+    from ricordo.maintenance.expire import find_expired_ledgers
+    from ricordo.maintenance.prune import PlannedPruning, plan_pruning
+    from ricordo.maintenance.retain import plan_retention
 
     config, clock = target.settings.maintenance, SystemClock()
     days = config.daily_file_retention_days
     rule = f"daily_file_retention_days = {days}"
-    ledgers = await expired(files, today=clock.today(), days=days)
-    gone = await leaving(files, target.settings.retention.read, now=clock.now(), scope=await scope_of(target))
+    ledgers = await find_expired_ledgers(files, today=clock.today(), days=days)
+    gone = await plan_retention(
+        files, target.settings.retention.parsed_rules, now=clock.now(), scope=await load_scope(target)
+    )
     return [
-        *(Fate(path=path, act="archive", rule=rule) for path in ledgers),
-        *await fates(files, now=clock.now(), config=config),
-        *(Fate(path=f"memory {each.entry.id}", act="forget", rule=each.rule.text) for each in gone.memories),
-        *(Fate(path=f"transcript {each.session}", act="trash", rule=each.rule.text) for each in gone.sessions),
+        *(PlannedPruning(path=path, act="archive", rule=rule) for path in ledgers),
+        *await plan_pruning(files, now=clock.now(), config=config),
+        *(PlannedPruning(path=f"memory {each.entry.id}", act="forget", rule=each.rule.text) for each in gone.memories),
+        *(
+            PlannedPruning(path=f"transcript {each.session}", act="trash", rule=each.rule.text)
+            for each in gone.sessions
+        ),
     ]
 
 
-async def _ended(inbox: "Queue") -> "Sequence[JobRecord]":
+async def _list_ended_jobs(inbox: "JobQueue") -> "Sequence[JobRecord]":
     return await inbox.jobs(states={"done", "failed"}, limit=1_000)
 
 
-def _print_found(found: "Overdue", old: "Sequence[Fate]") -> None:
+def _print_overdue(found: "OverdueWork", old: "Sequence[PlannedPruning]") -> None:
     if not (found.waiting or found.failed or found.behind):
-        say("Nothing waits in the inbox, and every session was learned from to its end.")
+        print_line("Nothing waits in the inbox, and every session was learned from to its end.")
     for fate in old:
-        say(f"{bold(shown(fate.path))}  {_ACTS[fate.act]}  {dim(fate.rule)}")
+        print_line(f"{bold(escape(fate.path))}  {_FATE_TEXTS[fate.act]}  {dim(fate.rule)}")
     for record in reversed(found.waiting):
-        say(f"{bold(_name(record.job))}  {_state(record)}  {dim(f'asked for {age(record.created)} ago')}")
+        print_line(
+            f"{bold(_format_job(record.job))}  {_format_job_state(record)}  {dim(f'asked for {format_age(record.created)} ago')}"
+        )
     for job in found.behind:
-        say(f"{bold(_name(job))}  holds more than was learned from it")
+        print_line(f"{bold(_format_job(job))}  holds more than was learned from it")
     for record in found.failed:
         error = (record.outcome.error if record.outcome else None) or "no error is known"
-        say(f"{bold(_name(record.job))}  failed too often, {shown(error)}  {dim(f'{age(record.changed)} ago')}")
+        print_line(
+            f"{bold(_format_job(record.job))}  failed too often, {escape(error)}  {dim(f'{format_age(record.changed)} ago')}"
+        )
 
 
-def _print_worked(worked: _Worked) -> None:
-    failed = f", {counted(worked.count('failed'), 'job')} failed for good" if worked.count("failed") else ""
-    left = f", {counted(worked.left, 'job')} left" if worked.left else ""
-    say(f"Did {counted(worked.count('done'), 'job')}{failed}{left}")
+def _print_work(worked: _WorkResult) -> None:
+    failed = f", {pluralize(worked.count('failed'), 'job')} failed for good" if worked.count("failed") else ""
+    left = f", {pluralize(worked.left, 'job')} left" if worked.left else ""
+    print_line(f"Did {pluralize(worked.count('done'), 'job')}{failed}{left}")
 
 
-def _state(record: "JobRecord") -> str:
+def _format_job_state(record: "JobRecord") -> str:
     if record.state == "running":
         return "is being worked on"
-    error = f", {shown(record.outcome.error)} before" if record.outcome and record.outcome.error else ""
+    error = f", {escape(record.outcome.error)} before" if record.outcome and record.outcome.error else ""
     after = record.job.after
     pause = (after - datetime.now(UTC)).total_seconds() if after else 0.0
     return f"waits for {pause:,.0f} s more{error}" if pause > 0 else f"is due{error}"
 
 
-def _name(job: "Job") -> str:
+def _format_job(job: "Job") -> str:
     user = f" of {job.user}" if job.user else ""
-    return shown(f"{job.kind} {job.session}".rstrip() + user)
+    return escape(f"{job.kind} {job.session}".rstrip() + user)
 
 
-def _document(found: "Overdue", old: "Sequence[Fate]", worked: _Worked | None) -> "dict[str, JsonValue]":
+def _maintenance_document(
+    found: "OverdueWork", old: "Sequence[PlannedPruning]", worked: _WorkResult | None
+) -> "dict[str, JsonValue]":
     done: dict[str, JsonValue] | None = None
     if worked:
         done = {"done": worked.count("done"), "failed": worked.count("failed"), "left": worked.left}
     return {
-        "waiting": [_record(each) for each in found.waiting],
-        "failed": [_record(each) for each in found.failed],
+        "waiting": [_job_document(each) for each in found.waiting],
+        "failed": [_job_document(each) for each in found.failed],
         "behind": [{"agent": job.agent, "session": job.session} for job in found.behind],
         "old": [{"path": fate.path, "act": fate.act, "rule": fate.rule} for fate in old],
         "worked": done,
     }
 
 
-def _record(record: "JobRecord") -> "dict[str, JsonValue]":
+def _job_document(record: "JobRecord") -> "dict[str, JsonValue]":
     job = record.job
     return {
         "id": job.id,

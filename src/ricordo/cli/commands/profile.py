@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ricordo.cli.context import existing, find, with_memory
-from ricordo.cli.editor import edited_text
+from ricordo.cli.context import require_target, find_target, with_memory
+from ricordo.cli.editor import edit_text
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, YesOption
-from ricordo.cli.render import bold, counted, dim, emit, note, say, shown
+from ricordo.cli.render import bold, pluralize, dim, print_json, print_note, print_line, escape
 from ricordo.errors import AlreadyExists, FactNotFound, FileMissing, InvalidInput, StorageFailed, VersionConflict
 
 if TYPE_CHECKING:
     from ricordo.cli.context import Target
     from ricordo.memory import Memory
     from ricordo.messages.types import JsonValue
-    from ricordo.profile.contract import Saved
-    from ricordo.profile.importing import Imported, Preferred
-    from ricordo.profile.managing import ManagedProfile
-    from ricordo.profile.migrating import Migrated
+    from ricordo.profile.contract import SavedProfile
+    from ricordo.profile.importing import ProfileImport, ImportPreference
+    from ricordo.profile.managing import UserProfile
+    from ricordo.profile.migrating import ProfileMigration
     from ricordo.workspace.profile import Fact, Profile
 
 __all__ = ["add", "clear", "edit", "export", "import_", "migrate", "remove", "show"]
@@ -32,7 +32,7 @@ _Prefer = Annotated[
     str | None, typer.Option("--prefer", metavar="SIDE", help="Who is right where they differ: document, profile.")
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
-_NOTHING = "Nothing is known of the user yet. `ricordo profile add` adds a fact."
+_EMPTY_MESSAGE = "Nothing is known of the user yet. `ricordo profile add` adds a fact."
 
 
 def show(
@@ -48,22 +48,22 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show what is known of the user: the summaries, and the facts with their ids."""
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
 
     async def look(memory: "Memory") -> "tuple[Profile, tuple[Fact, ...], int, list[str]]":
         profile = memory.profile()
         page = await profile.facts(query=query, category=category, limit=limit)
-        return await profile.show(), page.facts, page.total, profile.unread
+        return await profile.show(), page.facts, page.total, profile.unreadable_places
 
     profile, facts, total, unread = with_memory(target, look)
     if as_json:
-        emit(_document(profile, facts, total, unread))
+        print_json(_profile_document(profile, facts, total, unread))
         return
-    _print(profile, facts, with_summaries=not query and category is None)
+    _print_profile(profile, facts, with_summaries=not query and category is None)
     if len(facts) < total:
-        say(dim(f"{counted(total - len(facts), 'more fact')}: --limit shows them."))
+        print_line(dim(f"{pluralize(total - len(facts), 'more fact')}: --limit shows them."))
     if unread:
-        note(f"{counted(len(unread), 'record')} of the profile can't be read: {', '.join(unread)}.")
+        print_note(f"{pluralize(len(unread), 'record')} of the profile can't be read: {', '.join(unread)}.")
 
 
 def add(
@@ -82,14 +82,14 @@ def add(
     as_json: JsonOption = False,
 ) -> None:
     """Add a fact to the profile; a root is created when there is none."""
-    target = find(root, user, project)
+    target = find_target(root, user, project)
 
     async def save(memory: "Memory") -> "Fact":
         return await memory.profile().add_fact(
             text, category=category, confidence=confidence, source_error=avoid, valid_days=days, pinned=pin
         )
 
-    _tell_fact("Added", with_memory(target, save), as_json=as_json)
+    _print_fact("Added", with_memory(target, save), as_json=as_json)
 
 
 def remove(
@@ -102,13 +102,13 @@ def remove(
     as_json: JsonOption = False,
 ) -> None:
     """Remove a fact; it is not learned again, and `ricordo undo` brings it back."""
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
 
     async def take_out(memory: "Memory") -> "Fact":
         profile = memory.profile()
-        return await profile.remove_fact(await _whole_id(profile, fact_id), why=reason)
+        return await profile.remove_fact(await _resolve_fact_id(profile, fact_id), why=reason)
 
-    _tell_fact("Removed", with_memory(target, take_out), as_json=as_json)
+    _print_fact("Removed", with_memory(target, take_out), as_json=as_json)
 
 
 def edit(
@@ -126,24 +126,24 @@ def edit(
 
     The editor is the one that VISUAL or EDITOR names. A text that can't be read changes nothing, and is kept.
     """
-    from ricordo.profile.editing import editable, is_text_of
+    from ricordo.profile.editing import render_editable, is_current_text
 
-    target = find(root, user, project)
+    target = find_target(root, user, project)
     base = with_memory(target, lambda memory: memory.profile().show())
     if given is None:
-        text, kept = edited_text(editable(base))
+        text, kept = edit_text(render_editable(base))
     else:
-        text, kept = _content(given).decode("utf-8", "replace"), given
-        if not is_text_of(base, text):
+        text, kept = _read_file(given).decode("utf-8", "replace"), given
+        if not is_current_text(base, text):
             raise VersionConflict(f"The profile was saved since {given} was made of it: `ricordo profile edit` again.")
     try:
-        saved = _take_back(target, base, text)
+        saved = _save_edit(target, base, text)
     except (InvalidInput, VersionConflict) as error:
         told = f"{error} Your text is kept: `ricordo profile edit --from {kept}` takes it, once it is mended."
         raise type(error)(told) from error
     if given is None:
         kept.unlink(missing_ok=True)
-    _tell_edit(saved, base, as_json=as_json)
+    _print_edit(saved, base, as_json=as_json)
 
 
 def clear(
@@ -158,17 +158,17 @@ def clear(
 
     A profile that can't be read is kept beside the new one. It asks first; without a terminal it needs --yes.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if not yes:
         if not sys.stdin.isatty() or as_json:
             raise InvalidInput("Forgetting the whole profile needs a confirmation: give --yes.")
         typer.confirm("Forget all that is known of the user?", abort=True)
     saved = with_memory(target, lambda memory: memory.profile().clear())
     if as_json:
-        emit({"revision": saved.profile.revision, "change": saved.change})
+        print_json({"revision": saved.profile.revision, "change": saved.change})
     else:
-        say("The profile is empty.")
-        say(dim(f"  `ricordo undo {saved.change}` brings it back"))
+        print_line("The profile is empty.")
+        print_line(dim(f"  `ricordo undo {saved.change}` brings it back"))
 
 
 def export(
@@ -180,7 +180,7 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write the whole profile as JSON, in the shape that DeerFlow's memory has; it loses nothing."""
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     document = with_memory(target, lambda memory: memory.profile().export_document())
     if to is None:
         typer.echo(document, nl=False)
@@ -194,9 +194,9 @@ def export(
     except OSError as error:
         raise StorageFailed(f"{to} can't be written: {error.strerror}.") from error
     if as_json:
-        emit({"file": str(to)})
+        print_json({"file": str(to)})
     else:
-        say(f"Wrote {shown(str(to))}")
+        print_line(f"Wrote {escape(str(to))}")
 
 
 def import_(
@@ -211,15 +211,15 @@ def import_(
     as_json: JsonOption = False,
 ) -> None:
     """Take in a profile: one of `profile export`, or of DeerFlow's memory. What is missing is added."""
-    target, side = find(root, user, project), _side(prefer)
-    data = sys.stdin.buffer.read() if str(source) == "-" else _content(source)
+    target, side = find_target(root, user, project), _parse_side(prefer)
+    data = sys.stdin.buffer.read() if str(source) == "-" else _read_file(source)
 
-    async def take_in(memory: "Memory") -> "Imported":
+    async def take_in(memory: "Memory") -> "ProfileImport":
         return await memory.profile().import_document(
             data, mode="replace" if replace else "merge", prefer=side, dry_run=dry_run
         )
 
-    _tell_import(with_memory(target, take_in), as_json=as_json)
+    _print_import(with_memory(target, take_in), as_json=as_json)
 
 
 def migrate(
@@ -240,49 +240,49 @@ def migrate(
 
     A copy of it is kept first, and it is not written to itself. A second time nothing changes.
     """
-    from ricordo.profile.migrating import read_source
-    from ricordo.runtime.assembly import files_of
+    from ricordo.profile.migrating import read_foreign_profile
+    from ricordo.runtime.assembly import root_files
 
-    target, side = find(root, user, project), _side(prefer)
-    folder, name = _place(source) if source else (None, "")
+    target, side = find_target(root, user, project), _parse_side(prefer)
+    folder, name = _split_source(source) if source else (None, "")
 
-    async def take_in(memory: "Memory") -> "Migrated":
-        found = await read_source(files_of(folder), name, agent=agent) if folder else None
+    async def take_in(memory: "Memory") -> "ProfileMigration":
+        found = await read_foreign_profile(root_files(folder), name, agent=agent) if folder else None
         return await memory.profile().migrate(found, prefer=side, dry_run=dry_run)
 
     done = with_memory(target, take_in)
-    _tell_import(done.imported, as_json=as_json, backup=target.file(done.backup) if done.backup else "")
+    _print_import(done.imported, as_json=as_json, backup=target.display_path(done.backup) if done.backup else "")
 
 
-def _place(source: Path) -> tuple[Path, str]:
+def _split_source(source: Path) -> tuple[Path, str]:
     """Return the folder of a source, and its name in there; none where it is a folder."""
     return (source, "") if source.is_dir() else (source.absolute().parent, source.name)
 
 
-def _side(named: str | None) -> "Preferred | None":
+def _parse_side(named: str | None) -> "ImportPreference | None":
     if named not in {None, "document", "profile"}:
         raise typer.BadParameter("--prefer is document or profile.")
-    return cast("Preferred | None", named)
+    return cast("ImportPreference | None", named)
 
 
-def _content(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise FileMissing(f"{path} can't be read: {error.strerror}.") from error
 
 
-def _take_back(target: "Target", base: "Profile", text: str) -> "Saved":
+def _save_edit(target: "Target", base: "Profile", text: str) -> "SavedProfile":
     """Save what a text changes of the profile that it was made of."""
     from ricordo.clock import SystemClock
-    from ricordo.profile.editing import edited
-    from ricordo.workspace.profile import written
+    from ricordo.profile.editing import apply_edited_text
+    from ricordo.workspace.profile import format_profile_time
 
-    profile = edited(base, text, now=written(SystemClock().now()))
+    profile = apply_edited_text(base, text, now=format_profile_time(SystemClock().now()))
     return with_memory(target, lambda memory: memory.profile().replace_all(profile, base=base, why="edited by hand"))
 
 
-async def _whole_id(profile: "ManagedProfile", named: str) -> str:
+async def _resolve_fact_id(profile: "UserProfile", named: str) -> str:
     ids = [fact.id for fact in (await profile.show()).facts]
     found = [each for each in ids if each == named] or [each for each in ids if each.startswith(named) and named]
     if len(found) > 1:
@@ -290,49 +290,51 @@ async def _whole_id(profile: "ManagedProfile", named: str) -> str:
     return found[0] if found else named
 
 
-def _print(profile: "Profile", facts: "tuple[Fact, ...]", *, with_summaries: bool) -> None:
-    from ricordo.profile.rendering import FACTS, HEADINGS, fact_line
+def _print_profile(profile: "Profile", facts: "tuple[Fact, ...]", *, with_summaries: bool) -> None:
+    from ricordo.profile.rendering import FACTS_HEADING, SUMMARY_HEADINGS, render_fact
 
     if profile.is_empty:
-        say(_NOTHING)
+        print_line(_EMPTY_MESSAGE)
         return
-    for heading, names in HEADINGS if with_summaries else ():
+    for heading, names in SUMMARY_HEADINGS if with_summaries else ():
         texts = [(label, profile.summaries[name].summary.strip()) for name, label in names]
         if any(text for _, text in texts):
-            say(bold(heading))
+            print_line(bold(heading))
             for label, text in texts:
                 if text:
-                    say(f"- {label}: {shown(text)}")
-            say()
+                    print_line(f"- {label}: {escape(text)}")
+            print_line()
     if facts:
-        say(bold(FACTS))
+        print_line(bold(FACTS_HEADING))
     for fact in facts:
-        say(f"{shown(fact_line(fact))}  {dim(shown(fact.id) + ('  pinned' if fact.pinned else ''))}")
+        print_line(f"{escape(render_fact(fact))}  {dim(escape(fact.id) + ('  pinned' if fact.pinned else ''))}")
 
 
-def _document(profile: "Profile", facts: "tuple[Fact, ...]", total: int, unread: list[str]) -> "dict[str, JsonValue]":
+def _profile_document(
+    profile: "Profile", facts: "tuple[Fact, ...]", total: int, unread: list[str]
+) -> "dict[str, JsonValue]":
     from dataclasses import replace
 
-    from ricordo.workspace.profile_codec import document_of
+    from ricordo.workspace.profile_codec import profile_to_document
 
     told: list[JsonValue] = [*unread]
-    return {"profile": document_of(replace(profile, facts=facts)), "total": total, "unread": told}
+    return {"profile": profile_to_document(replace(profile, facts=facts)), "total": total, "unread": told}
 
 
-def _tell_fact(done: str, fact: "Fact", *, as_json: bool) -> None:
-    from ricordo.profile.rendering import fact_line
+def _print_fact(done: str, fact: "Fact", *, as_json: bool) -> None:
+    from ricordo.profile.rendering import render_fact
     from ricordo.workspace.profile import Profile
-    from ricordo.workspace.profile_codec import document_of
+    from ricordo.workspace.profile_codec import profile_to_document
 
     if as_json:
-        facts = document_of(Profile(facts=(fact,)))["facts"]
-        emit({"fact": facts[0] if isinstance(facts, list) else None})
+        facts = profile_to_document(Profile(facts=(fact,)))["facts"]
+        print_json({"fact": facts[0] if isinstance(facts, list) else None})
         return
-    say(f"{done} {shown(fact.id)}")
-    say(dim(f"  {shown(fact_line(fact)[2:])}"))
+    print_line(f"{done} {escape(fact.id)}")
+    print_line(dim(f"  {escape(render_fact(fact)[2:])}"))
 
 
-def _tell_edit(saved: "Saved", base: "Profile", *, as_json: bool) -> None:
+def _print_edit(saved: "SavedProfile", base: "Profile", *, as_json: bool) -> None:
     now = saved.profile
     before, after = ({fact.id: fact for fact in side.facts} for side in (base, now))
     counts = {
@@ -342,28 +344,28 @@ def _tell_edit(saved: "Saved", base: "Profile", *, as_json: bool) -> None:
         "summaries": sum(each != now.summaries.get(name) for name, each in base.summaries.items()),
     }
     if as_json:
-        emit({**counts, "change": saved.change})
+        print_json({**counts, "change": saved.change})
     elif not any(counts.values()):
-        say("Nothing was changed.")
+        print_line("Nothing was changed.")
     else:
-        say(f"Saved: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}.")
+        print_line(f"Saved: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}.")
 
 
-def _tell_import(found: "Imported", *, as_json: bool, backup: str = "") -> None:
+def _print_import(found: "ProfileImport", *, as_json: bool, backup: str = "") -> None:
     changes = {
         "added": found.added, "changed": found.changed, "removed": found.removed, "summaries": found.summaries,
         "conflicts": found.conflicts, "mended": found.mended,
     }  # fmt: skip
     if as_json:
         listed: dict[str, JsonValue] = {name: [*names] for name, names in changes.items()}
-        emit({**listed, "known": found.known, "saved": found.is_saved, "backup": backup or None})
+        print_json({**listed, "known": found.known, "saved": found.is_saved, "backup": backup or None})
         return
     for name, names in changes.items():
         if names:
-            say(f"{name}: {shown(', '.join(names))}")
+            print_line(f"{name}: {escape(', '.join(names))}")
     if backup:
-        say(dim(f"  a copy of it is kept in {shown(backup)}"))
+        print_line(dim(f"  a copy of it is kept in {escape(backup)}"))
     if not found.changes_something:
-        say("Nothing changes: all of it is known.")
+        print_line("Nothing changes: all of it is known.")
     elif not found.is_saved:
-        say(dim("Nothing was changed; without --dry-run it is."))
+        print_line(dim("Nothing was changed; without --dry-run it is."))

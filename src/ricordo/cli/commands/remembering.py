@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import existing, find, with_memory
-from ricordo.cli.contradictions import contradicting, print_what_confirming_does
+from ricordo.cli.context import require_target, find_target, with_memory
+from ricordo.cli.contradictions import load_contradictions, print_confirmation_effect
 from ricordo.cli.documents import entry_document
-from ricordo.cli.locate import Position, position_of_newest
+from ricordo.cli.locate import FileLocation, locate_new_entry
 from ricordo.cli.options import (
     EntryId,
     JsonOption,
@@ -21,7 +21,7 @@ from ricordo.cli.options import (
     given_options,
 )
 from ricordo.cli.remaining import print_remaining, remaining_documents
-from ricordo.cli.render import dim, emit, say, shown, wrapped
+from ricordo.cli.render import dim, print_json, print_line, escape, wrap
 from ricordo.errors import InvalidEntry
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["confirm", "forget", "pin", "remember"]
 
-_KIND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_KIND_PATTERN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _Kind = Annotated[
     str,
     typer.Option(
@@ -75,21 +75,21 @@ def remember(
     """
     from ricordo.scopes import Scope
 
-    _check_reach(everywhere=everywhere, shared=shared, reason=reason)
-    if not _KIND.fullmatch(kind):
+    _check_scope_options(everywhere=everywhere, shared=shared, reason=reason)
+    if not _KIND_PATTERN.fullmatch(kind):
         raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
-    rule = _rule(deny, ask)
-    target = find(root, user, project, shared=shared)
+    rule = _build_rule(deny, ask)
+    target = find_target(root, user, project, shared=shared)
     content = sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
 
-    async def save(memory: "Memory") -> "tuple[Entry, Position | None]":
+    async def save(memory: "Memory") -> "tuple[Entry, FileLocation | None]":
         scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
         entry = await memory.remember(content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule)
-        return entry, await position_of_newest(target, entry)
+        return entry, await locate_new_entry(target, entry)
 
     entry, position = with_memory(target, save)
     if as_json:
-        emit(
+        print_json(
             {
                 "entry": entry_document(entry),
                 "root": str(target.root),
@@ -100,14 +100,14 @@ def remember(
         )
         return
     if not target.exists:
-        say(f"Created a memory in {shown(str(target.root))}.")
-    say(f"Remembered {entry.id}")
-    say(dim(f"  {entry.kind} in {shown(str(position))}"))
+        print_line(f"Created a memory in {escape(str(target.root))}.")
+    print_line(f"Remembered {entry.id}")
+    print_line(dim(f"  {entry.kind} in {escape(str(position))}"))
     if entry.rule:
-        say(dim(wrapped(f"rule: {entry.rule}", "  ")))
+        print_line(dim(wrap(f"rule: {entry.rule}", "  ")))
 
 
-def _check_reach(*, everywhere: bool, shared: bool, reason: str | None) -> None:
+def _check_scope_options(*, everywhere: bool, shared: bool, reason: str | None) -> None:
     if everywhere and shared:
         raise typer.BadParameter(
             "What is visible in all of your projects is yours alone: --shared does not go with it."
@@ -116,7 +116,7 @@ def _check_reach(*, everywhere: bool, shared: bool, reason: str | None) -> None:
         raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
 
 
-def _rule(deny: str | None, ask: str | None) -> str | None:
+def _build_rule(deny: str | None, ask: str | None) -> str | None:
     """Return the rule that the options make; one with a form of its own is checked where it is saved."""
     if deny is not None and ask is not None:
         raise typer.BadParameter("A rule either refuses or asks: give --deny or --ask, not both.")
@@ -141,18 +141,18 @@ def forget(
 
     On a terminal it asks first. What still says it, such as a longer memory, is shown with the command that removes it.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if sys.stdin.isatty() and not yes and not as_json:
         entry = with_memory(target, lambda memory: memory.entry(entry_id))
-        say(wrapped(entry.content, "  "))
+        print_line(wrap(entry.content, "  "))
         typer.confirm("Forget this?", abort=True)
     done = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
     options = given_options(root, user, project)
     if as_json:
         remaining = remaining_documents(done.remaining, options)
-        emit({"forgotten": entry_document(done.entry), "remaining": remaining})
+        print_json({"forgotten": entry_document(done.entry), "remaining": remaining})
         return
-    say(f"Forgot {done.entry.id}. `ricordo undo` brings it back.")
+    print_line(f"Forgot {done.entry.id}. `ricordo undo` brings it back.")
     print_remaining(done.remaining, options)
 
 
@@ -166,12 +166,12 @@ def pin(
     as_json: JsonOption = False,
 ) -> None:
     """Keep a memory in view: it stands in every prompt, does not age, and is never rewritten."""
-    entry = with_memory(existing(root, user, project), lambda memory: memory.pin(entry_id, on=not off))
+    entry = with_memory(require_target(root, user, project), lambda memory: memory.pin(entry_id, on=not off))
     if as_json:
-        emit({"pinned": not off, "entry": entry_document(entry)})
+        print_json({"pinned": not off, "entry": entry_document(entry)})
         return
-    say(f"{'Unpinned' if off else 'Pinned'} {entry.id}")
-    say(dim(wrapped(entry.content, "  ")))
+    print_line(f"{'Unpinned' if off else 'Pinned'} {entry.id}")
+    print_line(dim(wrap(entry.content, "  ")))
 
 
 def confirm(
@@ -189,12 +189,12 @@ def confirm(
 
     async def hold(memory: "Memory") -> "tuple[Entry, list[Entry]]":
         entry = await memory.confirm(entry_id)
-        return entry, await contradicting(memory, entry.id)
+        return entry, await load_contradictions(memory, entry.id)
 
-    entry, others = with_memory(existing(root, user, project), hold)
+    entry, others = with_memory(require_target(root, user, project), hold)
     if as_json:
-        emit({"confirmed": entry_document(entry, [other.id for other in others])})
+        print_json({"confirmed": entry_document(entry, [other.id for other in others])})
         return
-    say(f"Confirmed {entry.id}")
-    say(dim(wrapped(entry.content, "  ")))
-    print_what_confirming_does(others)
+    print_line(f"Confirmed {entry.id}")
+    print_line(dim(wrap(entry.content, "  ")))
+    print_confirmation_effect(others)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, redactor_of, run, scope_of, with_memory
+from ricordo.cli.context import Target, require_target, load_redactor, run_async, load_scope, with_memory
 from ricordo.cli.documents import hit_document, session_document
 from ricordo.cli.hits import print_hits
 from ricordo.cli.options import (
@@ -21,22 +21,22 @@ from ricordo.cli.options import (
     UntilOption,
     UserOption,
 )
-from ricordo.cli.render import bold, counted, dim, emit, highlighted, say, shown, size, wrapped
-from ricordo.clock import rfc3339
+from ricordo.cli.render import bold, pluralize, dim, print_json, highlight, print_line, escape, format_size, wrap
+from ricordo.clock import format_rfc3339
 from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from ricordo.guard import Redactor
-    from ricordo.memory import Memory, Session
+    from ricordo.memory import Memory, RecordedSession
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
-    from ricordo.sessions import Finding, Found, Narrowed, SessionInfo, Spoken
+    from ricordo.sessions import SessionMatch, SessionSearchResult, SessionFilter, SessionInfo, MessageExcerpt
 
 __all__ = ["list_sessions", "search", "show"]
 
-_LONGEST_RESULT = 400
-_LONGEST_MESSAGE = 4_000
-_LOOKED_THROUGH = 200
+_MAX_RESULT_CHARS = 400
+_MAX_MESSAGE_CHARS = 4_000
+_SPEAKER_CANDIDATES = 200
 
 
 def list_sessions(
@@ -48,20 +48,22 @@ def list_sessions(
     as_json: JsonOption = False,
 ) -> None:
     """Show the sessions whose conversations are kept, newest first, and whose they are if there are several users."""
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     found = with_memory(target, lambda memory: memory.sessions())
     if as_json:
-        emit({"total": len(found), "sessions": [_described(info, target) for info in found[:limit]]})
+        print_json({"total": len(found), "sessions": [_owned_session_document(info, target) for info in found[:limit]]})
         return
     if not found:
-        say("No conversation was kept yet: `ricordo ingest FILE` takes one in.")
+        print_line("No conversation was kept yet: `ricordo ingest FILE` takes one in.")
     owned = len({info.user for info in found if info.user}) > 1
     for info in found[:limit]:
         days = f"{info.first.astimezone():%Y-%m-%d %H:%M} to {info.last.astimezone():%Y-%m-%d %H:%M}"
-        owner = f"  of {shown(info.user)}" if owned and info.user else ""
-        say(f"{bold(info.session)}  {days}  {counted(info.messages, 'message')}, {size(info.size)}{owner}")
+        owner = f"  of {escape(info.user)}" if owned and info.user else ""
+        print_line(
+            f"{bold(info.session)}  {days}  {pluralize(info.messages, 'message')}, {format_size(info.size)}{owner}"
+        )
     if len(found) > limit:
-        say(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
+        print_line(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
 
 
 def show(
@@ -83,12 +85,12 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a conversation with the line of each message in its transcript."""
-    from ricordo.sessions import pointed
+    from ricordo.sessions import parse_pointer
 
-    target = existing(root, user, project)
-    name, ids = pointed(session)
+    target = require_target(root, user, project)
+    name, ids = parse_pointer(session)
 
-    async def look(memory: "Memory") -> "Session":
+    async def look(memory: "Memory") -> "RecordedSession":
         try:
             return await memory.session(session)
         except SessionNotFound:
@@ -102,16 +104,16 @@ def show(
         raise SessionNotFound(f"No message of the session {name} has one of these ids.")
     found = replace(whole, messages=tuple(row[0] for row in rows), lines=tuple(row[1] for row in rows))
     if as_json:
-        emit(_document(found, target))
+        print_json(_transcript_document(found, target))
         return
-    say(f"{bold(found.info.session)}  {shown(target.file(found.info.path))}")
+    print_line(f"{bold(found.info.session)}  {escape(target.display_path(found.info.path))}")
     for message, line in zip(found.messages, found.lines, strict=True):
         time = f"  {message.time.astimezone():%Y-%m-%d %H:%M:%S}" if message.time else ""
-        say(f"\n{dim(str(line))} {bold(shown(message.name or message.role))}{dim(time)}")
-        for part in _spoken(message, full=full):
-            say(wrapped(part, "  "))
-    for broken in found.broken:
-        say(f"\n{broken.line} (this line can't be read: {shown(broken.reason)})")
+        print_line(f"\n{dim(str(line))} {bold(escape(message.name or message.role))}{dim(time)}")
+        for part in _message_texts(message, full=full):
+            print_line(wrap(part, "  "))
+    for broken in found.broken_lines:
+        print_line(f"\n{broken.line} (this line can't be read: {escape(broken.reason)})")
 
 
 def search(
@@ -141,117 +143,123 @@ def search(
 ) -> None:
     """Search the conversations, the results of tools too, best first."""
     from ricordo.index.contract import Query
-    from ricordo.sessions import Narrowed
+    from ricordo.sessions import SessionFilter
 
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if exact:
-        within = Narrowed(since=since, until=until, session=session, speaker=speaker)
-        found = run(lambda: _find(target, query, limit, limit * (page - 1), within))
-        _print_found(query, found, target, as_json=as_json, skipped=limit * (page - 1))
+        within = SessionFilter(since=since, until=until, session=session, speaker=speaker)
+        found = run_async(lambda: _search_exact(target, query, limit, limit * (page - 1), within))
+        _print_matches(query, found, target, as_json=as_json, skipped=limit * (page - 1))
         return
     asked = Query(text=query, since=since, until=until, session=session, sorts=("transcript", "session", "result"))
-    most = _LOOKED_THROUGH if speaker else limit
+    most = _SPEAKER_CANDIDATES if speaker else limit
     hits = with_memory(target, lambda memory: memory.search(asked, limit=most, around=around or as_json), finds=True)
     hits = [hit for hit in hits if hit.speaker.casefold() == speaker.casefold()][:limit] if speaker else hits
     if as_json:
-        emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
+        print_json({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:
         print_hits(hits, target)
 
 
-async def _find(target: Target, query: str, limit: int, skip: int, within: "Narrowed") -> "Found":
-    from ricordo.runtime.still_said import searched_files
-    from ricordo.sessions import Found, PastSessions
+async def _search_exact(
+    target: Target, query: str, limit: int, skip: int, within: "SessionFilter"
+) -> "SessionSearchResult":
+    from ricordo.runtime.still_said import searchable_files
+    from ricordo.sessions import SessionSearchResult, PastSessions
 
-    past = PastSessions(await searched_files(target.root, target.place), user=None)
+    past = PastSessions(await searchable_files(target.root, target.user_folder), user=None)
     try:
-        found = await past.search(query, (await scope_of(target)).agent, limit=limit, skip=skip, within=within)
+        found = await past.search(query, (await load_scope(target)).agent, limit=limit, skip=skip, within=within)
     except SessionNotFound:
-        return Found()
-    redactor = await redactor_of(target)
-    return replace(found, findings=tuple(_guarded(each, redactor) for each in found.findings))
+        return SessionSearchResult()
+    redactor = await load_redactor(target)
+    return replace(found, findings=tuple(_redact_match(each, redactor) for each in found.findings))
 
 
-def _guarded(finding: "Finding", redactor: "Redactor") -> "Finding":
+def _redact_match(finding: "SessionMatch", redactor: "Redactor") -> "SessionMatch":
     """Return a finding without the secrets that a transcript may hold, as somebody may have edited it."""
     before, after = (each and replace(each, text=redactor.clean(each.text)) for each in (finding.before, finding.after))
     return replace(finding, snippet=redactor.clean(finding.snippet), before=before, after=after)
 
 
-def _print_found(query: str, found: "Found", target: Target, *, as_json: bool, skipped: int) -> None:
+def _print_matches(query: str, found: "SessionSearchResult", target: Target, *, as_json: bool, skipped: int) -> None:
     if as_json:
-        findings: list[JsonValue] = [_finding(each, target) for each in found.findings]
-        emit({"query": query, "total": found.total, "whole": found.whole, "findings": findings})
+        findings: list[JsonValue] = [_match_document(each, target) for each in found.findings]
+        print_json({"query": query, "total": found.total, "whole": found.whole, "findings": findings})
         return
     if not found.findings:
-        say("Nothing found.")
+        print_line("Nothing found.")
     for number, each in enumerate(found.findings, start=skipped + 1):
         time = f"{each.time.astimezone():%Y-%m-%d %H:%M}" if each.time else ""
         did = f"{each.piece.sort} of {each.piece.tool}" if each.piece.tool else each.name or each.role
         if each.before:
-            say(dim(wrapped(f"{each.before.speaker}: {each.before.text}", "     ")))
-        say(highlighted(wrapped(each.snippet, "   ", first=f"{number}. "), [query]))
+            print_line(dim(wrap(f"{each.before.speaker}: {each.before.text}", "     ")))
+        print_line(highlight(wrap(each.snippet, "   ", first=f"{number}. "), [query]))
         if each.after:
-            say(dim(wrapped(f"{each.after.speaker}: {each.after.text}", "     ")))
-        say(dim(f"   {' · '.join(filter(None, (shown(did), time, shown(f'{target.file(each.path)}:{each.line}'))))}"))
+            print_line(dim(wrap(f"{each.after.speaker}: {each.after.text}", "     ")))
+        print_line(
+            dim(
+                f"   {' · '.join(filter(None, (escape(did), time, escape(f'{target.display_path(each.path)}:{each.line}'))))}"
+            )
+        )
     if found.total > len(found.findings):
         more = f"{found.total - len(found.findings):,} more{'' if found.whole else ' at least'}"
-        say(dim(f"… and {more}: --limit shows them"))
+        print_line(dim(f"… and {more}: --limit shows them"))
 
 
-def _finding(each: "Finding", target: Target) -> "dict[str, JsonValue]":
+def _match_document(each: "SessionMatch", target: Target) -> "dict[str, JsonValue]":
     return {
         "session": each.session,
         "agent": each.agent,
         "message": each.message,
         "line": each.line,
-        "file": target.file(each.path),
+        "file": target.display_path(each.path),
         "role": each.role,
         "name": each.name,
-        "time": rfc3339(each.time) if each.time else None,
+        "time": format_rfc3339(each.time) if each.time else None,
         "sort": each.piece.sort,
         "tool": each.piece.tool or None,
         "snippet": each.snippet,
-        "before": _beside(each.before),
-        "after": _beside(each.after),
+        "before": _neighbour_document(each.before),
+        "after": _neighbour_document(each.after),
     }
 
 
-def _beside(spoken: "Spoken | None") -> "dict[str, JsonValue] | None":
+def _neighbour_document(spoken: "MessageExcerpt | None") -> "dict[str, JsonValue] | None":
     return {"speaker": spoken.speaker, "text": spoken.text} if spoken else None
 
 
-def _described(info: "SessionInfo", target: Target) -> "dict[str, JsonValue]":
+def _owned_session_document(info: "SessionInfo", target: Target) -> "dict[str, JsonValue]":
     return {**session_document(info, target), "user": info.user or None}
 
 
-def _spoken(message: "Message", *, full: bool) -> list[str]:
+def _message_texts(message: "Message", *, full: bool) -> list[str]:
     """Return what a message says and does, a text for each part of it."""
     said = [message.text] if message.text else []
     said += [f"[calls {call.name}] {call.arguments}" for call in message.tool_calls]
     said += [f"[answer of {result.name or 'a tool'}] {result.text}" for result in message.tool_results]
-    longest = _LONGEST_RESULT if message.role == "tool" else _LONGEST_MESSAGE
-    return said if full else [_cut(text, longest) for text in said]
+    longest = _MAX_RESULT_CHARS if message.role == "tool" else _MAX_MESSAGE_CHARS
+    return said if full else [_shorten(text, longest) for text in said]
 
 
-def _cut(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     left = len(text) - longest
     return text if left <= 0 else f"{text[:longest]}… ({left:,} more characters: --full shows all)"
 
 
-def _document(found: "Session", target: Target) -> "dict[str, JsonValue]":
+def _transcript_document(found: "RecordedSession", target: Target) -> "dict[str, JsonValue]":
     return {
-        **_described(found.info, target),
+        **_owned_session_document(found.info, target),
         "conversation": [
             {
                 "id": message.id,
                 "line": line,
                 "role": message.role,
                 "name": message.name,
-                "time": rfc3339(message.time) if message.time else None,
-                "text": "\n".join(_spoken(message, full=True)),
+                "time": format_rfc3339(message.time) if message.time else None,
+                "text": "\n".join(_message_texts(message, full=True)),
             }
             for message, line in zip(found.messages, found.lines, strict=True)
         ],
-        "broken": [{"line": broken.line, "reason": broken.reason} for broken in found.broken],
+        "broken": [{"line": broken.line, "reason": broken.reason} for broken in found.broken_lines],
     }

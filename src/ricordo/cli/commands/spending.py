@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, run, tell_trouble
+from ricordo.cli.context import Target, require_target, run_async, print_setting_errors
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import bold, counted, dim, emit, say, shown
+from ricordo.cli.render import bold, pluralize, dim, print_json, print_line, escape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
     from ricordo.messages.types import JsonValue
-    from ricordo.spending import Asked, SpendingConfig, Spent
+    from ricordo.spending import RequestRecord, SpendingConfig, SpendingTotal
 
 __all__ = ["spending"]
 
@@ -33,82 +33,86 @@ def spending(
     Over the limit memory goes on by rules until tomorrow; turns are never counted.
     """
     from ricordo.clock import SystemClock
-    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.assembly import root_files
     from ricordo.spending.journal import SpendingJournal
 
-    target = existing(root, user, project)
-    tell_trouble(target)
+    target = require_target(root, user, project)
+    print_setting_errors(target)
     today = SystemClock().today()
 
-    async def read() -> "tuple[Sequence[Asked], Spent]":
-        journal = SpendingJournal(files_of(target.place))
-        return await journal.since(today - timedelta(days=days - 1)), await journal.spent_on(today)
+    async def read() -> "tuple[Sequence[RequestRecord], SpendingTotal]":
+        journal = SpendingJournal(root_files(target.user_folder))
+        return await journal.read_since(today - timedelta(days=days - 1)), await journal.read_day(today)
 
-    asked, spent = run(read)
+    asked, spent = run_async(read)
     if as_json:
-        emit(_document(target, asked, spent))
+        print_json(_spending_document(target, asked, spent))
         return
     _print_today(spent, target.settings.spending)
     for day, of_day in groupby(asked, key=lambda each: each.day):
         _print_day(day, list(of_day))
 
 
-def _print_today(spent: "Spent", config: "SpendingConfig") -> None:
-    from ricordo.spending.plan import refusal
+def _print_today(spent: "SpendingTotal", config: "SpendingConfig") -> None:
+    from ricordo.spending.plan import find_refusal
 
     tokens = f" of {config.daily_tokens:,}" if config.daily_tokens is not None else ""
     cost = f" of ${config.daily_cost:,.2f}" if config.daily_cost is not None else ""
-    requests = counted(spent.requests, "request")
-    say(f"{bold('Today')}  {requests}, {spent.tokens:,}{tokens} tokens, ${spent.cost:,.4f}{cost}")
+    requests = pluralize(spent.requests, "request")
+    print_line(f"{bold('Today')}  {requests}, {spent.tokens:,}{tokens} tokens, ${spent.cost:,.4f}{cost}")
     if spent.unpriced:
-        say(dim(f"       the price of {counted(spent.unpriced, 'request')} is not known"))
+        print_line(dim(f"       the price of {pluralize(spent.unpriced, 'request')} is not known"))
     if spent.reserved:
-        say(dim(f"       {spent.reserved:,} tokens are reserved for requests that have not ended"))
+        print_line(dim(f"       {spent.reserved:,} tokens are reserved for requests that have not ended"))
     if spent.over:
-        say(dim(f"       {spent.over:,} tokens are more than was allowed: a model did not keep to what it was told"))
-    if why := refusal(spent, config, tokens=1):
-        say(f"       The limit is reached: {why}. Memory goes on by rules until tomorrow.")
+        print_line(
+            dim(f"       {spent.over:,} tokens are more than was allowed: a model did not keep to what it was told")
+        )
+    if why := find_refusal(spent, config, tokens=1):
+        print_line(f"       The limit is reached: {why}. Memory goes on by rules until tomorrow.")
 
 
-def _print_day(day: "date", asked: "Sequence[Asked]") -> None:
-    say(f"\n{bold(day.isoformat())}")
-    for (purpose, model), spent in _by_purpose(asked).items():
+def _print_day(day: "date", asked: "Sequence[RequestRecord]") -> None:
+    print_line(f"\n{bold(day.isoformat())}")
+    for (purpose, model), spent in _sum_by_purpose(asked).items():
         failed = f", {spent.failed} failed" if spent.failed else ""
-        say(
-            f"  {shown(purpose):<16} {spent.requests:>5,}  in {spent.input:>9,}  out {spent.output:>8,}  "
-            f"${spent.cost:>8,.4f}  {dim(shown(model) + failed)}"
+        print_line(
+            f"  {escape(purpose):<16} {spent.requests:>5,}  in {spent.input:>9,}  out {spent.output:>8,}  "
+            f"${spent.cost:>8,.4f}  {dim(escape(model) + failed)}"
         )
 
 
-def _by_purpose(asked: "Sequence[Asked]") -> "dict[tuple[str, str], Spent]":
-    from ricordo.spending import Spent
+def _sum_by_purpose(asked: "Sequence[RequestRecord]") -> "dict[tuple[str, str], SpendingTotal]":
+    from ricordo.spending import SpendingTotal
 
-    found: dict[tuple[str, str], Spent] = {}
+    found: dict[tuple[str, str], SpendingTotal] = {}
     for each in asked:
         key = each.purpose, each.model
-        found[key] = found.get(key, Spent()) + each.spent
+        found[key] = found.get(key, SpendingTotal()) + each.total
     return dict(sorted(found.items()))
 
 
-def _document(target: Target, asked: "Sequence[Asked]", spent: "Spent") -> "dict[str, JsonValue]":
-    from ricordo.spending.plan import refusal
+def _spending_document(
+    target: Target, asked: "Sequence[RequestRecord]", spent: "SpendingTotal"
+) -> "dict[str, JsonValue]":
+    from ricordo.spending.plan import find_refusal
 
     config = target.settings.spending
     days: list[JsonValue] = [
-        {"day": day.isoformat(), "purpose": purpose, "model": model, **_figures(each)}
+        {"day": day.isoformat(), "purpose": purpose, "model": model, **_spent_document(each)}
         for day, of_day in groupby(asked, key=lambda each: each.day)
-        for (purpose, model), each in _by_purpose(list(of_day)).items()
+        for (purpose, model), each in _sum_by_purpose(list(of_day)).items()
     ]
     limit: dict[str, JsonValue] = {
         "tokens": config.daily_tokens,
         "cost": config.daily_cost,
-        "reached": bool(refusal(spent, config, tokens=1)),
+        "reached": bool(find_refusal(spent, config, tokens=1)),
     }
-    now: dict[str, JsonValue] = {**_figures(spent), "reserved": spent.reserved}
+    now: dict[str, JsonValue] = {**_spent_document(spent), "reserved": spent.reserved}
     return {"root": str(target.root), "today": now, "limit": limit, "days": days}
 
 
-def _figures(spent: "Spent") -> "dict[str, JsonValue]":
+def _spent_document(spent: "SpendingTotal") -> "dict[str, JsonValue]":
     return {
         "requests": spent.requests,
         "failed": spent.failed,

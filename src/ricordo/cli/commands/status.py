@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.context import Target, find, opened, run
-from ricordo.cli.finding import Finding, found_by
-from ricordo.cli.render import bold, counted, emit, say, shown, size
+from ricordo.cli.context import Target, find_target, open_memory, run_async
+from ricordo.cli.finding import SearchMode, describe_search_mode
+from ricordo.cli.render import bold, pluralize, print_json, print_line, escape, format_size
 from ricordo.errors import RootNotTrusted
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["status"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Figures:
+class _RootSummary:
     """What a root holds; `curated` counts the entries of MEMORY.md and of its topics, of which there are `topics`."""
 
     scope: str
@@ -30,10 +30,10 @@ class _Figures:
     topics: int
     inbox: "Check"
     freshness: "Freshness"
-    finding: Finding
+    search_mode: SearchMode
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Tell whether neither the index nor the inbox needs to be looked at."""
         return self.freshness.state != "broken" and self.inbox.ok
 
@@ -41,15 +41,15 @@ class _Figures:
 def status(root: Path | None, user: str | None, project: str | None, as_json: bool) -> None:
     """Print where memory lives and how much there is; where there is none, where it would be created."""
     try:
-        target = find(root, user, project)
+        target = find_target(root, user, project)
     except RootNotTrusted as error:
-        _tell_untrusted(error, as_json=as_json)
+        _print_untrusted(error, as_json=as_json)
         return
-    figures = run(lambda: _figures(target)) if target.exists else None
-    weight = _weight(target.root) if figures else 0
-    advice = _next(figures)
+    figures = run_async(lambda: _load_summary(target)) if target.exists else None
+    weight = _total_bytes(target.root) if figures else 0
+    advice = _next_steps(figures)
     if as_json:
-        emit(
+        print_json(
             {
                 "root": str(target.root),
                 "exists": target.exists,
@@ -63,21 +63,21 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
                 "waiting": figures.inbox.count if figures else 0,
                 "bytes": weight,
                 "index": str(figures.freshness) if figures else None,
-                "embedder": figures.finding.embedder if figures else None,
+                "embedder": figures.search_mode.embedder if figures else None,
                 "next": list(advice),
             }
         )
         return
     if figures:
-        _print_figures(target, figures, weight)
+        _print_summary(target, figures, weight)
     else:
-        say(f"There is no memory here yet. It would be created in {shown(str(target.root))}.")
-    say(f"\n{bold('Next')}")
+        print_line(f"There is no memory here yet. It would be created in {escape(str(target.root))}.")
+    print_line(f"\n{bold('Next')}")
     for line in advice:
-        say(f"  {line}")
+        print_line(f"  {line}")
 
 
-def _tell_untrusted(error: RootNotTrusted, *, as_json: bool) -> None:
+def _print_untrusted(error: RootNotTrusted, *, as_json: bool) -> None:
     """Say that nothing of the root is used, and what to do next."""
     path = shlex.quote(error.root)
     advice = [
@@ -85,68 +85,70 @@ def _tell_untrusted(error: RootNotTrusted, *, as_json: bool) -> None:
         f"ricordo trust {path}          let it be used",
     ]
     if as_json:
-        emit({"root": error.root, "exists": True, "trusted": False, "why": str(error), "next": list(advice)})
+        print_json({"root": error.root, "exists": True, "trusted": False, "why": str(error), "next": list(advice)})
         return
-    say(f"{bold('Memory')}    {shown(error.root)}\n{shown(str(error))}\n\n{bold('Next')}")
+    print_line(f"{bold('Memory')}    {escape(error.root)}\n{escape(str(error))}\n\n{bold('Next')}")
     for line in advice:
-        say(f"  {shown(line)}")
+        print_line(f"  {escape(line)}")
 
 
-async def _figures(target: Target) -> _Figures:
+async def _load_summary(target: Target) -> _RootSummary:
     from anyio.to_thread import run_sync
 
-    from ricordo.audit.doctor import inspect_inbox
-    from ricordo.runtime.assembly import Parts, open_workspace
-    from ricordo.workspace.layout import MEMORY
-    from ricordo.workspace.ledger import read_curated
+    from ricordo.audit.doctor import check_inbox
+    from ricordo.runtime.assembly import Dependencies, open_workspace
+    from ricordo.workspace.layout import MEMORY_PATH
+    from ricordo.workspace.ledger import read_curated_entries
 
-    async with opened(target) as memory:
+    async with open_memory(target) as memory:
         sessions, entries, scope = await memory.sessions(), await memory.entries(), memory.scope
     async with open_workspace(
-        target.root, scope, Parts.standard(settings=target.settings, embedder="none")
+        target.root, scope, Dependencies.create(settings=target.settings, embedder="none")
     ) as workspace:
         # it is brought up to date for a moment only: who has much to be taken in need not wait for it
-        await workspace.place.index.search("", 1)
-        curated = await read_curated(workspace.place.files)
-        return _Figures(
+        await workspace.memory_root.index.search("", 1)
+        curated = await read_curated_entries(workspace.memory_root.files)
+        return _RootSummary(
             scope=str(scope),
             kinds=dict(Counter(entry.kind for entry in entries).most_common()),
             sessions=len(sessions),
             messages=sum(info.messages for info in sessions),
             curated=len(curated),
-            topics=len({found.path for found in curated} - {MEMORY}),
-            inbox=await inspect_inbox(workspace.inbox),
-            freshness=workspace.place.index.freshness(),
-            finding=await run_sync(found_by, target.settings),
+            topics=len({found.path for found in curated} - {MEMORY_PATH}),
+            inbox=await check_inbox(workspace.inbox),
+            freshness=workspace.memory_root.index.freshness(),
+            search_mode=await run_sync(describe_search_mode, target.settings),
         )
 
 
-def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
-    kinds = ", ".join(counted(count, shown(kind)) for kind, count in figures.kinds.items())
-    entries = counted(sum(figures.kinds.values()), "entry")
-    say(f"{bold('Memory')}    {shown(str(target.root))}")
-    say(f"{bold('Scope')}     {shown(figures.scope)}")
-    say(f"{bold('Entries')}   {entries}{f': {kinds}' if kinds else ''}")
-    say(f"{bold('Sessions')}  {counted(figures.sessions, 'session')}, {counted(figures.messages, 'message')}")
-    say(f"{bold('Curated')}   {_curated(figures)}")
-    say(f"{bold('Inbox')}     {_waiting(figures.inbox)}")
-    say(f"{bold('Size')}      {size(weight)}")
-    say(f"{bold('Index')}     {shown(str(figures.freshness))}")
-    say(f"{bold('Found')}     {shown(figures.finding.told)}")
+def _print_summary(target: Target, figures: _RootSummary, weight: int) -> None:
+    kinds = ", ".join(pluralize(count, escape(kind)) for kind, count in figures.kinds.items())
+    entries = pluralize(sum(figures.kinds.values()), "entry")
+    print_line(f"{bold('Memory')}    {escape(str(target.root))}")
+    print_line(f"{bold('Scope')}     {escape(figures.scope)}")
+    print_line(f"{bold('Entries')}   {entries}{f': {kinds}' if kinds else ''}")
+    print_line(
+        f"{bold('Sessions')}  {pluralize(figures.sessions, 'session')}, {pluralize(figures.messages, 'message')}"
+    )
+    print_line(f"{bold('Curated')}   {_format_curated(figures)}")
+    print_line(f"{bold('Inbox')}     {_format_inbox(figures.inbox)}")
+    print_line(f"{bold('Size')}      {format_size(weight)}")
+    print_line(f"{bold('Index')}     {escape(str(figures.freshness))}")
+    print_line(f"{bold('Found')}     {escape(figures.search_mode.description)}")
 
 
-def _curated(figures: _Figures) -> str:
-    topics = f" and {counted(figures.topics, 'topic')}" if figures.topics else ""
-    return f"{counted(figures.curated, 'entry')} in MEMORY.md{topics}"
+def _format_curated(figures: _RootSummary) -> str:
+    topics = f" and {pluralize(figures.topics, 'topic')}" if figures.topics else ""
+    return f"{pluralize(figures.curated, 'entry')} in MEMORY.md{topics}"
 
 
-def _waiting(inbox: "Check") -> str:
+def _format_inbox(inbox: "Check") -> str:
     if not inbox.ok:
-        return shown(inbox.detail)
+        return escape(inbox.detail)
     return f"{inbox.count:,} {'job waits' if inbox.count == 1 else 'jobs wait'}" if inbox.count else "nothing waits"
 
 
-def _next(figures: _Figures | None) -> list[str]:
+def _next_steps(figures: _RootSummary | None) -> list[str]:
     talk = "ricordo chat                   talk to an agent that remembers"
     ingest = "ricordo ingest FILE            take in a conversation"
     if figures is None:
@@ -164,8 +166,8 @@ def _next(figures: _Figures | None) -> list[str]:
             "ricordo memory list            everything that is remembered" if figures.sessions else ingest,
         ]
     doctor = "ricordo doctor                 see what is wrong"
-    return advice if figures.is_well else [doctor, *advice[:2]]
+    return advice if figures.is_healthy else [doctor, *advice[:2]]
 
 
-def _weight(root: Path) -> int:
+def _total_bytes(root: Path) -> int:
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())

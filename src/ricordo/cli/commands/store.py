@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, find, run
+from ricordo.cli.context import Target, find_target, run_async
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.progress import progress_bar
-from ricordo.cli.render import bold, counted, dim, emit, failed, say, shown
-from ricordo.cli.store_places import is_there, opened_at, placed, scope_at
+from ricordo.cli.render import bold, pluralize, dim, print_json, print_error, print_line, escape
+from ricordo.cli.store_places import store_exists, open_store_at, resolve_address, load_store_scope
 from ricordo.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from ricordo.cli.store_times import Times
+    from ricordo.cli.store_times import StoreTimes
     from ricordo.messages.types import JsonValue
     from ricordo.stores.migration import Migration
     from ricordo.stores.opening import Address
@@ -31,7 +31,7 @@ _Addresses = Annotated[
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be moved, and write nothing.")]
 _Entries = Annotated[int, typer.Option("--entries", "-n", min=1, max=1_000_000, help="How many memories to save.")]
-_SHOWN = 20
+_MAX_FAILURES_SHOWN = 20
 
 
 def list_stores(*, as_json: JsonOption = False) -> None:
@@ -39,20 +39,22 @@ def list_stores(*, as_json: JsonOption = False) -> None:
 
     A store is named by scheme:place, such as jsonl:./notes.
     """
-    from ricordo.runtime.stores import schemes
+    from ricordo.runtime.stores import list_schemes
 
-    found = schemes()
+    found = list_schemes()
     if as_json:
         rows: list[JsonValue] = [
-            {"scheme": each.name, "keeps": each.keeps, "needs": each.needs or None, "origin": each.origin}
+            {"scheme": each.name, "keeps": each.description, "needs": each.requires or None, "origin": each.origin}
             for each in found
         ]
-        emit({"stores": rows})
+        print_json({"stores": rows})
         return
     width = max(len(each.name) for each in found)
     for each in found:
-        needs = f" (needs {each.needs})" if each.needs else ""
-        say(f"{bold(each.name.ljust(width))}  {shown(each.keeps or f'offered by {each.origin}')}{dim(needs)}")
+        needs = f" (needs {each.requires})" if each.requires else ""
+        print_line(
+            f"{bold(each.name.ljust(width))}  {escape(each.description or f'offered by {each.origin}')}{dim(needs)}"
+        )
 
 
 def migrate(
@@ -70,18 +72,18 @@ def migrate(
     Kinds, tags, times, ids, sources and states stay as they are, and the store that is read is left as it is. A second
     time copies only what is not there yet. The exit code is 1 if a memory could not be copied, and it is named.
     """
-    target = find(root, user, project)
-    addresses = placed(source, target), placed(destination, target)
-    done = run(lambda: _migrated(addresses, target, dry_run=dry_run))
+    target = find_target(root, user, project)
+    addresses = resolve_address(source, target), resolve_address(destination, target)
+    done = run_async(lambda: _run_migration(addresses, target, dry_run=dry_run))
     if as_json:
-        emit(_document(addresses, done, dry_run=dry_run))
+        print_json(_migration_document(addresses, done, dry_run=dry_run))
     else:
-        for line in _lines(addresses, done, dry_run=dry_run):
-            say(line)
-        for each in done.failed[:_SHOWN]:
-            failed(f"{each.id} was not copied: {each.why}")
-        if len(done.failed) > _SHOWN:
-            failed(f"and {len(done.failed) - _SHOWN:,} more: --json names them all")
+        for line in _format_migration(addresses, done, dry_run=dry_run):
+            print_line(line)
+        for each in done.failed[:_MAX_FAILURES_SHOWN]:
+            print_error(f"{each.id} was not copied: {each.why}")
+        if len(done.failed) > _MAX_FAILURES_SHOWN:
+            print_error(f"and {len(done.failed) - _MAX_FAILURES_SHOWN:,} more: --json names them all")
     if done.failed:
         raise typer.Exit(1)
 
@@ -100,105 +102,109 @@ def bench(
     Each is filled with made-up memories in a folder of its own, beside the place that is named, which is removed
     afterwards: no memory of yours is touched.
     """
-    from ricordo.cli.store_times import own_addresses, table, times_of
+    from ricordo.cli.store_times import default_addresses, format_table, measure_store
 
-    target = find(root, user, project)
-    named = [placed(each, target) for each in addresses] if addresses else own_addresses()
+    target = find_target(root, user, project)
+    named = [resolve_address(each, target) for each in addresses] if addresses else default_addresses()
     with progress_bar(len(named), "measuring") as tell:
         measured = []
         for address in named:
-            measured.append(times_of(address, entries, target))
+            measured.append(measure_store(address, entries, target))
             tell(1)
     if as_json:
         rows: list[JsonValue] = [_times_document(each) for each in measured]
-        emit({"entries": entries, "stores": rows})
+        print_json({"entries": entries, "stores": rows})
     else:
-        for line in table(measured, entries):
-            say(line)
+        for line in format_table(measured, entries):
+            print_line(line)
     if not any(each.trouble == "" for each in measured):
         raise typer.Exit(1)
 
 
-async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry_run: bool) -> "Migration":
+async def _run_migration(addresses: "tuple[Address, Address]", target: Target, *, dry_run: bool) -> "Migration":
     from ricordo.audit.history import PERSON
-    from ricordo.stores.capabilities import Layers
-    from ricordo.stores.migration import listed_entries, migrated, planned, verified, without_forgotten
+    from ricordo.stores.capabilities import LayeredMemory
+    from ricordo.stores.migration import list_entries, migrate, plan_migration, verify_migration, skip_forgotten
 
     source, destination = addresses
     if str(source) == str(destination):
         raise InvalidInput(f"{source} is both where to read and where to write.")
     if destination.scheme == "fanout":
-        raise InvalidInput(_each_of(source, destination))
-    if not is_there(source):
+        raise InvalidInput(_fanout_message(source, destination))
+    if not store_exists(source):
         raise NotFound(f"There is no store {source}: its folder does not exist.")
-    scope = await scope_at([source, destination], target)
-    async with opened_at(source, scope, target) as store:
-        entries = await listed_entries(store, str(source))
-    if dry_run and not is_there(destination):
-        return planned(entries, [])
-    async with opened_at(destination, scope, target) as store:
-        plan = await without_forgotten(planned(entries, await listed_entries(store, str(destination))), store)
+    scope = await load_store_scope([source, destination], target)
+    async with open_store_at(source, scope, target) as store:
+        entries = await list_entries(store, str(source))
+    if dry_run and not store_exists(destination):
+        return plan_migration(entries, [])
+    async with open_store_at(destination, scope, target) as store:
+        plan = await skip_forgotten(plan_migration(entries, await list_entries(store, str(destination))), store)
         if dry_run:
             return plan
-        with progress_bar(len(plan.waiting), "copying") as tell:
-            done = await migrated(plan, store, tell)
-        layers = store.offers(Layers)
+        with progress_bar(len(plan.pending), "copying") as tell:
+            done = await migrate(plan, store, tell)
+        layers = store.offers(LayeredMemory)
         if layers and done.moved:
             changes = (await layers.places())[0].changes
             await changes.apply([], act="import", who=PERSON, entries=[entry.id for entry in done.moved])
-    async with opened_at(destination, scope, target) as store:
-        return verified(done, entries, await listed_entries(store, str(destination)))
+    async with open_store_at(destination, scope, target) as store:
+        return verify_migration(done, entries, await list_entries(store, str(destination)))
 
 
-def _each_of(source: "Address", destination: "Address") -> str:
+def _fanout_message(source: "Address", destination: "Address") -> str:
     """Say what is to be written in the place of a migration into several stores, of which the first alone is listed."""
-    from ricordo.stores.opening import several
+    from ricordo.stores.opening import split_addresses
 
-    commands = " and ".join(f"`ricordo store migrate {source} {each}`" for each in several(destination.place))
+    commands = " and ".join(f"`ricordo store migrate {source} {each}`" for each in split_addresses(destination.place))
     return f"A fanout shows only what its first store that answers has: write to each of its stores, {commands}."
 
 
-def _lines(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "list[str]":
+def _format_migration(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "list[str]":
     source, destination = addresses
     if dry_run:
-        waiting = counted(len(done.waiting), "memory", "memories")
+        waiting = pluralize(len(done.pending), "memory", "memories")
         return [
-            f"{waiting} of {done.total:,} would be copied from {shown(str(source))} to {shown(str(destination))}.",
-            *([f"{done.there:,} {'is' if done.there == 1 else 'are'} there already."] if done.there else []),
-            *_forgotten(done),
+            f"{waiting} of {done.total:,} would be copied from {escape(str(source))} to {escape(str(destination))}.",
+            *([f"{done.present:,} {'is' if done.present == 1 else 'are'} there already."] if done.present else []),
+            *_format_forgotten(done),
         ]
-    moved = counted(len(done.moved), "memory", "memories")
-    told = [f"{moved} of {done.total:,} copied from {shown(str(source))} to {shown(str(destination))}, and read back."]
-    if done.there:
-        told.append(f"{done.there:,} {'was' if done.there == 1 else 'were'} there already.")
-    told += _forgotten(done)
+    moved = pluralize(len(done.moved), "memory", "memories")
+    told = [
+        f"{moved} of {done.total:,} copied from {escape(str(source))} to {escape(str(destination))}, and read back."
+    ]
+    if done.present:
+        told.append(f"{done.present:,} {'was' if done.present == 1 else 'were'} there already.")
+    told += _format_forgotten(done)
     if done.redacted:
-        told.append(f"In {counted(done.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
+        told.append(f"In {pluralize(done.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
     return told
 
 
-def _forgotten(done: "Migration") -> "list[str]":
+def _format_forgotten(done: "Migration") -> "list[str]":
     """Return what is said of memories that were forgotten where they would go to; nothing for none."""
     were = "was" if done.forgotten == 1 else "were"
     return [f"{done.forgotten:,} {were} forgotten there, and not taken in again."] if done.forgotten else []
 
 
-def _document(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "dict[str, JsonValue]":
+def _migration_document(
+    addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool
+) -> "dict[str, JsonValue]":
     return {
         "from": str(addresses[0]),
         "to": str(addresses[1]),
         "dry_run": dry_run,
         "total": done.total,
-        "waiting": len(done.waiting) if dry_run else 0,
+        "waiting": len(done.pending) if dry_run else 0,
         "copied": len(done.moved),
-        "there": done.there,
+        "there": done.present,
         "forgotten": done.forgotten,
         "redacted": done.redacted,
         "failed": [{"id": each.id, "why": each.why} for each in done.failed],
     }
 
 
-def _times_document(times: "Times") -> "dict[str, JsonValue]":
+def _times_document(times: "StoreTimes") -> "dict[str, JsonValue]":
     return {
         "store": times.name,
         "trouble": times.trouble or None,

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, redactor_of, run
-from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, decoded
-from ricordo.cli.render import age, counted, dim, emit, failed, say, shown, wrapped
+from ricordo.cli.context import Target, require_target, load_redactor, run_async
+from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, decode_argument
+from ricordo.cli.render import format_age, pluralize, dim, print_json, print_error, print_line, escape, wrap
 from ricordo.cli.task_lines import (
-    NO_TASKS,
-    is_going,
-    running_first,
+    NO_TASKS_MESSAGE,
+    is_active,
+    sort_active_first,
     task_document,
-    task_lines,
-    task_rows,
-    unread_lines,
+    format_task,
+    format_task_table,
+    format_unreadable,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ricordo.tasks import Listed, Task
+    from ricordo.tasks import TaskListing, Task
 
-__all__ = ["cancel", "list_tasks", "outcome", "show", "tasks"]
+__all__ = ["cancel", "list_tasks", "format_outcome", "show", "tasks"]
 
-_WAITED_SECONDS, _LOOK_SECONDS = 5.0, 0.2
+_CANCEL_SECONDS, _POLL_SECONDS = 5.0, 0.2
 
 _Session = Annotated[
     str | None,
@@ -63,7 +63,7 @@ def tasks(
     """
     if context.invoked_subcommand is None:
         list_tasks(
-            session=decoded(session, "--session"), running=running, limit=limit, root=root, user=user, project=project,
+            session=decode_argument(session, "--session"), running=running, limit=limit, root=root, user=user, project=project,
             as_json=as_json,
         )  # fmt: skip
     elif session is not None or running:
@@ -84,23 +84,23 @@ def list_tasks(
 
     Each with the end of its id, its type, state, progress, title, age and session; whoever it belongs to.
     """
-    target = existing(root, user, project)
-    listed = run(lambda: _listed(target))
-    found = _of_session(running_first(listed.tasks), session)
-    found = [task for task in found if is_going(task) or not running]
-    unread = [target.file(path) for path in listed.unreadable]
+    target = require_target(root, user, project)
+    listed = run_async(lambda: _load_tasks(target))
+    found = _filter_by_session(sort_active_first(listed.tasks), session)
+    found = [task for task in found if is_active(task) or not running]
+    unread = [target.display_path(path) for path in listed.unreadable]
     if as_json:
         described = [task_document(task) for task in found[:limit]]
-        emit({"total": len(found), "tasks": [*described], "unreadable": [*unread]})
+        print_json({"total": len(found), "tasks": [*described], "unreadable": [*unread]})
         return
     if not found and not unread:
-        say(wrapped(_nothing(listed, session, running=running)))
-    for line in task_rows(found[:limit]):
-        say(line)
+        print_line(wrap(_empty_list_message(listed, session, running=running)))
+    for line in format_task_table(found[:limit]):
+        print_line(line)
     if len(found) > limit:
-        say(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
-    for line in unread_lines(unread):
-        failed(line)
+        print_line(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
+    for line in format_unreadable(unread):
+        print_error(line)
 
 
 def show(
@@ -112,12 +112,12 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show all of one task, with its result."""
-    target = existing(root, user, project)
-    task = run(lambda: _found(target, task_id))
+    target = require_target(root, user, project)
+    task = run_async(lambda: _load_task(target, task_id))
     if as_json:
-        emit({"task": task_document(task)})
+        print_json({"task": task_document(task)})
     else:
-        say("\n".join(task_lines(task)))
+        print_line("\n".join(format_task(task)))
 
 
 def cancel(
@@ -132,56 +132,56 @@ def cancel(
 
     It waits up to 5 seconds until the task has ended. The exit code is 1 if nobody answered.
     """
-    target = existing(root, user, project)
-    before, after = run(lambda: _cancelled(target, task_id))
+    target = require_target(root, user, project)
+    before, after = run_async(lambda: _cancel_and_wait(target, task_id))
     if as_json:
-        emit({"task": task_document(after), "stopped": after.has_ended})
+        print_json({"task": task_document(after), "stopped": after.has_ended})
     else:
-        (say if after.has_ended else failed)(outcome(before, after, user=target.user))
+        (print_line if after.has_ended else print_error)(format_outcome(before, after, user=target.user))
     if not after.has_ended:
         raise typer.Exit(1)
 
 
-async def _listed(target: Target) -> "Listed":
-    from ricordo.runtime.assembly import files_of
+async def _load_tasks(target: Target) -> "TaskListing":
+    from ricordo.runtime.assembly import root_files
     from ricordo.tasks import list_tasks
 
-    return await list_tasks(files_of(target.place), now=datetime.now(UTC))
+    return await list_tasks(root_files(target.user_folder), now=datetime.now(UTC))
 
 
-async def _found(target: Target, task_id: str) -> "Task":
-    from ricordo.runtime.assembly import files_of
+async def _load_task(target: Target, task_id: str) -> "Task":
+    from ricordo.runtime.assembly import root_files
     from ricordo.tasks import find_task
-    from ricordo.tasks.plan import swept
+    from ricordo.tasks.plan import orphan_if_silent
 
-    return swept((await find_task(files_of(target.place), task_id))[1], datetime.now(UTC))
+    return orphan_if_silent((await find_task(root_files(target.user_folder), task_id))[1], datetime.now(UTC))
 
 
-async def _cancelled(target: Target, task_id: str) -> "tuple[Task, Task]":
+async def _cancel_and_wait(target: Target, task_id: str) -> "tuple[Task, Task]":
     """Return a task as it was, and as it is after it was asked to stop and was given the time to."""
     import anyio
 
-    from ricordo.runtime.assembly import files_of
-    from ricordo.tasks import ask_to_stop
+    from ricordo.runtime.assembly import root_files
+    from ricordo.tasks import request_stop
 
-    files = files_of(target.place)
-    before = await _found(target, task_id)
+    files = root_files(target.user_folder)
+    before = await _load_task(target, task_id)
     after = before
     if not before.has_ended:
-        after = await ask_to_stop(files, await redactor_of(target), before.id, now=datetime.now(UTC))
-    with anyio.move_on_after(_WAITED_SECONDS):
+        after = await request_stop(files, await load_redactor(target), before.id, now=datetime.now(UTC))
+    with anyio.move_on_after(_CANCEL_SECONDS):
         while not after.has_ended:
-            await anyio.sleep(_LOOK_SECONDS)
-            after = await _found(target, before.id)
+            await anyio.sleep(_POLL_SECONDS)
+            after = await _load_task(target, before.id)
     return before, after
 
 
-def outcome(before: "Task", after: "Task", *, user: str = "") -> str:
+def format_outcome(before: "Task", after: "Task", *, user: str = "") -> str:
     """Say what came of the wish of `user` to stop a task, and whose it is where it is another's."""
     from ricordo.tools.task_tools import short_id
 
-    whose = f" of {shown(after.user)}" if after.user not in {"", user} else ""
-    name = f"Task {shown(short_id(after))}{whose}"
+    whose = f" of {escape(after.user)}" if after.user not in {"", user} else ""
+    name = f"Task {escape(short_id(after))}{whose}"
     if before.has_ended:
         return f"{name} had ended already: it is {after.state}."
     if before.state == "orphaned" and after.state == "cancelled":
@@ -191,13 +191,13 @@ def outcome(before: "Task", after: "Task", *, user: str = "") -> str:
     if after.has_ended:
         return f"{name} ended before it could be cancelled: it is {after.state}."
     return (
-        f"{name} was asked to stop, and its process did not answer within {_WAITED_SECONDS:g} seconds; its last sign "
-        f"of life was {age(after.seen)} ago. It stops when that process looks. Without a sign of life for 10 minutes "
+        f"{name} was asked to stop, and its process did not answer within {_CANCEL_SECONDS:g} seconds; its last sign "
+        f"of life was {format_age(after.seen)} ago. It stops when that process looks. Without a sign of life for 10 minutes "
         "it is orphaned, and can be cancelled then."
     )
 
 
-def _of_session(found: "Sequence[Task]", session: str | None) -> "list[Task]":
+def _filter_by_session(found: "Sequence[Task]", session: str | None) -> "list[Task]":
     """Return the tasks of the session with this id, else of those whose id begins so; all without an id."""
     if session is None:
         return [*found]
@@ -206,9 +206,9 @@ def _of_session(found: "Sequence[Task]", session: str | None) -> "list[Task]":
     ]
 
 
-def _nothing(listed: "Listed", session: str | None, *, running: bool) -> str:
+def _empty_list_message(listed: "TaskListing", session: str | None, *, running: bool) -> str:
     if not listed.tasks:
-        return NO_TASKS
-    of = "" if session is None else f" of session {shown(session)}"
-    others = counted(len(listed.tasks), "other task")
+        return NO_TASKS_MESSAGE
+    of = "" if session is None else f" of session {escape(session)}"
+    others = pluralize(len(listed.tasks), "other task")
     return f"No task{of}{' runs' if running else ''}. There {'is' if len(listed.tasks) == 1 else 'are'} {others}."

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ricordo.cli.context import existing, run
+from ricordo.cli.context import require_target, run_async
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, YesOption
-from ricordo.cli.render import emit, say, shown
+from ricordo.cli.render import print_json, print_line, escape
 from ricordo.errors import FileMissing, InvalidInput
 
 if TYPE_CHECKING:
@@ -32,17 +32,17 @@ def track(
 
     Whoever sees the repository can then read them. It asks first; without a terminal it needs --yes.
     """
-    target = existing(root, user, project)
+    target = require_target(root, user, project)
     if not yes:
         if not sys.stdin.isatty() or as_json:
             raise InvalidInput("Letting git see the memory needs a confirmation: give --yes.")
-        say(f"git will see MEMORY.md and memory/topics in {shown(str(target.root / 'workspace'))}.")
-        say("Once committed, everybody who sees the repository can read them.")
+        print_line(f"git will see MEMORY.md and memory/topics in {escape(str(target.root / 'workspace'))}.")
+        print_line("Once committed, everybody who sees the repository can read them.")
         typer.confirm("Let git see them?", abort=True)
-    from ricordo.runtime.trust import SHOWS_CURATED
+    from ricordo.runtime.trust import IGNORE_ALL_BUT_CURATED
 
-    _set_rule(target.root, SHOWS_CURATED)
-    _tell("git sees MEMORY.md and memory/topics now; nothing was added or committed.", as_json, tracked=True)
+    _write_gitignore(target.root, IGNORE_ALL_BUT_CURATED)
+    _print_tracked("git sees MEMORY.md and memory/topics now; nothing was added or committed.", as_json, tracked=True)
 
 
 def untrack(
@@ -53,31 +53,33 @@ def untrack(
     as_json: JsonOption = False,
 ) -> None:
     """Hide all of the root from git again; what was committed stays in its history."""
-    target = existing(root, user, project)
-    from ricordo.runtime.trust import HIDES_ALL
+    target = require_target(root, user, project)
+    from ricordo.runtime.trust import IGNORE_ALL
 
-    _set_rule(target.root, HIDES_ALL)
-    _tell("git sees nothing of the root. `git rm --cached` takes out what was added before.", as_json, tracked=False)
+    _write_gitignore(target.root, IGNORE_ALL)
+    _print_tracked(
+        "git sees nothing of the root. `git rm --cached` takes out what was added before.", as_json, tracked=False
+    )
 
 
-def _set_rule(root: "Path", rule: bytes) -> None:
+def _write_gitignore(root: "Path", rule: bytes) -> None:
     from ricordo.files import ABSENT
-    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.assembly import root_files
     from ricordo.workspace.layout import IGNORE_FILE
 
     async def replace() -> None:
-        files = files_of(root)
+        files = root_files(root)
         try:
             version = (await files.read(IGNORE_FILE)).version
         except FileMissing:
             version = ABSENT
         await files.replace(IGNORE_FILE, rule, expected=version)
 
-    run(replace)
+    run_async(replace)
 
 
-def _tell(message: str, as_json: bool, *, tracked: bool) -> None:
+def _print_tracked(message: str, as_json: bool, *, tracked: bool) -> None:
     if as_json:
-        emit({"tracked": tracked})
+        print_json({"tracked": tracked})
     else:
-        say(message)
+        print_line(message)

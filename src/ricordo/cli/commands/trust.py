@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import root_folder, run
+from ricordo.cli.context import find_root_folder, run_async
 from ricordo.cli.options import JsonOption, RootOption
-from ricordo.cli.render import bold, emit, note, say, sentences, shown
+from ricordo.cli.render import bold, print_json, print_note, print_line, join_sentences, escape
 from ricordo.errors import RootNotFound, RootNotTrusted
 
 if TYPE_CHECKING:
@@ -41,96 +41,96 @@ def trust(
     before you trust what somebody else made. A root that is made here is trusted from the start.
     """
     from ricordo.runtime import Settings
-    from ricordo.runtime.trust_report import trust_report
+    from ricordo.runtime.trust_report import create_trust_report
 
     if show and revoke:
         raise typer.BadParameter("--show changes nothing: leave --revoke out.")
-    folder, settings = root_folder(path or root), Settings.from_environment()
-    report = trust_report(folder, settings)
+    folder, settings = find_root_folder(path or root), Settings.from_environment()
+    report = create_trust_report(folder, settings)
     if not report.exists:
         raise RootNotFound(f"There is no root in {folder}. One that is made on this machine is trusted from the start.")
     if show:
-        _show(report, as_json=as_json)
+        _print_report(report, as_json=as_json)
     elif revoke:
-        _revoke(folder, settings, as_json=as_json)
+        _revoke_trust(folder, settings, as_json=as_json)
     else:
-        _trust(report, settings, as_json=as_json)
+        _trust_root(report, settings, as_json=as_json)
 
 
-def _show(report: "TrustReport", *, as_json: bool) -> None:
+def _print_report(report: "TrustReport", *, as_json: bool) -> None:
     if as_json:
-        emit(
+        print_json(
             {
                 "root": str(report.root),
                 "trusted": report.trusted,
-                "why": report.why or None,
-                "trouble": list(report.trouble),
-                "found": {name: list(lines) for name, lines in report.found.items()},
+                "why": report.reason or None,
+                "trouble": list(report.obstacles),
+                "found": {name: list(lines) for name, lines in report.effects.items()},
             }
         )
         return
-    say(f"{shown(str(report.root))}\n{_verdict(report)}")
-    for told in report.trouble:
-        say(shown(told))
-    for name, lines in report.found.items():
-        say(f"\n{bold(name.capitalize())}")
+    print_line(f"{escape(str(report.root))}\n{_trust_message(report)}")
+    for told in report.obstacles:
+        print_line(escape(told))
+    for name, lines in report.effects.items():
+        print_line(f"\n{bold(name.capitalize())}")
         for line in lines:
-            say(f"  {shown(line)}")
+            print_line(f"  {escape(line)}")
 
 
-def _verdict(report: "TrustReport") -> str:
-    return f"It is trusted: {report.why}." if report.trusted else "It is not trusted: nothing of it is used."
+def _trust_message(report: "TrustReport") -> str:
+    return f"It is trusted: {report.reason}." if report.trusted else "It is not trusted: nothing of it is used."
 
 
-def _trust(report: "TrustReport", settings: "Settings", *, as_json: bool) -> None:
+def _trust_root(report: "TrustReport", settings: "Settings", *, as_json: bool) -> None:
     from ricordo.clock import SystemClock
-    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.assembly import root_files
     from ricordo.runtime.claiming import trust_root
-    from ricordo.runtime.roots import FOLDER
-    from ricordo.runtime.store_folders import refuse_foreign
-    from ricordo.runtime.trust import narrow_modes, vouches_for
-    from ricordo.workspace.layout import PROJECT
+    from ricordo.runtime.roots import ROOT_FOLDER
+    from ricordo.runtime.store_folders import check_no_foreign_files
+    from ricordo.runtime.trust import restrict_modes, is_vouched_for
+    from ricordo.workspace.layout import PROJECT_FILE
 
-    if report.trouble:
-        raise RootNotTrusted(report.trouble[0], root=str(report.root))
-    if report.root.name != FOLDER and not (report.root / PROJECT).is_file():
-        refuse_foreign(report.root)
-    was_known = "key" in report.found
+    if report.obstacles:
+        raise RootNotTrusted(report.obstacles[0], root=str(report.root))
+    if report.root.name != ROOT_FOLDER and not (report.root / PROJECT_FILE).is_file():
+        check_no_foreign_files(report.root)
+    was_known = "key" in report.effects
     if not report.trusted:
-        files, listed = files_of(report.root), _list_of(settings)
-        run(lambda: trust_root(report.root, files, listed=listed, clock=SystemClock(), keeps_key=not was_known))
-    elif not vouches_for(settings.trust, report.root):
-        narrow_modes(report.root, below=True)
+        files, listed = root_files(report.root), _trust_list(settings)
+        run_async(lambda: trust_root(report.root, files, listed=listed, clock=SystemClock(), keeps_key=not was_known))
+    elif not is_vouched_for(settings.trust, report.root):
+        restrict_modes(report.root, below=True)
     if as_json:
-        emit({"root": str(report.root), "trusted": True, "was_trusted": report.trusted, "new_key": was_known})
+        print_json({"root": str(report.root), "trusted": True, "was_trusted": report.trusted, "new_key": was_known})
     elif report.trusted:
-        say(f"{shown(str(report.root))} is trusted already: {report.why}.")
+        print_line(f"{escape(str(report.root))} is trusted already: {report.reason}.")
     else:
-        say(f"{shown(str(report.root))} is trusted now. `ricordo trust --revoke` takes it back.")
-        if "git" in report.found:
-            note(sentences(report.found["git"]))
+        print_line(f"{escape(str(report.root))} is trusted now. `ricordo trust --revoke` takes it back.")
+        if "git" in report.effects:
+            print_note(join_sentences(report.effects["git"]))
         if was_known:
-            note(
+            print_note(
                 "Its key could be known to others, so it has a new one: what was forgotten in it can be learned again."
             )
 
 
-def _revoke(folder: Path, settings: "Settings", *, as_json: bool) -> None:
+def _revoke_trust(folder: Path, settings: "Settings", *, as_json: bool) -> None:
     from ricordo.runtime.claiming import untrust_root
-    from ricordo.runtime.guard_key import identity_of
-    from ricordo.runtime.trust import is_listed, stored_key
+    from ricordo.runtime.guard_key import identity_from_key
+    from ricordo.runtime.trust import is_listed, read_key_file
 
-    key = stored_key(folder)
-    was = key is not None and is_listed(identity_of(key), settings.data)
+    key = read_key_file(folder)
+    was = key is not None and is_listed(identity_from_key(key), settings.data)
     if key is not None:
-        run(lambda: untrust_root(identity_of(key), listed=_list_of(settings)))
+        run_async(lambda: untrust_root(identity_from_key(key), listed=_trust_list(settings)))
     if as_json:
-        emit({"root": str(folder), "trusted": False, "was_trusted": was})
+        print_json({"root": str(folder), "trusted": False, "was_trusted": was})
     else:
-        say(f"{shown(str(folder))} {'is no longer trusted' if was else 'was not on the list'}.")
+        print_line(f"{escape(str(folder))} {'is no longer trusted' if was else 'was not on the list'}.")
 
 
-def _list_of(settings: "Settings") -> "FileStore":
-    from ricordo.runtime.assembly import Parts, trusted_files
+def _trust_list(settings: "Settings") -> "FileStore":
+    from ricordo.runtime.assembly import Dependencies, trust_list_files
 
-    return trusted_files(Parts.standard(settings=settings))
+    return trust_list_files(Dependencies.create(settings=settings))

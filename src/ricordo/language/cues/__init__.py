@@ -5,7 +5,7 @@ that talking about a phrase is not using it. A pack is data: to improve a langua
 it to `Act` and to the packs that know it. Corrections are recognised in further languages that have no pack of their
 own.
 
-Invariant: every pattern repeats a bounded number of times, so `acts` is linear in the sentence, and it never raises.
+Invariant: every pattern repeats a bounded number of times, so `detect_acts` is linear in the sentence, and it never raises.
 """
 
 import re
@@ -17,31 +17,31 @@ from ricordo.language.cues.corrections import CORRECTIONS
 from ricordo.language.cues.types import Act, CuePack
 from ricordo.language.languages import Language, detect_language
 
-__all__ = ["Act", "acts", "blank_quoted", "is_correction"]
+__all__ = ["Act", "detect_acts", "blank_quotes", "is_correction"]
 
-_PACKS: Mapping[Language, CuePack] = {
-    "en": english.PACK,
-    "de": german.PACK,
-    "fr": french.PACK,
-    "es": spanish.PACK,
-    "it": italian.PACK,
-    "pt": portuguese.PACK,
-    "zh": chinese.PACK,
-    "ja": japanese.PACK,
+_CUE_PACKS: Mapping[Language, CuePack] = {
+    "en": english.CUE_PACK,
+    "de": german.CUE_PACK,
+    "fr": french.CUE_PACK,
+    "es": spanish.CUE_PACK,
+    "it": italian.CUE_PACK,
+    "pt": portuguese.CUE_PACK,
+    "zh": chinese.CUE_PACK,
+    "ja": japanese.CUE_PACK,
 }
-_LONGEST = 600
-_QUOTED = re.compile(
+_MAX_CHARS = 600
+_QUOTATION = re.compile(
     r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」"
 )
 _ENDS_IN_WORD = re.compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
 _CONTINUED = re.compile(r"\n +")
-_WIDE = frozenset[Language]({"zh", "ja"})
+_WITHOUT_WORD_EDGES = frozenset[Language]({"zh", "ja"})
 
 
-def acts(sentence: str, language: Language | None = None) -> frozenset[Act]:
+def detect_acts(sentence: str, language: Language | None = None) -> frozenset[Act]:
     """Return every act that a sentence's first 600 characters give a cue for; empty for a plain statement."""
     tongue = language or detect_language(sentence)
-    return _acts(sentence[:_LONGEST].replace("’", "'"), tongue)
+    return _match_acts(sentence[:_MAX_CHARS].replace("’", "'"), tongue)
 
 
 @lru_cache(maxsize=4096)
@@ -50,33 +50,36 @@ def is_correction(text: str) -> bool:
 
     Quoted phrases, code and a mere question ("right?") are no corrections.
     """
-    plain = blank_quoted(text[:_LONGEST].replace("’", "'")).strip()
-    return any(pattern.search(plain) for pattern in _corrections())
+    plain = blank_quotes(text[:_MAX_CHARS].replace("’", "'")).strip()
+    return any(pattern.search(plain) for pattern in _correction_patterns())
 
 
-def blank_quoted(text: str) -> str:
+def blank_quotes(text: str) -> str:
     """Return the text with what stands in quotation marks or backticks replaced by as many spaces."""
-    return _QUOTED.sub(lambda match: " " * len(match.group()), text)
+    return _QUOTATION.sub(lambda match: " " * len(match.group()), text)
 
 
 @lru_cache(maxsize=4096)
-def _acts(sentence: str, language: Language) -> frozenset[Act]:
-    plain = blank_quoted(sentence).strip(" \t\n*_-–—\"'“”(")
-    return frozenset(act for act, pattern in _compiled(language).items() if pattern.search(plain))
+def _match_acts(sentence: str, language: Language) -> frozenset[Act]:
+    plain = blank_quotes(sentence).strip(" \t\n*_-–—\"'“”(")
+    return frozenset(act for act, pattern in _compile_cues(language).items() if pattern.search(plain))
 
 
 @lru_cache(maxsize=16)
-def _compiled(language: Language) -> Mapping[Act, re.Pattern[str]]:
-    return {act: _pattern(lines, edges=language not in _WIDE) for act, lines in _PACKS[language].items()}
+def _compile_cues(language: Language) -> Mapping[Act, re.Pattern[str]]:
+    return {
+        act: _compile_act(lines, edges=language not in _WITHOUT_WORD_EDGES)
+        for act, lines in _CUE_PACKS[language].items()
+    }
 
 
 @lru_cache(maxsize=1)
-def _corrections() -> tuple[re.Pattern[str], ...]:
-    own = [_compiled(language)["correction"] for language in _PACKS]
-    return (*own, *(_pattern(lines, edges=wide) for lines, wide in CORRECTIONS.values()))
+def _correction_patterns() -> tuple[re.Pattern[str], ...]:
+    own = [_compile_cues(language)["correction"] for language in _CUE_PACKS]
+    return (*own, *(_compile_act(lines, edges=wide) for lines, wide in CORRECTIONS.values()))
 
 
-def _pattern(lines: str, *, edges: bool) -> re.Pattern[str]:
+def _compile_act(lines: str, *, edges: bool) -> re.Pattern[str]:
     """Join the lines of one act; where words have edges, a pattern starts and ends at one."""
     options = []
     for line in filter(None, _CONTINUED.sub("", lines).split("\n")):

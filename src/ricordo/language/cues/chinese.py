@@ -2,9 +2,9 @@
 
 from ricordo.language.cues.types import CuePack
 
-__all__ = ["PACK"]
+__all__ = ["CUE_PACK"]
 
-PACK: CuePack = {
+CUE_PACK: CuePack = {
     "greeting": r"""
 ^(?:你好|您好|嗨|哈喽|早上好|下午好|晚上好|早安|最近怎么样)
 """,

@@ -1,12 +1,12 @@
 """English cues."""
 
-from ricordo.language.cues.english_chat import CHAT
+from ricordo.language.cues.english_chat import CHAT_CUES
 from ricordo.language.cues.types import CuePack
 
-__all__ = ["PACK"]
+__all__ = ["CUE_PACK"]
 
-PACK: CuePack = {
-    **CHAT,
+CUE_PACK: CuePack = {
+    **CHAT_CUES,
     "greeting": r"""
 ^(?:hey|hi|hello|hiya|howdy|yo|good (?:morning|afternoon|evening|day)|greetings|welcome back)
 ^(?:long time no|(?:it'?s |so |really |always )?(?:great|good|nice|lovely|awesome|wonderful) (?:to (?:see|hear|meet

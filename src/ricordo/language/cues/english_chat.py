@@ -2,9 +2,9 @@
 
 from ricordo.language.cues.types import CuePack
 
-__all__ = ["CHAT"]
+__all__ = ["CHAT_CUES"]
 
-CHAT: CuePack = {
+CHAT_CUES: CuePack = {
     "denial": r"""
 ^(?:no[,.! ]+)?(?:that'?s |this is |it'?s )?not (?:quite )?what (?:i|we) (?:meant|said|asked|wanted
   |want)\b[^,;:]{0,20}$

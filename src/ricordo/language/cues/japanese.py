@@ -2,9 +2,9 @@
 
 from ricordo.language.cues.types import CuePack
 
-__all__ = ["PACK"]
+__all__ = ["CUE_PACK"]
 
-PACK: CuePack = {
+CUE_PACK: CuePack = {
     "greeting": r"""
 ^(?:こんにちは|こんばんは|おはよう|やあ|はじめまして|お元気|お疲れ様|お久しぶり)
 """,

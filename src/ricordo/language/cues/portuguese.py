@@ -2,9 +2,9 @@
 
 from ricordo.language.cues.types import CuePack
 
-__all__ = ["PACK"]
+__all__ = ["CUE_PACK"]
 
-PACK: CuePack = {
+CUE_PACK: CuePack = {
     "greeting": r"""
 ^(?:olá|oi|bom dia|boa (?:tarde|noite)|tudo bem|como (?:está|vai|estás))
 """,

@@ -27,28 +27,28 @@ __all__ = [
     "Signal",
     "SignalDetector",
     "SignalPack",
-    "bundled",
+    "default_detector",
     "is_acknowledgement",
 ]
 
-_PACKS = (
-    english.PACK,
-    german.PACK,
-    french.PACK,
-    spanish.PACK,
-    italian.PACK,
-    portuguese.PACK,
-    *other_latin.PACKS,
-    chinese.PACK,
-    japanese.PACK,
-    korean.PACK,
-    russian.PACK,
-    arabic.PACK,
-    hindi.PACK,
+_SIGNAL_PACKS = (
+    english.SIGNAL_PACK,
+    german.SIGNAL_PACK,
+    french.SIGNAL_PACK,
+    spanish.SIGNAL_PACK,
+    italian.SIGNAL_PACK,
+    portuguese.SIGNAL_PACK,
+    *other_latin.CORRECTION_PACKS,
+    chinese.SIGNAL_PACK,
+    japanese.SIGNAL_PACK,
+    korean.KOREAN_PACK,
+    russian.RUSSIAN_PACK,
+    arabic.ARABIC_PACK,
+    hindi.HINDI_PACK,
 )
 
 
 @lru_cache(maxsize=1)
-def bundled() -> SignalDetector:
+def default_detector() -> SignalDetector:
     """Return the detector with the packs that come with the package."""
-    return SignalDetector(packs=_PACKS)
+    return SignalDetector(packs=_SIGNAL_PACKS)

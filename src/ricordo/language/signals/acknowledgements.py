@@ -27,10 +27,10 @@ _UNSPACED = (
     "知道了|懂了|没问题|沒問題|可以|行|辛苦了|わかりました|分かりました|わかった|了解です|了解しました|承知しました|はい|"
     "ありがとうございます|ありがとうございました|ありがとう|どうも|なるほど|うん|オーケー|ok"
 )
-_LONGEST = 80
+_MAX_ACKNOWLEDGEMENT_CHARS = 80
 
 
-def _normal(text: str) -> str:
+def _normalize(text: str) -> str:
     """Letters and spaces only, small, composed: "OK, thanks! 🙏" becomes "ok thanks"."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").strip()
     kept = "".join(
@@ -44,13 +44,13 @@ def _is_mark(char: str) -> bool:
     return unicodedata.category(char) in {"Mn", "Mc"}
 
 
-_PHRASES = "|".join(
-    re.escape(_normal(phrase))
+_SPACED_PHRASES = "|".join(
+    re.escape(_normalize(phrase))
     for phrase in sorted(
         (phrase for line in _SPACED.split("\n") for phrase in line.split("|") if phrase), key=len, reverse=True
     )
 )
-_PURE = re.compile(rf"(?:{_PHRASES})(?: (?:{_PHRASES})){{0,5}}|(?:(?:{_UNSPACED}) ?){{1,6}}")
+_ACKNOWLEDGEMENT = re.compile(rf"(?:{_SPACED_PHRASES})(?: (?:{_SPACED_PHRASES})){{0,5}}|(?:(?:{_UNSPACED}) ?){{1,6}}")
 
 
 def is_acknowledgement(text: str) -> bool:
@@ -58,7 +58,7 @@ def is_acknowledgement(text: str) -> bool:
 
     Punctuation and emoji do not count. A text of signs alone ("👍") is one; an empty text is none.
     """
-    if not text.strip() or len(text) > _LONGEST:
+    if not text.strip() or len(text) > _MAX_ACKNOWLEDGEMENT_CHARS:
         return False
-    plain = _normal(text)
-    return not plain or _PURE.fullmatch(plain) is not None
+    plain = _normalize(text)
+    return not plain or _ACKNOWLEDGEMENT.fullmatch(plain) is not None

@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["ARABIC_PACK"]
 
-PACK = SignalPack(
+ARABIC_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:لا|كلا|مهلا|انتظر|عفوا)[،,.! ]{1,3}(?:هذا|ذلك|ليس|استخدم|اجعل|بل|أنا|كنت|قصدت|أقصد|نحن|أنت|ليست|خطأ|غير)(?!\w)

@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:不对|不對|错了|錯了|不是这样|不是這樣|不是的|搞错了|弄错了)

@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:no|nope|nah|sorry|wait|hold on|hmm+|ugh)(?:,? no)?[,.!;:\-–— ]{1,3}(?:(?:that'?s|that is|it'?s|this is) (?:not

@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:non|attends|pardon|désolée?|stop|mais non)[,.! ]{1,3}(?:c'est|ce n'est|ce n'était|je (?:parlais|voulais|pensais

@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:nein|nee|nö|moment|halt|stopp|sorry|quatsch)[,.!:–— ]{1,3}(?:das|so|es|dies|ich (?:meinte|meine|wollte|sagte

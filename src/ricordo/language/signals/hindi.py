@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["HINDI_PACK"]
 
-PACK = SignalPack(
+HINDI_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:नहीं|नही|रुको|रुकिए|अरे नहीं|माफ़ करें)[,،.! ]{1,3}(?:यह|ये|वह|वो|मेरा|मैं|मैंने|हम|आप|तुम|गलत|ग़लत

@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:no|aspetta|scusa|macché|un attimo)[,.! ]{1,3}(?:è|non|hai|intendevo|volevo|parlavo|usa|metti|noi|il|la|quello

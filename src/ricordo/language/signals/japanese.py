@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:いや|いいえ|いえ|違う|違います|ちがいます|ちがう)(?:[、,。 ]|$)

@@ -3,9 +3,9 @@
 from ricordo.language.cues.corrections import CORRECTIONS
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["KOREAN_PACK"]
 
-PACK = SignalPack(
+KOREAN_PACK = SignalPack(
     signals={
         "correction": CORRECTIONS["ko"][0]
         + r"""

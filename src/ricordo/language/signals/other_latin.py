@@ -3,7 +3,7 @@
 from ricordo.language.cues.corrections import CORRECTIONS
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACKS"]
+__all__ = ["CORRECTION_PACKS"]
 
 _MENTIONED = {
     "nl": r"\b(?:als|zegt|zei|staat|melding|knop|hij|zij)\b",
@@ -12,7 +12,7 @@ _MENTIONED = {
     "tr": r"\b(?:eğer|diyor|dedi|yazıyor|mesaj|düğme)\b",
 }
 
-PACKS = tuple(
+CORRECTION_PACKS = tuple(
     SignalPack(signals={"correction": CORRECTIONS[language][0]}, mentioned=mentioned)
     for language, mentioned in _MENTIONED.items()
 )

@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:não|espera|espere|desculpa|desculpe|peraí|nada disso)[,.! ]{1,3}(?:isso|isto|está|é|não (?:é|era|foi)|eu (?:quis

@@ -3,9 +3,9 @@
 from ricordo.language.cues.corrections import CORRECTIONS
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["RUSSIAN_PACK"]
 
-PACK = SignalPack(
+RUSSIAN_PACK = SignalPack(
     signals={
         "correction": CORRECTIONS["ru"][0]
         + r"""

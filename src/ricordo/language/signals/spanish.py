@@ -2,9 +2,9 @@
 
 from ricordo.language.signals.types import SignalPack
 
-__all__ = ["PACK"]
+__all__ = ["SIGNAL_PACK"]
 
-PACK = SignalPack(
+SIGNAL_PACK = SignalPack(
     signals={
         "correction": r"""
 ^(?:no|espera|perdón|perdona|qué va)[,.! ]{1,3}(?:eso|esto|así|es|está|no es|quería|quise|me refería|hablaba|usa

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.dialects.anthropic_blocks import DIALECT, blocks_of, read_block, write_block
-from ricordo.messages.dialects.kept import Kept, beyond, kept_of
-from ricordo.messages.jsontext import records, text
+from ricordo.messages.dialects.anthropic_blocks import DIALECT, list_blocks, read_block, write_block
+from ricordo.messages.dialects.kept import ExtraFields, find_extra, read_extra
+from ricordo.messages.jsontext import require_objects, require_text
 from ricordo.messages.types import JsonValue, Message, Part, Role, ToolResult
 
 __all__ = ["AnthropicPrompt", "from_anthropic", "to_anthropic"]
@@ -42,17 +42,17 @@ def from_anthropic(messages: JsonValue, system: JsonValue = None) -> list[Messag
     Raises:
         InvalidMessage: the shape is not understood; the text names the position.
     """
-    found = [] if system is None else [_read("system", blocks_of(system, "system"), {}, "system")]
-    for index, value in enumerate(records(messages, "messages")):
+    found = [] if system is None else [_read_message("system", list_blocks(system, "system"), {}, "system")]
+    for index, value in enumerate(require_objects(messages, "messages")):
         where = f"messages[{index}]"
-        role = text(value.get("role"), f"{where}.role")
+        role = require_text(value.get("role"), f"{where}.role")
         if role not in _ROLES:
             raise InvalidMessage(f"{where}.role: one of {', '.join(_ROLES)} is needed, not {role!r}.")
         fields: dict[str, JsonValue] = {
             key: item for key, item in value.items() if key not in ("role", "content") and item is not None
         }
-        blocks = blocks_of(value.get("content"), f"{where}.content")
-        found.append(_read(_ROLES[role], blocks, fields, f"{where}.content"))
+        blocks = list_blocks(value.get("content"), f"{where}.content")
+        found.append(_read_message(_ROLES[role], blocks, fields, f"{where}.content"))
     return found
 
 
@@ -61,7 +61,7 @@ def to_anthropic(messages: Iterable[Message]) -> AnthropicPrompt:
     system: list[JsonValue] = []
     written: list[tuple[Message, list[JsonValue]]] = []
     for message in messages:
-        blocks = _write(message)
+        blocks = _write_blocks(message)
         if message.role == "system":
             system += [block for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
         elif written and _only_results(blocks) and _only_results(written[-1][1]):
@@ -69,38 +69,40 @@ def to_anthropic(messages: Iterable[Message]) -> AnthropicPrompt:
         elif blocks:
             written.append((message, blocks))
     return AnthropicPrompt(
-        messages=[_message(message, blocks) for message, blocks in written],
-        system=_content(system) if system else None,
+        messages=[_make_message(message, blocks) for message, blocks in written],
+        system=_simplify_content(system) if system else None,
     )
 
 
-def _message(message: Message, blocks: list[JsonValue]) -> dict[str, JsonValue]:
+def _make_message(message: Message, blocks: list[JsonValue]) -> dict[str, JsonValue]:
     is_reply = message.role == "assistant"
-    content = _content(blocks if is_reply else sorted(blocks, key=_is_no_result))
-    return {"role": "assistant" if is_reply else "user", "content": content, **kept_of(message, DIALECT).message}
+    content = _simplify_content(blocks if is_reply else sorted(blocks, key=_is_no_result))
+    return {"role": "assistant" if is_reply else "user", "content": content, **read_extra(message, DIALECT).message}
 
 
-def _read(role: Role, blocks: Sequence[Mapping[str, JsonValue]], fields: dict[str, JsonValue], where: str) -> Message:
+def _read_message(
+    role: Role, blocks: Sequence[Mapping[str, JsonValue]], fields: dict[str, JsonValue], where: str
+) -> Message:
     parts: list[Part] = []
     kept: dict[int, dict[str, JsonValue]] = {}
     for index, block in enumerate(blocks):
         part = read_block(block, f"{where}[{index}]")
         said = write_block(part)
-        if said and (more := beyond(block, said)):
+        if said and (more := find_extra(block, said)):
             kept[index] = {"of": said["type"], "fields": more}
         parts.append(part)
     only_results = bool(parts) and all(isinstance(part, ToolResult) for part in parts)
     return Message(
         role="tool" if role == "user" and only_results else role,
         parts=tuple(parts),
-        metadata=Kept(message=fields, parts=kept).metadata(DIALECT),
+        metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT),
     )
 
 
-def _write(message: Message) -> list[JsonValue]:
-    kept = kept_of(message, DIALECT)
+def _write_blocks(message: Message) -> list[JsonValue]:
+    kept = read_extra(message, DIALECT)
     written = [(index, write_block(part)) for index, part in enumerate(message.parts)]
-    return [kept.part(index, said, "type") for index, said in written if said]
+    return [kept.restore_part(index, said, "type") for index, said in written if said]
 
 
 def _only_results(blocks: list[JsonValue]) -> bool:
@@ -111,7 +113,7 @@ def _is_no_result(block: JsonValue) -> bool:
     return not (isinstance(block, dict) and block.get("type") == "tool_result")
 
 
-def _content(blocks: list[JsonValue]) -> JsonValue:
+def _simplify_content(blocks: list[JsonValue]) -> JsonValue:
     """Return the blocks, or a string when they are one plain text."""
     only = blocks[0]
     if len(blocks) == 1 and isinstance(only, dict) and only.keys() == {"type", "text"}:

@@ -6,18 +6,25 @@ Invariant: writing a part that was read here gives the block again, apart from f
 from collections.abc import Mapping
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.dialects.kept import block_of, verbatim
-from ricordo.messages.dialects.media import UNKNOWN_TYPE, base64_of, data_uri, guess_type, is_file_id, is_url
-from ricordo.messages.jsontext import dumps, loads, record, records, text
+from ricordo.messages.dialects.kept import read_unknown, make_unknown
+from ricordo.messages.dialects.media import (
+    UNKNOWN_TYPE,
+    parse_data_uri,
+    make_data_uri,
+    guess_media_type,
+    is_file_id,
+    is_url,
+)
+from ricordo.messages.jsontext import dumps, loads, require_object, require_objects, require_text
 from ricordo.messages.types import JsonValue, Media, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 
-__all__ = ["DIALECT", "blocks_of", "read_block", "write_block"]
+__all__ = ["DIALECT", "list_blocks", "read_block", "write_block"]
 
 DIALECT = "anthropic"
-_MEDIA = {"image": "image", "document": "application"}
+_MEDIA_FAMILIES = {"image": "image", "document": "application"}
 
 
-def blocks_of(content: JsonValue, where: str) -> list[dict[str, JsonValue]]:
+def list_blocks(content: JsonValue, where: str) -> list[dict[str, JsonValue]]:
     """Return `content` as blocks: a string is one text, nothing is none.
 
     Raises:
@@ -25,7 +32,7 @@ def blocks_of(content: JsonValue, where: str) -> list[dict[str, JsonValue]]:
     """
     if content is None:
         return []
-    return [{"type": "text", "text": content}] if isinstance(content, str) else records(content, where)
+    return [{"type": "text", "text": content}] if isinstance(content, str) else require_objects(content, where)
 
 
 def read_block(block: Mapping[str, JsonValue], where: str) -> Part:
@@ -34,20 +41,24 @@ def read_block(block: Mapping[str, JsonValue], where: str) -> Part:
     Raises:
         InvalidMessage: the block lacks what its type needs; the text names the position.
     """
-    kind = text(block.get("type"), f"{where}.type")
+    kind = require_text(block.get("type"), f"{where}.type")
     if kind == "thinking":
         signature = block.get("signature")
-        said = text(block.get("thinking"), f"{where}.thinking")
-        return Thinking(text=said, signature=None if signature is None else text(signature, f"{where}.signature"))
+        said = require_text(block.get("thinking"), f"{where}.thinking")
+        return Thinking(
+            text=said, signature=None if signature is None else require_text(signature, f"{where}.signature")
+        )
     if kind == "tool_use":
-        arguments = dumps(record(block.get("input", {}), f"{where}.input"))
+        arguments = dumps(require_object(block.get("input", {}), f"{where}.input"))
         return ToolCall(
-            id=text(block.get("id"), f"{where}.id"), name=text(block.get("name"), f"{where}.name"), arguments=arguments
+            id=require_text(block.get("id"), f"{where}.id"),
+            name=require_text(block.get("name"), f"{where}.name"),
+            arguments=arguments,
         )
     if kind == "tool_result":
-        blocks = blocks_of(block.get("content"), f"{where}.content")
+        blocks = list_blocks(block.get("content"), f"{where}.content")
         return ToolResult(
-            call_id=text(block.get("tool_use_id"), f"{where}.tool_use_id"),
+            call_id=require_text(block.get("tool_use_id"), f"{where}.tool_use_id"),
             parts=tuple(_read_content(inner, f"{where}.content[{i}]") for i, inner in enumerate(blocks)),
             is_error=block.get("is_error") is True,
         )
@@ -65,11 +76,11 @@ def write_block(part: Part) -> dict[str, JsonValue] | None:
         case Media():
             return _write_media(part)
         case ToolCall():
-            return {"type": "tool_use", "id": part.id, "name": part.name, "input": _input(part.arguments)}
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": _input_object(part.arguments)}
         case ToolResult():
             return _write_result(part)
         case Unknown():
-            return block_of(part, DIALECT)
+            return read_unknown(part, DIALECT)
 
 
 def _write_result(result: ToolResult) -> dict[str, JsonValue]:
@@ -79,22 +90,22 @@ def _write_result(result: ToolResult) -> dict[str, JsonValue]:
 
 
 def _read_content(block: Mapping[str, JsonValue], where: str) -> Text | Media | Unknown:
-    kind = text(block.get("type"), f"{where}.type")
+    kind = require_text(block.get("type"), f"{where}.type")
     if kind == "text":
-        return Text(text=text(block.get("text"), f"{where}.text"))
-    media = _read_media(kind, block, where) if kind in _MEDIA else None
-    return verbatim(DIALECT, kind, block) if media is None else media
+        return Text(text=require_text(block.get("text"), f"{where}.text"))
+    media = _read_media(kind, block, where) if kind in _MEDIA_FAMILIES else None
+    return make_unknown(DIALECT, kind, block) if media is None else media
 
 
 def _read_media(kind: str, block: Mapping[str, JsonValue], where: str) -> Media | None:
-    source = record(block.get("source"), f"{where}.source")
+    source = require_object(block.get("source"), f"{where}.source")
     name = block.get("title")
     name = name if isinstance(name, str) else None
     match source:
         case {"type": "base64", "media_type": str(media_type), "data": str(data)}:
-            return Media(media_type=media_type, uri=data_uri(media_type, data), name=name)
+            return Media(media_type=media_type, uri=make_data_uri(media_type, data), name=name)
         case {"type": "url", "url": str(url)}:
-            media_type = guess_type(url, "image") if kind == "image" else "application/pdf"
+            media_type = guess_media_type(url, "image") if kind == "image" else "application/pdf"
             return Media(media_type=media_type, uri=url, name=name)
         case {"type": "file", "file_id": str(file_id)}:
             return Media(media_type="image/*" if kind == "image" else UNKNOWN_TYPE, uri=file_id, name=name)
@@ -105,7 +116,7 @@ def _read_media(kind: str, block: Mapping[str, JsonValue], where: str) -> Media 
 def _write_media(media: Media) -> dict[str, JsonValue] | None:
     family = media.media_type.partition("/")[0]
     kind = "image" if family == "image" else "document"
-    inside = base64_of(media.uri)
+    inside = parse_data_uri(media.uri)
     source: dict[str, JsonValue]
     if family not in ("image", "application", "text"):
         return None
@@ -121,7 +132,7 @@ def _write_media(media: Media) -> dict[str, JsonValue] | None:
     return block | {"title": media.name} if kind == "document" and media.name is not None else block
 
 
-def _input(arguments: str) -> dict[str, JsonValue]:
+def _input_object(arguments: str) -> dict[str, JsonValue]:
     """Return the arguments as an object; a text that is none stands under `arguments`, since the shape wants one."""
     try:
         value = loads(arguments)

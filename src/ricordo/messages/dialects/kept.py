@@ -15,17 +15,17 @@ from ricordo.errors import InvalidMessage
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.messages.types import JsonValue, Message, Part, Unknown
 
-__all__ = ["Kept", "beyond", "block_of", "kept_of", "laid_over", "verbatim"]
+__all__ = ["ExtraFields", "find_extra", "read_unknown", "read_extra", "merge_extra", "make_unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class ExtraFields:
     """What one dialect keeps of one message: fields of the message, and of its parts by position."""
 
     message: Mapping[str, JsonValue] = field(default_factory=dict)
     parts: Mapping[int, Mapping[str, JsonValue]] = field(default_factory=dict)
 
-    def metadata(self, dialect: str) -> dict[str, JsonValue]:
+    def to_metadata(self, dialect: str) -> dict[str, JsonValue]:
         """Return it as the metadata of a message; empty when nothing is kept."""
         parts: dict[str, JsonValue] = {str(index): dict(found) for index, found in self.parts.items() if found}
         fields: dict[str, JsonValue] = {}
@@ -35,48 +35,48 @@ class Kept:
             fields["parts"] = parts
         return {dialect: fields} if fields else {}
 
-    def part(self, index: int, said: Mapping[str, JsonValue], tag: str) -> dict[str, JsonValue]:
+    def restore_part(self, index: int, said: Mapping[str, JsonValue], tag: str) -> dict[str, JsonValue]:
         """Lay what is kept of the part at `index` over `said`, when both have the same kind under `tag`."""
         found = self.parts.get(index, {})
         fields = found.get("fields")
         same = found.get("of") == said.get(tag)
-        return laid_over(said, fields) if same and isinstance(fields, dict) else dict(said)
+        return merge_extra(said, fields) if same and isinstance(fields, dict) else dict(said)
 
 
-def kept_of(message: Message, dialect: str) -> Kept:
+def read_extra(message: Message, dialect: str) -> ExtraFields:
     """Return what `dialect` kept of `message`; what has another shape is left alone."""
     found = message.metadata.get(dialect)
     if not isinstance(found, dict):
-        return Kept()
+        return ExtraFields()
     fields, parts = found.get("message"), found.get("parts")
-    return Kept(
+    return ExtraFields(
         message=fields if isinstance(fields, dict) else {},
         parts=_by_index(parts) if isinstance(parts, dict) else {},
     )
 
 
-def beyond(given: Mapping[str, JsonValue], said: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def find_extra(given: Mapping[str, JsonValue], said: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return what `given` has beyond `said`: other fields, other plain values, and so on inside objects and lists."""
     found: dict[str, JsonValue] = {}
     for key, value in given.items():
-        more = _more(value, said[key]) if key in said else value
+        more = _extra_value(value, said[key]) if key in said else value
         if more is not None:
             found[key] = more
     return found
 
 
-def laid_over(said: Mapping[str, JsonValue], kept: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Lay what `beyond` found over `said`."""
-    return {**said, **{key: _merged(said[key], value) if key in said else value for key, value in kept.items()}}
+def merge_extra(said: Mapping[str, JsonValue], kept: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Lay what `find_extra` found over `said`."""
+    return {**said, **{key: _merge_value(said[key], value) if key in said else value for key, value in kept.items()}}
 
 
-def verbatim(dialect: str, kind: str, block: Mapping[str, JsonValue]) -> Unknown:
+def make_unknown(dialect: str, kind: str, block: Mapping[str, JsonValue]) -> Unknown:
     """Return `block`, of a type that we do not know, as a part of the kind `<dialect>:<kind>`."""
     return Unknown(kind=f"{dialect}:{kind}", raw=dumps(dict(block)))
 
 
-def block_of(part: Part, dialect: str) -> dict[str, JsonValue] | None:
-    """Return the block that `verbatim` kept for `dialect`; None for every other part."""
+def read_unknown(part: Part, dialect: str) -> dict[str, JsonValue] | None:
+    """Return the block that `make_unknown` kept for `dialect`; None for every other part."""
     if not isinstance(part, Unknown) or not part.kind.startswith(f"{dialect}:"):
         return None
     try:
@@ -86,29 +86,29 @@ def block_of(part: Part, dialect: str) -> dict[str, JsonValue] | None:
     return value if isinstance(value, dict) else None
 
 
-def _more(given: JsonValue, said: JsonValue) -> JsonValue:
+def _extra_value(given: JsonValue, said: JsonValue) -> JsonValue:
     if isinstance(given, dict) and isinstance(said, dict):
-        return beyond(given, said) or None
+        return find_extra(given, said) or None
     if isinstance(given, list) and isinstance(said, list):
-        return _more_items(given, said)
+        return _extra_items(given, said)
     if isinstance(given, dict | list) or isinstance(said, dict | list) or given == said:
         return None
     return given
 
 
-def _more_items(given: Sequence[JsonValue], said: Sequence[JsonValue]) -> JsonValue:
+def _extra_items(given: Sequence[JsonValue], said: Sequence[JsonValue]) -> JsonValue:
     if len(given) != len(said):
         return None
     pairs = zip(given, said, strict=True)
-    found: list[JsonValue] = [beyond(a, b) if isinstance(a, dict) and isinstance(b, dict) else {} for a, b in pairs]
+    found: list[JsonValue] = [find_extra(a, b) if isinstance(a, dict) and isinstance(b, dict) else {} for a, b in pairs]
     return found if any(found) else None
 
 
-def _merged(said: JsonValue, kept: JsonValue) -> JsonValue:
+def _merge_value(said: JsonValue, kept: JsonValue) -> JsonValue:
     if isinstance(said, dict) and isinstance(kept, dict):
-        return laid_over(said, kept)
+        return merge_extra(said, kept)
     if isinstance(said, list) and isinstance(kept, list) and len(said) == len(kept):
-        return [_merged(a, b) if isinstance(a, dict) else a for a, b in zip(said, kept, strict=True)]
+        return [_merge_value(a, b) if isinstance(a, dict) else a for a, b in zip(said, kept, strict=True)]
     if isinstance(said, dict | list) or isinstance(kept, dict | list):
         return said
     return kept

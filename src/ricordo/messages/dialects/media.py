@@ -1,25 +1,25 @@
 """Pictures, sounds and files as the dialects carry them: inside as base64, by URL, or by a provider's file id.
 
-Invariant: `data_uri` and `base64_of` are inverse to each other; nothing is decoded.
+Invariant: `make_data_uri` and `parse_data_uri` are inverse to each other; nothing is decoded.
 """
 
 import mimetypes
 import re
 
-__all__ = ["UNKNOWN_TYPE", "base64_of", "data_uri", "guess_type", "is_file_id", "is_url"]
+__all__ = ["UNKNOWN_TYPE", "parse_data_uri", "make_data_uri", "guess_media_type", "is_file_id", "is_url"]
 
 UNKNOWN_TYPE = "application/octet-stream"
-_DATA = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
+_DATA_URI = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 
 
-def data_uri(media_type: str, base64: str) -> str:
+def make_data_uri(media_type: str, base64: str) -> str:
     """Return the data URI that holds `base64`."""
     return f"data:{media_type};base64,{base64}"
 
 
-def base64_of(uri: str) -> tuple[str, str] | None:
+def parse_data_uri(uri: str) -> tuple[str, str] | None:
     """Return the media type and the base64 text inside a data URI; None for any other URI."""
-    found = _DATA.fullmatch(uri)
+    found = _DATA_URI.fullmatch(uri)
     return (found[1], found[2]) if found else None
 
 
@@ -33,8 +33,8 @@ def is_file_id(uri: str) -> bool:
     return re.fullmatch(r"[\w-]+", uri) is not None
 
 
-def guess_type(uri: str, family: str) -> str:
+def guess_media_type(uri: str, family: str) -> str:
     """Return the media type of a data URI or of a URL by its ending; `family/*` when nothing tells."""
-    inside = base64_of(uri)
+    inside = parse_data_uri(uri)
     guessed = inside[0] if inside else mimetypes.guess_type(uri.partition("?")[0])[0]
     return guessed if guessed and guessed.startswith(f"{family}/") else f"{family}/*"

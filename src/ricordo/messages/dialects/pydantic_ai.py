@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.dialects.kept import Kept, beyond, kept_of, laid_over
+from ricordo.messages.dialects.kept import ExtraFields, find_extra, read_extra, merge_extra
 from ricordo.messages.dialects.pydantic_ai_parts import (
     DIALECT,
     read_prompt,
@@ -26,13 +26,13 @@ from ricordo.messages.dialects.pydantic_ai_parts import (
     write_request_part,
     write_response_part,
 )
-from ricordo.messages.jsontext import record, records, text
+from ricordo.messages.jsontext import require_object, require_objects, require_text
 from ricordo.messages.types import JsonValue, Message, Part, ToolResult, Usage
 
 __all__ = ["from_pydantic_ai", "to_pydantic_ai"]
 
 # Notes of our own among the kept fields; a colon keeps them apart from pydantic-ai's.
-_REQUEST = ":request"
+_REQUEST_KEY = ":request"
 
 
 def from_pydantic_ai(values: JsonValue) -> list[Message]:
@@ -42,9 +42,9 @@ def from_pydantic_ai(values: JsonValue) -> list[Message]:
         InvalidMessage: the shape is not understood; the text names the position.
     """
     found: list[Message] = []
-    for index, value in enumerate(records(values, "messages")):
+    for index, value in enumerate(require_objects(values, "messages")):
         where = f"messages[{index}]"
-        kind = text(value.get("kind"), f"{where}.kind")
+        kind = require_text(value.get("kind"), f"{where}.kind")
         if kind == "request":
             found += _read_request(value, where)
         elif kind == "response":
@@ -64,16 +64,16 @@ def to_pydantic_ai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
         if message.role == "assistant":
             written.append(_write_response(message))
             continue
-        fields = kept_of(message, DIALECT).message.get(_REQUEST)
+        fields = read_extra(message, DIALECT).message.get(_REQUEST_KEY)
         if isinstance(fields, dict) or not written or written[-1]["kind"] != "request":
             parts = []
             started: dict[str, JsonValue] = {"kind": "request", "parts": parts}
             written.append(started | fields if isinstance(fields, dict) else started)
-        parts += _write_said(_named(message, names))
+        parts += _write_request_parts(_with_result_names(message, names))
     return written
 
 
-def _named(message: Message, names: Mapping[str, str]) -> Message:
+def _with_result_names(message: Message, names: Mapping[str, str]) -> Message:
     """Give each result without a name that of its call, which pydantic-ai wants."""
     return replace(
         message,
@@ -85,82 +85,87 @@ def _named(message: Message, names: Mapping[str, str]) -> Message:
 
 
 def _read_request(value: Mapping[str, JsonValue], where: str) -> list[Message]:
-    given = records(value.get("parts"), f"{where}.parts")
-    found = [_read_request_part(part, f"{where}.parts[{index}]") for index, part in enumerate(given)]
+    given = require_objects(value.get("parts"), f"{where}.parts")
+    found = [_read_request_message(part, f"{where}.parts[{index}]") for index, part in enumerate(given)]
     fields: dict[str, JsonValue] = {
         key: item for key, item in value.items() if key not in ("kind", "parts") and item is not None
     }
     first = found[0] if found else Message(role="user")
-    kept = kept_of(first, DIALECT)
-    marked = Kept(message={**kept.message, _REQUEST: fields}, parts=kept.parts)
+    kept = read_extra(first, DIALECT)
+    marked = ExtraFields(message={**kept.message, _REQUEST_KEY: fields}, parts=kept.parts)
     return [
-        Message(role=first.role, parts=first.parts, time=first.time, metadata=marked.metadata(DIALECT)),
+        Message(role=first.role, parts=first.parts, time=first.time, metadata=marked.to_metadata(DIALECT)),
         *found[1:],
     ]
 
 
-def _read_request_part(value: Mapping[str, JsonValue], where: str) -> Message:
+def _read_request_message(value: Mapping[str, JsonValue], where: str) -> Message:
     time = _read_time(value.get("timestamp"))
     if value.get("part_kind") == "user-prompt":
         pairs = read_prompt(value.get("content"), f"{where}.content")
-        kept = {i: _extras(item, write_prompt(part), "kind") for i, (part, item) in enumerate(pairs)}
+        kept = {i: _find_part_extra(item, write_prompt(part), "kind") for i, (part, item) in enumerate(pairs)}
         said: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": value.get("content")}
-        fields = beyond(value, said | _stamp(time))
+        fields = find_extra(value, said | _timestamp_field(time))
         parts: tuple[Part, ...] = tuple(part for part, _ in pairs)
-        return Message(role="user", parts=parts, time=time, metadata=Kept(message=fields, parts=kept).metadata(DIALECT))
+        return Message(
+            role="user", parts=parts, time=time, metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT)
+        )
     role, part = read_request_part(value, where)
-    is_value = _is_value(value, "content")
-    written = write_request_part(part, role, is_value=is_value) | _stamp(time)
-    extras = {0: _extras(dict(value), written, "part_kind", is_value=is_value)}
-    return Message(role=role, parts=(part,), time=time, metadata=Kept(parts=extras).metadata(DIALECT))
+    is_value = _is_json_value(value, "content")
+    written = write_request_part(part, role, is_value=is_value) | _timestamp_field(time)
+    extras = {0: _find_part_extra(dict(value), written, "part_kind", is_value=is_value)}
+    return Message(role=role, parts=(part,), time=time, metadata=ExtraFields(parts=extras).to_metadata(DIALECT))
 
 
-def _write_said(message: Message) -> list[JsonValue]:
+def _write_request_parts(message: Message) -> list[JsonValue]:
     """Write what `message` becomes in a request: one prompt of all that a user says, other parts one by one."""
-    kept = kept_of(message, DIALECT)
-    fields = {key: item for key, item in kept.message.items() if key != _REQUEST}
-    stamp = _stamp(message.time)
+    kept = read_extra(message, DIALECT)
+    fields = {key: item for key, item in kept.message.items() if key != _REQUEST_KEY}
+    stamp = _timestamp_field(message.time)
     written: list[JsonValue] = []
     prompt: list[JsonValue] = []
     for index, part in enumerate(message.parts):
         if message.role == "user" and (item := write_prompt(part)) is not None:
-            prompt.append(kept.part(index, item, "kind") if isinstance(item, dict) else item)
-        elif said := write_request_part(part, message.role, is_value=_was_value(kept, index)):
-            written.append(kept.part(index, said | stamp, "part_kind"))
+            prompt.append(kept.restore_part(index, item, "kind") if isinstance(item, dict) else item)
+        elif said := write_request_part(part, message.role, is_value=_was_json_value(kept, index)):
+            written.append(kept.restore_part(index, said | stamp, "part_kind"))
     if prompt:
         content = prompt[0] if len(prompt) == 1 and isinstance(prompt[0], str) else prompt
         asked: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": content}
-        written.append(laid_over(asked | stamp, fields))
+        written.append(merge_extra(asked | stamp, fields))
     return written
 
 
 def _read_response(value: Mapping[str, JsonValue], where: str) -> Message:
-    given = records(value.get("parts"), f"{where}.parts")
+    given = require_objects(value.get("parts"), f"{where}.parts")
     parts = tuple(read_response_part(part, f"{where}.parts[{index}]") for index, part in enumerate(given))
     kept = {}
     for index, (part, block) in enumerate(zip(parts, given, strict=True)):
-        is_value = _is_value(block, "args")
-        kept[index] = _extras(block, write_response_part(part, is_value=is_value), "part_kind", is_value=is_value)
+        is_value = _is_json_value(block, "args")
+        kept[index] = _find_part_extra(
+            block, write_response_part(part, is_value=is_value), "part_kind", is_value=is_value
+        )
     usage = _read_usage(value.get("usage"), f"{where}.usage")
     bare = Message(role="assistant", parts=parts, time=_read_time(value.get("timestamp")), usage=usage)
     rest: dict[str, JsonValue] = {key: item for key, item in value.items() if key != "parts"}
-    fields = beyond(rest, _write_response(bare))
+    fields = find_extra(rest, _write_response(bare))
     return Message(
         role="assistant",
         parts=parts,
         time=bare.time,
         usage=bare.usage,
-        metadata=Kept(message=fields, parts=kept).metadata(DIALECT),
+        metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT),
     )
 
 
 def _write_response(message: Message) -> dict[str, JsonValue]:
-    kept = kept_of(message, DIALECT)
+    kept = read_extra(message, DIALECT)
     written = [
-        (index, write_response_part(part, is_value=_was_value(kept, index))) for index, part in enumerate(message.parts)
+        (index, write_response_part(part, is_value=_was_json_value(kept, index)))
+        for index, part in enumerate(message.parts)
     ]
-    parts: list[JsonValue] = [kept.part(index, said, "part_kind") for index, said in written if said]
-    value: dict[str, JsonValue] = {"kind": "response", "parts": parts, **_stamp(message.time)}
+    parts: list[JsonValue] = [kept.restore_part(index, said, "part_kind") for index, said in written if said]
+    value: dict[str, JsonValue] = {"kind": "response", "parts": parts, **_timestamp_field(message.time)}
     if message.usage is not None:
         value["usage"] = {
             "input_tokens": message.usage.input,
@@ -168,13 +173,13 @@ def _write_response(message: Message) -> dict[str, JsonValue]:
             "cache_read_tokens": message.usage.cache_read,
             "cache_write_tokens": message.usage.cache_write,
         }
-    return laid_over(value, kept.message)
+    return merge_extra(value, kept.message)
 
 
 def _read_usage(value: JsonValue, where: str) -> Usage | None:
     if value is None:
         return None
-    counts = record(value, where)
+    counts = require_object(value, where)
 
     def count(name: str) -> int:
         found = counts.get(name)
@@ -188,22 +193,22 @@ def _read_usage(value: JsonValue, where: str) -> Usage | None:
     )
 
 
-def _extras(given: JsonValue, said: JsonValue, tag: str, *, is_value: bool = False) -> dict[str, JsonValue]:
+def _find_part_extra(given: JsonValue, said: JsonValue, tag: str, *, is_value: bool = False) -> dict[str, JsonValue]:
     """Return what is kept of one part; empty when its kind and fields say everything."""
     if not isinstance(given, dict) or not isinstance(said, dict):
         return {}
-    more = beyond(given, said)
+    more = find_extra(given, said)
     kept: dict[str, JsonValue] = {"of": said.get(tag), "fields": more} if more or is_value else {}
     return kept | {"value": True} if is_value else kept
 
 
-def _is_value(block: Mapping[str, JsonValue], name: str) -> bool:
+def _is_json_value(block: Mapping[str, JsonValue], name: str) -> bool:
     """Tell whether a call's arguments or a tool's result stand as a JSON value, not as its text."""
     is_tool = block.get("part_kind") in ("tool-call", "tool-return", "retry-prompt")
     return is_tool and not isinstance(block.get(name), str) and (name == "content" or block.get(name) is not None)
 
 
-def _was_value(kept: Kept, index: int) -> bool:
+def _was_json_value(kept: ExtraFields, index: int) -> bool:
     return kept.parts.get(index, {}).get("value") is True
 
 
@@ -218,5 +223,5 @@ def _read_time(value: JsonValue) -> datetime | None:
     return time if time.tzinfo is not None else None
 
 
-def _stamp(time: datetime | None) -> dict[str, JsonValue]:
+def _timestamp_field(time: datetime | None) -> dict[str, JsonValue]:
     return {} if time is None else {"timestamp": time.astimezone(UTC).isoformat().replace("+00:00", "Z")}

@@ -8,9 +8,9 @@ again.
 from collections.abc import Mapping
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.dialects.kept import block_of, verbatim
-from ricordo.messages.dialects.media import base64_of, data_uri, is_url
-from ricordo.messages.jsontext import dumps, loads, text
+from ricordo.messages.dialects.kept import read_unknown, make_unknown
+from ricordo.messages.dialects.media import parse_data_uri, make_data_uri, is_url
+from ricordo.messages.jsontext import dumps, loads, require_text
 from ricordo.messages.types import JsonValue, Media, Part, Role, Text, Thinking, ToolCall, ToolResult, Unknown
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 DIALECT = "pydantic-ai"
-_URLS = {"image-url": "image/*", "audio-url": "audio/*", "video-url": "video/*", "document-url": "application/pdf"}
+_URL_KINDS = {"image-url": "image/*", "audio-url": "audio/*", "video-url": "video/*", "document-url": "application/pdf"}
 _TO_URL_SAFE = str.maketrans("+/", "-_")
 _FROM_URL_SAFE = str.maketrans("-_", "+/")
 
@@ -48,7 +48,7 @@ def write_prompt(part: Part) -> JsonValue:
         return part.text
     if isinstance(part, Media):
         return _write_media(part)
-    block = block_of(part, DIALECT)
+    block = read_unknown(part, DIALECT)
     return block if block is not None and "part_kind" not in block else None
 
 
@@ -58,20 +58,20 @@ def read_request_part(value: Mapping[str, JsonValue], where: str) -> tuple[Role,
     Raises:
         InvalidMessage: the part lacks what its kind needs; the text names the position.
     """
-    kind = text(value.get("part_kind"), f"{where}.part_kind")
+    kind = require_text(value.get("part_kind"), f"{where}.part_kind")
     if kind == "system-prompt":
-        return "system", Text(text=text(value.get("content"), f"{where}.content"))
+        return "system", Text(text=require_text(value.get("content"), f"{where}.content"))
     is_retry = kind == "retry-prompt" and value.get("tool_name") is not None
     if kind == "tool-return" or is_retry:
         content = value.get("content")
         result = ToolResult(
-            call_id=text(value.get("tool_call_id"), f"{where}.tool_call_id"),
+            call_id=require_text(value.get("tool_call_id"), f"{where}.tool_call_id"),
             parts=(Text(text=content if isinstance(content, str) else dumps(content)),),
-            name=text(value.get("tool_name"), f"{where}.tool_name"),
+            name=require_text(value.get("tool_name"), f"{where}.tool_name"),
             is_error=is_retry or value.get("outcome", "success") != "success",
         )
         return "tool", result
-    return "user", verbatim(DIALECT, kind, value)
+    return "user", make_unknown(DIALECT, kind, value)
 
 
 def write_request_part(part: Part, role: Role, *, is_value: bool = False) -> dict[str, JsonValue]:
@@ -83,10 +83,10 @@ def write_request_part(part: Part, role: Role, *, is_value: bool = False) -> dic
             "part_kind": "tool-return",
             "tool_name": part.name or "unknown",
             "tool_call_id": part.call_id,
-            "content": _value_of(part.text) if is_value else _result_content(part),
+            "content": _parse_value(part.text) if is_value else _result_content(part),
             "outcome": "failed" if part.is_error else "success",
         }
-    return block_of(part, DIALECT) or {}
+    return read_unknown(part, DIALECT) or {}
 
 
 def _result_content(result: ToolResult) -> JsonValue:
@@ -101,21 +101,23 @@ def read_response_part(value: Mapping[str, JsonValue], where: str) -> Part:
     Raises:
         InvalidMessage: the part lacks what its kind needs; the text names the position.
     """
-    kind = text(value.get("part_kind"), f"{where}.part_kind")
+    kind = require_text(value.get("part_kind"), f"{where}.part_kind")
     if kind == "text":
-        return Text(text=text(value.get("content"), f"{where}.content"))
+        return Text(text=require_text(value.get("content"), f"{where}.content"))
     if kind == "thinking":
         signature = value.get("signature")
-        said = text(value.get("content"), f"{where}.content")
-        return Thinking(text=said, signature=None if signature is None else text(signature, f"{where}.signature"))
+        said = require_text(value.get("content"), f"{where}.content")
+        return Thinking(
+            text=said, signature=None if signature is None else require_text(signature, f"{where}.signature")
+        )
     if kind == "tool-call":
         given = value.get("args")
         return ToolCall(
-            id=text(value.get("tool_call_id"), f"{where}.tool_call_id"),
-            name=text(value.get("tool_name"), f"{where}.tool_name"),
+            id=require_text(value.get("tool_call_id"), f"{where}.tool_call_id"),
+            name=require_text(value.get("tool_name"), f"{where}.tool_name"),
             arguments=given if isinstance(given, str) else dumps({} if given is None else given),
         )
-    return verbatim(DIALECT, kind, value)
+    return make_unknown(DIALECT, kind, value)
 
 
 def write_response_part(part: Part, *, is_value: bool = False) -> dict[str, JsonValue]:
@@ -127,10 +129,10 @@ def write_response_part(part: Part, *, is_value: bool = False) -> dict[str, Json
             sealed: dict[str, JsonValue] = {} if part.signature is None else {"signature": part.signature}
             return {"part_kind": "thinking", "content": part.text, **sealed}
         case ToolCall():
-            arguments = _value_of(part.arguments) if is_value else part.arguments
+            arguments = _parse_value(part.arguments) if is_value else part.arguments
             return {"part_kind": "tool-call", "tool_name": part.name, "tool_call_id": part.id, "args": arguments}
         case _:
-            return block_of(part, DIALECT) or {}
+            return read_unknown(part, DIALECT) or {}
 
 
 def _read_item(item: JsonValue, where: str) -> Text | Media | Unknown:
@@ -138,30 +140,30 @@ def _read_item(item: JsonValue, where: str) -> Text | Media | Unknown:
         return Text(text=item)
     if not isinstance(item, dict):
         raise InvalidMessage(f"{where}: a string or an object is needed.")
-    kind = text(item.get("kind"), f"{where}.kind")
+    kind = require_text(item.get("kind"), f"{where}.kind")
     match item:
         case {"kind": "binary", "data": str(data), "media_type": str(media_type)}:
-            return Media(media_type=media_type, uri=data_uri(media_type, data.translate(_FROM_URL_SAFE)))
-        case {"url": str(url)} if kind in _URLS:
+            return Media(media_type=media_type, uri=make_data_uri(media_type, data.translate(_FROM_URL_SAFE)))
+        case {"url": str(url)} if kind in _URL_KINDS:
             known = item.get("media_type")
-            return Media(media_type=known if isinstance(known, str) else _URLS[kind], uri=url)
+            return Media(media_type=known if isinstance(known, str) else _URL_KINDS[kind], uri=url)
         case _:
-            return verbatim(DIALECT, kind, item)
+            return make_unknown(DIALECT, kind, item)
 
 
 def _write_media(media: Media) -> dict[str, JsonValue] | None:
-    inside = base64_of(media.uri)
+    inside = parse_data_uri(media.uri)
     if inside:
         return {"kind": "binary", "data": inside[1].translate(_TO_URL_SAFE), "media_type": inside[0]}
     if not is_url(media.uri):
         return None
     family = media.media_type.partition("/")[0]
-    kind = f"{family}-url" if f"{family}-url" in _URLS else "document-url"
+    kind = f"{family}-url" if f"{family}-url" in _URL_KINDS else "document-url"
     value: dict[str, JsonValue] = {"kind": kind, "url": media.uri}
     return value if media.media_type.endswith("/*") else value | {"media_type": media.media_type}
 
 
-def _value_of(written: str) -> JsonValue:
+def _parse_value(written: str) -> JsonValue:
     """Return the value that `written` is the JSON text of; after an edit that broke it, the text itself."""
     try:
         return loads(written)
