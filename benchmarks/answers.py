@@ -24,13 +24,13 @@ from pathlib import Path
 
 import anyio
 
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import JsonValue, Message, Text
-from ricordo.recall.answer import answer_question
-from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Answer, Hit, SearchSource
+from ricordo.search.answer import answer_question
+from ricordo.search.config import RecallConfig
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.results import Answer, Hit, SearchSource
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry

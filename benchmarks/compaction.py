@@ -15,11 +15,11 @@ from pathlib import Path
 
 import anyio
 
-from ricordo.compaction import Compact, CompactionConfig, DigestSummarizer, Window, build_digest
-from ricordo.compaction.plan import count_message_tokens
-from ricordo.importers.read import read_history
+from ricordo.context import Compact, CompactionConfig, DigestSummarizer, Window, build_digest
+from ricordo.context.plan import count_message_tokens
 from ricordo.messages import Message, with_ids
-from ricordo.tokens import estimate_text
+from ricordo.messages.importers.reader import read_history
+from ricordo.messages.tokens import estimate_text
 
 LIMITS = (500, 1_000, 2_000)
 ROUNDS = 3

@@ -18,9 +18,9 @@ from pathlib import Path
 import anyio
 
 from ricordo import FlushConfig, HarnessAgent, Memory, Scope
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.courtesy import NoYield
-from ricordo.maintenance import turns
+from ricordo.concurrency import NoYield
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.jobs import turn_activity as turns
 from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
 from ricordo.workspace.entry import Entry

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline_chats import chats, outcomes, scores
-from ricordo.flush.extract import extract
-from ricordo.flush.processing import process_messages
+from ricordo.extraction.preprocessing import process_messages
+from ricordo.extraction.rules import extract
 from ricordo.language import content_words, split_sentences
 from ricordo.messages.types import Media, Message, Text
 

@@ -31,14 +31,14 @@ import anyio
 import numpy as np
 
 from ricordo import Memory, Scope
-from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Query
-from ricordo.index.dense import cosines
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.vector_cache import VectorCache
 from ricordo.models import Embedder
-from ricordo.models.embedding import load_embedder
+from ricordo.models.embedders import load_embedder
 from ricordo.runtime import Settings
+from ricordo.search.contract import Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.vector_cache import VectorCache
+from ricordo.search.vector_search import cosines
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 

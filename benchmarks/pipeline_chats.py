@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from ricordo.flush.extract import extract
-from ricordo.flush.processing import ProcessingConfig, process_messages
-from ricordo.flush.tool_lessons import extract_tool_lessons
-from ricordo.flush.types import Finding
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.preprocessing import ProcessingConfig, process_messages
+from ricordo.extraction.rules import extract
+from ricordo.extraction.tool_lessons import extract_tool_lessons
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages import Message, Text, ToolCall, ToolResult, with_mark
 

@@ -29,13 +29,13 @@ from retrieval import LEFT_OUT, PlainFts5, Retriever, evaluated, means, run, sco
 from retrieval_adapter import Recalled, StandingClock, as_items, factory, ids_of, take_in
 from retrieval_sets import NEVER, OWN_SET, Haystack, Json, Question, load, load_own, parsed_time
 from ricordo import Memory, Scope
-from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Match, Query
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.models.embedding import load_embedder
-from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import SearchSource
-from ricordo.recall.recall import search
+from ricordo.models.embedders import load_embedder
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import Match, Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.recall import search
+from ricordo.search.results import SearchSource
+from ricordo.storage.local import LocalFiles
 
 __all__ = ["main"]
 

@@ -30,13 +30,13 @@ import anyio.to_thread
 
 from index_speed import Figures, bare_search, entries, questions, timed, write_ledgers
 from ricordo import Memory, Scope
-from ricordo.files.local import LocalFiles
-from ricordo.index import queries as index_queries
-from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.postings import Segment
-from ricordo.index.segments import decode_segment
 from ricordo.messages.types import Message, Text
+from ricordo.search import tables as index_queries
+from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.postings import Segment
+from ricordo.search.segments import decode_segment
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import INDEX_FILE
 
 __all__ = ["main"]
@@ -198,7 +198,7 @@ async def counts(acts: Sequence[Callable[[], Awaitable[object]]]) -> Figures:
         rows += len(numbers)
         return chunks(connection, numbers)  # type: ignore[arg-type]
 
-    with mock.patch("anyio.to_thread.run_sync", hopping), mock.patch("ricordo.index.segments.chunks", reading):
+    with mock.patch("anyio.to_thread.run_sync", hopping), mock.patch("ricordo.search.segments.chunks", reading):
         for act in acts:
             await act()
     return {"hops": hops / len(acts), "rows": rows / len(acts)}

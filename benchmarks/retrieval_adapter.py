@@ -21,11 +21,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from retrieval_sets import Haystack, parsed_time
 from ricordo import Memory, Message, Scope
 from ricordo.errors import RicordoError
-from ricordo.index.contract import ALL_SORTS, MEMORY_SORTS, Query, DocumentSort
 from ricordo.messages import Role, Text, ToolCall, ToolResult
-from ricordo.messages.jsontext import dumps
-from ricordo.models.embedding import load_embedder
-from ricordo.recall.hits import Answer, Hit
+from ricordo.messages.json_text import dumps
+from ricordo.models.embedders import load_embedder
+from ricordo.search.contract import ALL_SORTS, MEMORY_SORTS, DocumentSort, Query
+from ricordo.search.results import Answer, Hit
 
 __all__ = ["OVER", "Recalled", "StandingClock", "as_items", "factory", "ids_of", "messages_of", "take_in"]
 

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import anyio
 
-from ricordo.cli.store_samples import make_sample_entry, measure_samples
-from ricordo.files.disk import Disk
-from ricordo.messages.jsontext import dumps
+from ricordo.cli.store_bench import make_sample_entry, measure_samples
+from ricordo.messages.json_text import dumps
 from ricordo.runtime import Settings
+from ricordo.storage.disk import Disk
 from ricordo.testing import BUILT_IN_STORES
 from ricordo.workspace.entry_json import entry_to_json
 from store_page.numbers import Row, row_of

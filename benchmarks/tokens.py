@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from ricordo.tokens import VocabularyCounter, estimate_text, load_token_counter
+from ricordo.messages.tokens import VocabularyCounter, estimate_text, load_token_counter
 
 SAMPLES = Path(__file__).resolve().parent.parent / "tests" / "tokens" / "samples"
 VOCABULARIES = ("o200k_base", "cl100k_base", "llama3", "qwen3")

@@ -19,12 +19,12 @@ from typing import Any
 import anyio
 
 from ricordo import FlushConfig, HarnessAgent, Scope
-from ricordo.queue.inbox import Inbox
+from ricordo.agent.tools import tool
+from ricordo.jobs.inbox import Inbox
+from ricordo.messages.tokens import estimate_message
 from ricordo.runtime import Settings
-from ricordo.state.files import FileStateStore
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tokens import estimate_message
-from ricordo.tools import tool
+from ricordo.workspace.agent_state_store import FileStateStore
 from ricordo.workspace.transcript import Transcript
 
 __all__ = ["main"]

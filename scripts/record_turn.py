@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ricordo import Scope
+from ricordo.agent.sync import SyncHarnessAgent
+from ricordo.agent.tools import tool
 from ricordo.models.provider import load_model
 from ricordo.runtime import Settings
-from ricordo.sync import SyncHarnessAgent
 from ricordo.testing import Call, LoopbackServer, Say
-from ricordo.tools import tool
 
 __all__ = ["main", "recorded"]
 

@@ -17,7 +17,7 @@ import ricordo
 from ricordo import errors
 from ricordo.cli.application import app
 from ricordo.testing import BUILT_IN_STORES
-from ricordo.testing.store_table import conformance_table, list_capabilities, checks_table, stores_table
+from ricordo.testing.store_conformance import checks_table, conformance_table, list_capabilities, stores_table
 
 __all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python", "render_stores"]
 

@@ -20,13 +20,13 @@ from pathlib import Path
 import anyio
 
 from ricordo import CompactionConfig, HarnessAgent, Scope
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo.agent.tools import Approval, tool
 from ricordo.clock import SystemClock
 from ricordo.guard.permissions import render_rule
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.jobs.tasks import ReportProgress
 from ricordo.runtime import Settings
-from ricordo.tasks import ReportProgress
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem, overflow
-from ricordo.tools import Approval, tool
 
 __all__ = ["COUNTED", "EXPORTED", "LOST", "PLAN", "RULES", "TODOS", "Run", "main", "ran"]
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from long_talk.talk import Turn
+from ricordo.agent.tools import Tool, ToolContext, ToolOutput
 from ricordo.messages import JsonValue, ToolSpec, Usage
+from ricordo.messages.tokens import estimate_request
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel
-from ricordo.tokens import estimate_request
-from ricordo.tools import Tool, ToolContext, ToolOutput
 
 __all__ = ["Desk"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from long_talk.facts import Fact
 from long_talk.ways import USER
 from ricordo import HarnessAgent, Scope
+from ricordo.agent.tools import ToolContext
+from ricordo.agent.tools.sessions import session_tools
 from ricordo.errors import CompactionNotFound, MessageNotFound
-from ricordo.files.local import LocalFiles
 from ricordo.messages import Message, Text, ToolCall, ToolResult
-from ricordo.tools import ToolContext
-from ricordo.tools.session_tools import session_tools
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE
 
 __all__ = ["Found", "looked_up", "told"]

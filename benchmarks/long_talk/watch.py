@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
-from ricordo.compaction import StrategyReport
+from ricordo.agent import compaction_middleware as compact
+from ricordo.agent.compaction_middleware import reduce_request
+from ricordo.agent.contract import ModelRequest
+from ricordo.context import StrategyReport
 from ricordo.messages import Message
-from ricordo.middleware import compact
-from ricordo.middleware.contract import ModelRequest
-from ricordo.middleware.reduce import reduce_request
 
 __all__ = ["Watch", "watched"]
 

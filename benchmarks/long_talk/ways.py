@@ -8,17 +8,17 @@ from typing import Any
 from long_talk.desk import Desk
 from long_talk.writer import writer
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Scope
-from ricordo.compaction import (
+from ricordo.agent.options import ReductionOptions
+from ricordo.context import (
     ClearResultsConfig,
     DedupeReadsConfig,
     SlidingWindow,
     ToolResultEvictionConfig,
     TruncateArgsConfig,
 )
+from ricordo.messages.tokens import Share
 from ricordo.runtime import Settings
-from ricordo.runtime.reductions import ReductionOptions
 from ricordo.testing import ScriptedModel
-from ricordo.tokens import Share
 
 __all__ = ["BY_RULES", "LADDER", "USER", "Way", "agent", "ways"]
 

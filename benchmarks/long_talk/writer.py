@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from ricordo.guard import parse_fence
 from ricordo.language import split_sentences
+from ricordo.messages.tokens import estimate_text
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
-from ricordo.tokens import estimate_text
 
 __all__ = ["writer"]
 

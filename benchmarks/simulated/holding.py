@@ -11,11 +11,11 @@ from anyio.to_thread import run_sync
 
 from retrieval_sets import Json, Question
 from ricordo import Memory
-from ricordo.consolidation.conflicts import says_the_same
-from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Query, DocumentSort
-from ricordo.recall.hits import Hit
-from ricordo.tokens import estimate_text
+from ricordo.curation.conflicts import says_the_same
+from ricordo.messages.tokens import estimate_text
+from ricordo.search.contract import DocumentSort, Query
+from ricordo.search.results import Hit
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
 from ricordo.workspace.layout import MEMORY_PATH

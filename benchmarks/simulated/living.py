@@ -16,11 +16,11 @@ from retrieval_adapter import messages_of
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import SpendingLimitReached
 from ricordo.events import Event
-from ricordo.flush.config import FlushConfig
-from ricordo.harness.offline import OFFLINE
+from ricordo.extraction.config import FlushConfig
 from ricordo.models import ChatModel
+from ricordo.models.offline import OFFLINE
+from ricordo.models.spending import SpendingConfig
 from ricordo.runtime import Settings
-from ricordo.spending import SpendingConfig
 from simulated.calendar import START, USERS, Calendar, Visit
 
 __all__ = ["Life", "TurnedClock"]

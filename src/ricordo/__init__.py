@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent
-    from ricordo.compaction.config import (
+    from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+    from ricordo.context.config import (
         ClearResultsConfig,
         CompactionConfig,
         DedupeReadsConfig,
@@ -16,11 +17,10 @@ if TYPE_CHECKING:
         TruncateArgsConfig,
     )
     from ricordo.errors import RicordoError
-    from ricordo.flush.config import FlushConfig
-    from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-    from ricordo.memory import Memory
+    from ricordo.extraction.config import FlushConfig
     from ricordo.messages import Message
-    from ricordo.scopes import Scope
+    from ricordo.runtime.memory import Memory
+    from ricordo.scope import Scope
     from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -44,20 +44,20 @@ __all__ = [
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "ClearResultsConfig": "ricordo.compaction.config",
-    "CompactionConfig": "ricordo.compaction.config",
-    "DedupeReadsConfig": "ricordo.compaction.config",
-    "FlushConfig": "ricordo.flush.config",
+    "ClearResultsConfig": "ricordo.context.config",
+    "CompactionConfig": "ricordo.context.config",
+    "DedupeReadsConfig": "ricordo.context.config",
+    "FlushConfig": "ricordo.extraction.config",
     "HarnessAgent": "ricordo.agent",
-    "ToolResultEvictionConfig": "ricordo.compaction.config",
-    "TruncateArgsConfig": "ricordo.compaction.config",
+    "ToolResultEvictionConfig": "ricordo.context.config",
+    "TruncateArgsConfig": "ricordo.context.config",
     "Entry": "ricordo.workspace.entry",
-    "Memory": "ricordo.memory",
+    "Memory": "ricordo.runtime.memory",
     "Message": "ricordo.messages",
-    "RemoteAgent": "ricordo.harness.sub_agents",
-    "SubAgent": "ricordo.harness.sub_agents",
+    "RemoteAgent": "ricordo.agent.sub_agents",
+    "SubAgent": "ricordo.agent.sub_agents",
     "RicordoError": "ricordo.errors",
-    "Scope": "ricordo.scopes",
+    "Scope": "ricordo.scope",
 }
 
 

@@ -1,8 +1,10 @@
-"""Time and identity, injected: whoever needs the hour or a new id is handed a source, so tests decide both.
+"""Time and identity, injected: who needs the time or a new id is given a source, so tests decide both.
 
 An id has 26 characters of Crockford's base 32: 48 bits of milliseconds, then 80 random bits that count up within one
-millisecond (the ULID layout). Ids of one source strictly increase, also when its clock stands still or runs
-backwards, and a source can follow the ids that others gave, so sorting by id is the order of writing.
+millisecond (the ULID layout).
+
+Invariant: ids of one source strictly increase, also when its clock stands still or runs backwards. A source can follow
+the ids of others, so sorting by id is the order of writing.
 """
 
 import secrets
@@ -19,9 +21,10 @@ __all__ = [
     "SystemClock",
     "decode_id",
     "encode_id",
-    "truncate_to_milliseconds",
     "format_rfc3339",
+    "truncate_to_milliseconds",
 ]
+
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES = {character: value for value, character in enumerate(_ALPHABET)}

@@ -21,12 +21,12 @@ from agents_at_work import SCOPE, is_valid, ledgers, settings, spoken, transcrip
 from forking import Emit, in_child
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
+from ricordo.agent.tools import tool
 from ricordo.errors import ModelError
 from ricordo.events import Event
 from ricordo.messages import pair_calls
 from ricordo.models import ChatModel
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 
 SAID = ("We deploy only from main.", "Our fixtures live in tests/data.", "And now?")
 _BESIDE = ("extract", "drain", "orient", "gather", "consolidate", "prune")

@@ -24,16 +24,16 @@ from forking import Emit, Killing, drive, in_child
 from named_disks import NamedDisk
 from places import place_of
 from ricordo import HarnessAgent
+from ricordo.agent.tools import tool
 from ricordo.clock import SystemClock
 from ricordo.errors import DocumentInvalid
+from ricordo.extraction.worker import JobWorker
 from ricordo.guard import parse_fence
 from ricordo.guard.permissions import render_rule
-from ricordo.maintenance.worker import JobWorker
-from ricordo.messages import get_mark, delivered_results
-from ricordo.tasks import ReportProgress
-from ricordo.tasks.codec import decode_tasks
+from ricordo.jobs.tasks import ReportProgress
+from ricordo.jobs.tasks.codec import decode_tasks
+from ricordo.messages import delivered_results, get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 from ricordo.workspace.layout import tasks_path
 
 PLAN = "# Move\n\n1. Export every table.\n2. Load them in one transaction.\n"

@@ -22,8 +22,8 @@ from named_disks import NamedDisk
 from ricordo import HarnessAgent
 from ricordo.guard import parse_fence
 from ricordo.guard.permissions import render_rule
+from ricordo.jobs.tasks import ReportProgress
 from ricordo.messages import get_mark
-from ricordo.tasks import ReportProgress
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 

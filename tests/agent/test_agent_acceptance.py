@@ -14,7 +14,7 @@ from hand_clock import HandClock
 from ricordo import Entry, HarnessAgent
 from ricordo.messages import Message
 from ricordo.runtime.stores import open_store
-from ricordo.stores.opening import SCHEMES
+from ricordo.stores.addresses import SCHEMES
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio

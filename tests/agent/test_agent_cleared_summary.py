@@ -6,8 +6,8 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import ClearResultsConfig, CompactionConfig, HarnessAgent, ToolResultEvictionConfig
+from ricordo.agent.tools import tool
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 from scripted_summaries import SUMMARY, both
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-G26-orthogonal", "GO-G24")]

@@ -17,7 +17,7 @@ from ricordo.errors import ModelUnavailable
 from ricordo.messages import Usage, get_mark
 from ricordo.models import Reply
 from ricordo.testing import Call, Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.session_head import parse_totals
+from ricordo.workspace.session_files import parse_totals
 
 if TYPE_CHECKING:
     from ricordo.events import Event

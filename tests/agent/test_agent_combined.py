@@ -14,14 +14,14 @@ import pytest
 from agents_at_work import SCOPE, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.curation.config import ConsolidationConfig
 from ricordo.events import Event, EventSink
-from ricordo.files.local import LocalFiles
-from ricordo.flush.config import FlushConfig
-from ricordo.maintenance.worker import JobWorker
+from ricordo.extraction.config import FlushConfig
+from ricordo.extraction.worker import JobWorker
+from ricordo.jobs import Job
+from ricordo.jobs.inbox import Inbox
 from ricordo.messages import JsonValue, get_mark
-from ricordo.queue import Job
-from ricordo.queue.inbox import Inbox
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.ledger import read_all_entries

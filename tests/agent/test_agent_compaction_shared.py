@@ -14,9 +14,9 @@ from dialect_validity import anthropic_faults, openai_faults
 from named_disks import NamedDisk
 from piped_processes import start_script
 from ricordo import CompactionConfig
-from ricordo.files import StoredFile
-from ricordo.files.local import LocalFiles
 from ricordo.messages import get_mark
+from ricordo.storage import StoredFile
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio

@@ -10,10 +10,10 @@ import pytest
 from agents_at_work import SCOPE, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.agent.tools import tool
 from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark
+from ricordo.messages.tokens import estimate_request, estimate_text
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel
-from ricordo.tokens import estimate_request, estimate_text
-from ricordo.tools import tool
 
 pytestmark = pytest.mark.anyio
 

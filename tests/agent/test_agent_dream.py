@@ -13,15 +13,15 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.consolidation.config import PREVIEW_MODE, ConsolidationConfig
+from ricordo.curation.config import PREVIEW_MODE, ConsolidationConfig
 from ricordo.errors import StorageError, StorageFull
 from ricordo.events import Event
-from ricordo.files.local import LocalFiles
-from ricordo.harness.offline import OFFLINE
+from ricordo.jobs.tasks import Task
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
 from ricordo.models import Reply
+from ricordo.models.offline import OFFLINE
 from ricordo.runtime import Settings
-from ricordo.tasks import Task
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent, ToolResultEvictionConfig
+from ricordo.agent.tools import tool
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 
 pytestmark = pytest.mark.anyio
 

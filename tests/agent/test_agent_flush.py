@@ -16,14 +16,14 @@ from noting_models import lessons, note, said
 from places import place_of
 from reached_models import reach, serving
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.curation.config import ConsolidationConfig
 from ricordo.events import Event
-from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.jobs import InboxConfig, Job
+from ricordo.jobs.inbox import Inbox
 from ricordo.messages import get_mark
 from ricordo.models import ChatModel
-from ricordo.queue import InboxConfig, Job
-from ricordo.queue.inbox import Inbox
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import (
     Call,
     Fail,

@@ -13,8 +13,8 @@ from agents_at_work import SCOPE, said, settings
 from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.flush.config import FlushConfig
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.extraction.config import FlushConfig
 from ricordo.runtime.stores import open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path

@@ -12,12 +12,12 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
+from ricordo.agent.tools import tool
 from ricordo.guard import parse_fence
 from ricordo.messages import Text
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.stores import open_store
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.tokens import Tokens, estimate_text
-from ricordo.tools import tool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 

@@ -18,24 +18,24 @@ from hand_clock import HandClock
 from noting_models import NotingDesk, lessons, note
 from places import place_of
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory, Message, Scope
-from ricordo.audit.doctor import check_inbox
+from ricordo.agent.tools import tool
+from ricordo.agent.turn_middleware import ExtractionMiddleware
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
-from ricordo.files.local import LocalFiles
-from ricordo.flush.flush import FlushResult
+from ricordo.extraction.flusher import FlushResult
+from ricordo.extraction.overdue import find_overdue_work, resume_overdue_work
+from ricordo.extraction.worker import JobWorker
 from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.jobs import InboxConfig, Job, JobOutcome, JobRecord
+from ricordo.jobs.inbox import Inbox
 from ricordo.language.signals import SIGNALS
-from ricordo.maintenance.overdue import find_overdue_work, resume_overdue_work
-from ricordo.maintenance.worker import JobWorker
 from ricordo.messages import JsonValue, Media, Text, with_mark
-from ricordo.middleware.flush import ExtractionMiddleware
 from ricordo.models import ChatModel
-from ricordo.queue import InboxConfig, Job, JobRecord, JobOutcome
-from ricordo.queue.inbox import Inbox
+from ricordo.models.spending import SpendingConfig
 from ricordo.runtime import Settings
-from ricordo.spending import SpendingConfig
+from ricordo.runtime.doctor import check_inbox
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Calls, Fail, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 from ricordo.workspace.ledger import read_all_entries
 
 pytestmark = pytest.mark.anyio

@@ -13,13 +13,13 @@ from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.context.memory_excerpt import MemoryCut
+from ricordo.curation.config import ConsolidationConfig
 from ricordo.events import Event
 from ricordo.guard import parse_fence
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime import Settings
-from ricordo.stores.shown_index import MemoryCut
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import render_entry
 

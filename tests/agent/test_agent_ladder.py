@@ -13,11 +13,11 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.compaction import ClearResultsConfig
+from ricordo.agent.tools import tool
+from ricordo.context import ClearResultsConfig
 from ricordo.messages import Message, Text, ToolCall, ToolResult, Usage, get_mark
+from ricordo.messages.tokens import estimate_request
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tokens import estimate_request
-from ricordo.tools import tool
 
 if TYPE_CHECKING:
     from ricordo.events import Event

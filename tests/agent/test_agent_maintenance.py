@@ -15,15 +15,13 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, ToolResultEvictionConfig
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.curation.config import ConsolidationConfig, MaintenanceConfig, RetentionConfig
 from ricordo.events import Event
-from ricordo.maintenance.config import MaintenanceConfig
-from ricordo.maintenance.rules import RetentionConfig
 from ricordo.messages import Message, Text, encode_message
 from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
 from ricordo.workspace.layout import ledger_path
-from ricordo.workspace.session_file import SessionFile, update_session
+from ricordo.workspace.session_files import SessionFile, update_session
 
 pytestmark = pytest.mark.anyio
 
@@ -253,7 +251,7 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
 
     await maintained("first")
     with monkeypatch.context() as patched:
-        patched.setattr("ricordo.runtime.upkeep.expire", _failing)
+        patched.setattr("ricordo.runtime.maintenance.expire", _failing)
         failed = await maintained("failing", hours=6)
     assert (failed["maintain"].status, failed["maintain"].reason) == ("failed", "failed: expire")
     assert texts[91].exists()

@@ -10,9 +10,9 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.errors import InvalidSetting
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.tasks import TaskProgress, ReportProgress
+from ricordo.jobs.tasks import ReportProgress, TaskProgress
 from ricordo.testing import Call, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

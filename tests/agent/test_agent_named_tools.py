@@ -9,11 +9,11 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
-from ricordo.compaction import ClearResultsConfig, DedupeReadsConfig
+from ricordo.agent.tools import Tool, ToolContext, tool
+from ricordo.context import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue, Message
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import Tool, ToolContext, tool
 
 pytestmark = pytest.mark.anyio
 

@@ -10,15 +10,15 @@ from pydantic import BaseModel, Field
 from agents_at_work import SCOPE, is_valid, settings
 from reached_models import KEY, load_packages
 from ricordo import CompactionConfig, HarnessAgent
+from ricordo.agent.contract import ToolFinished, TypedResult
+from ricordo.agent.loop import TurnLimits
+from ricordo.agent.sync import SyncHarnessAgent as BlockingAgent
+from ricordo.agent.tools import tool
 from ricordo.errors import InvalidSetting, OutputInvalid, ReplyInvalid
-from ricordo.harness.turn_limits import TurnLimits
 from ricordo.messages import get_mark
-from ricordo.middleware import ToolFinished, TypedResult
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
-from ricordo.sync import SyncHarnessAgent as BlockingAgent
 from ricordo.testing import Call, LoopbackServer, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 
 pytestmark = [
     pytest.mark.anyio,

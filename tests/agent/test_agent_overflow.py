@@ -11,21 +11,21 @@ from fake_models import call, calling, reply
 from places import place_of
 from reached_models import load_packages, reach, serving
 from ricordo import CompactionConfig, HarnessAgent, TruncateArgsConfig
+from ricordo.agent.compaction_middleware import CompactionMiddleware
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.session_state import SessionState, TurnRunner
+from ricordo.agent.tools import tool
 from ricordo.clock import SystemClock
-from ricordo.compaction import Compact, DigestSummarizer
+from ricordo.context import Compact, DigestSummarizer
 from ricordo.errors import ModelError, ModelOverflow
 from ricordo.events import Emitter, Event
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.harness.conversation import TurnRunner, SessionState
-from ricordo.harness.loop import AgentLoop
 from ricordo.messages import JsonValue, Message, ToolSpec, get_mark, with_ids
-from ricordo.middleware.compact import CompactionMiddleware
-from ricordo.models import ChatModel, ReplyFinished, Reply, ReplyEvent, TextDelta
-from ricordo.state import AgentState
-from ricordo.state.files import FileStateStore
+from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, TextDelta
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Fail, RecordedRequest, Say, overflow
-from ricordo.tools import tool
+from ricordo.workspace.agent_state import AgentState
+from ricordo.workspace.agent_state_store import FileStateStore
 
 pytestmark = [
     pytest.mark.anyio,

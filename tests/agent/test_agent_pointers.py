@@ -13,8 +13,8 @@ from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.files.local import LocalFiles
-from ricordo.harness.turn_recall import TurnRecallConfig
+from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-topic", "HE-C1-transcript")]

@@ -9,11 +9,11 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings, system, transcript
 from ricordo import HarnessAgent, Memory, Scope
+from ricordo.curation.config import InjectionConfig
 from ricordo.messages import get_mark
+from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel
-from ricordo.profile.injection import InjectionConfig
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
-from ricordo.tokens import estimate_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-INJ")]
 USUAL = InjectionConfig()

@@ -14,13 +14,13 @@ from hand_clock import HandClock
 from noting_models import lessons, note
 from places import place_of
 from ricordo import FlushConfig, HarnessAgent, Memory
-from ricordo.files.local import LocalFiles
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.request import PROFILE_TASK
+from ricordo.jobs import InboxConfig
 from ricordo.messages import Message, Text, get_mark
 from ricordo.models import ChatModel
-from ricordo.profile.config import ProfileConfig
-from ricordo.profile.prompts import PROFILE_TASK
-from ricordo.queue import InboxConfig
 from ricordo.runtime import Settings
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES
@@ -224,7 +224,7 @@ async def test_what_a_gate_turned_down_is_counted_by_reason_where_it_is_most(
         await one.send(" ".join(texts))
         assert await one.flush()
     assert len((await profile_of(root))["facts"]) == 2
-    (line,) = [record.message for record in caplog.records if record.name == "ricordo.profile.updater"]
+    (line,) = [record.message for record in caplog.records if record.name == "ricordo.curation.profile.updater"]
     for counted in ("fact scope: 2", "fact durability: 1", "fact authority: 1", "summary scope: 1"):
         assert counted in line
     assert "boat" not in line

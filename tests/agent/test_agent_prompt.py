@@ -21,25 +21,24 @@ from hand_made_roots import begun
 from places import place_of
 from reached_models import KEY, serving
 from ricordo import CompactionConfig, HarnessAgent, Memory
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.agent.contract import ModelRequest, Turn
+from ricordo.agent.prompt_builder import ProfileView, PromptBuilder
+from ricordo.agent.tools import tool
+from ricordo.context.preamble import compose_preamble
+from ricordo.curation.config import InjectionConfig
+from ricordo.curation.profile.storage import InMemoryProfileStore
 from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import JsonValue, Message, get_mark
-from ricordo.middleware import ModelRequest, Turn
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.injection import InjectionConfig
-from ricordo.runtime.prompt import PromptBuilder
-from ricordo.runtime.shown_profile import ProfileView
-from ricordo.stores.preamble import compose_preamble
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tokens import Tokens, estimate_text
-from ricordo.tools import tool
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.profile import Fact
 
 if TYPE_CHECKING:
-    from ricordo.runtime.assembly import Workspace
+    from ricordo.runtime.workspace import Workspace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-G26-cache")]
 

@@ -9,10 +9,10 @@ import pytest
 from agents_at_work import SCOPE, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.guard import parse_fence
-from ricordo.messages import Message, ToolCall, get_mark, delivered_results
-from ricordo.tasks import ReportProgress
+from ricordo.jobs.tasks import ReportProgress
+from ricordo.messages import Message, ToolCall, delivered_results, get_mark
+from ricordo.messages.tokens import estimate_message
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tokens import estimate_message
 
 pytestmark = pytest.mark.anyio
 

@@ -12,10 +12,10 @@ from desks import Person
 from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
-from ricordo.harness.sub_agents import SubAgent
+from ricordo.agent.sub_agents import SubAgent
+from ricordo.agent.tools import ApprovalHandler, Tool, tool
 from ricordo.messages import get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import ApprovalHandler, Tool, tool
 
 pytestmark = pytest.mark.anyio
 

@@ -8,11 +8,10 @@ import pytest
 from agents_at_work import SCOPE, settings, spoken
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope, ToolResultEvictionConfig
+from ricordo.agent.tools import tool
 from ricordo.errors import InvalidMessage
-from ricordo.files.local import LocalFiles
-from ricordo.sessions import list_sessions
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.tools import tool
 from ricordo.workspace.layout import (
     compactions_path,
     cursor_path,
@@ -22,6 +21,7 @@ from ricordo.workspace.layout import (
     tasks_path,
     transcript_path,
 )
+from ricordo.workspace.session_search import list_sessions
 
 ALIKE = ("Run-A", "run-a", "RUN-A", "Run-a")
 PATHS = (transcript_path, state_path, cursor_path, compactions_path, tasks_path)

@@ -9,7 +9,7 @@ import pytest
 
 from retrieval_sets import load_own
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import dumps
+from ricordo.messages.json_text import dumps
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from simulated.calendar import made
 from simulated.holding import Day, Watch

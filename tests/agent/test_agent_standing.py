@@ -11,11 +11,11 @@ from desks import Person
 from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo.agent.tools import ToolContext, tool
 from ricordo.guard import parse_fence
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.messages import JsonValue, Message, Role, Text, ToolSpec, get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import ToolContext, tool
 
 pytestmark = pytest.mark.anyio
 

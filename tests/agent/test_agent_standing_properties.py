@@ -21,18 +21,18 @@ from hand_clock import HandClock
 from known_standing import Job, KnownStanding, holds_plan, in_short
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.compaction import ClearResultsConfig, DedupeReadsConfig
+from ricordo.agent.sub_agents import RemoteAgent
+from ricordo.agent.tools import Approval, Tool, tool
+from ricordo.agent.tools.plan_mode import PlanOutcome
+from ricordo.context import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import CompactionNotFound, FileMissing, ModelError, ToolFailed, UndoRefused
-from ricordo.files.disk import Disk
 from ricordo.guard import parse_fence
 from ricordo.guard.permissions import render_rule
-from ricordo.harness.sub_agents import RemoteAgent
+from ricordo.jobs.tasks import ReportProgress
 from ricordo.messages import JsonValue, get_mark
-from ricordo.state import AgentState
-from ricordo.tasks import ReportProgress
+from ricordo.storage.disk import Disk
 from ricordo.testing import Call, Fail, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import Approval, Tool, tool
-from ricordo.tools.planning import PlanOutcome
+from ricordo.workspace.agent_state import AgentState
 from ricordo.workspace.layout import tasks_path
 
 pytestmark = pytest.mark.anyio

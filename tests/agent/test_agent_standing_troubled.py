@@ -19,12 +19,12 @@ from places import place_of
 from ricordo import HarnessAgent
 from ricordo.errors import StorageError
 from ricordo.guard import parse_fence
+from ricordo.jobs.tasks import ReportProgress
+from ricordo.jobs.tasks.codec import decode_tasks
+from ricordo.jobs.tasks.contract import Task
 from ricordo.messages import JsonValue, get_mark
-from ricordo.state import PlanState
-from ricordo.tasks import ReportProgress
-from ricordo.tasks.codec import decode_tasks
-from ricordo.tasks.contract import Task
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.workspace.agent_state import PlanState
 from ricordo.workspace.layout import state_path, tasks_path
 
 pytestmark = pytest.mark.anyio
@@ -256,7 +256,7 @@ async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begi
         await agent.tasks.start("dream", "dream", bench.work)
         await agent.tasks.wait()
     recorded = (place_of(bench.root) / tasks_path("main", "s")).read_bytes()
-    monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
+    monkeypatch.setattr("ricordo.agent.session_opening._is_writable", lambda root: False)
     bench.clock.turn(1)
     async with bench.agent() as agent:
         assert [task.title for task in await agent.tasks.all()] == ["dream", "count"]

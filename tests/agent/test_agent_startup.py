@@ -12,9 +12,9 @@ from agents_at_work import SCOPE, ledgers, settings, system
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
+from ricordo.messages.tokens import estimate_text
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.tokens import estimate_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1")]
 

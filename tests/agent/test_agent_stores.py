@@ -17,16 +17,16 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting, ScopeMismatch, StorageFailed, StorageFull
-from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
+from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings
 from ricordo.runtime.stores import open_store, register_store, set_default_store
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
 from ricordo.stores import Backend, Driver, Forgets, Lists, Store, StoreParts
-from ricordo.stores.capabilities import Closes, KeepsSessions
-from ricordo.stores.opening import SCHEMES, OpenRequest
-from ricordo.stores.plain import PlainDriver, match_entries, render_entries
+from ricordo.stores.addresses import SCHEMES, OpenRequest
+from ricordo.stores.base import PlainDriver, match_entries, render_entries
+from ricordo.stores.contract import Closes, KeepsSessions
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.tokens import Tokens
 from source_tree import PACKAGE, modules
 
 pytestmark = pytest.mark.anyio

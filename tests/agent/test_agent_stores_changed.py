@@ -7,8 +7,8 @@ import pytest
 
 from agents_at_work import SCOPE, settings, spoken, system
 from ricordo import Entry, HarnessAgent
+from ricordo.agent.memory_context import folder_fingerprint
 from ricordo.events import Event
-from ricordo.runtime.plain_memory import folder_fingerprint
 from ricordo.runtime.stores import open_store
 from ricordo.stores import Forgets
 from ricordo.testing import Call, Calls, Say, ScriptedModel

@@ -8,11 +8,10 @@ import pytest
 
 from agents_at_work import SCOPE
 from ricordo import CompactionConfig, ToolResultEvictionConfig
-from ricordo.compaction.config import ClearResultsConfig, DedupeReadsConfig, TruncateArgsConfig
-from ricordo.harness.sub_agents import SubAgent
-from ricordo.runtime.agent_options import AgentOptions
-from ricordo.runtime.reductions import ReductionOptions
-from ricordo.runtime.sub_agents import LocalWorker
+from ricordo.agent.options import AgentOptions, ReductionOptions
+from ricordo.agent.sub_agent_workers import LocalWorker
+from ricordo.agent.sub_agents import SubAgent
+from ricordo.context.config import ClearResultsConfig, DedupeReadsConfig, TruncateArgsConfig
 
 KINDS: dict[str, Callable[[], object]] = {
     "compaction": CompactionConfig,

@@ -14,12 +14,12 @@ from agents_at_work import SCOPE, said, settings, transcript
 from named_disks import NamedDisk
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Scope
+from ricordo.agent.sub_agents import RemoteAgent
+from ricordo.agent.tools import Approval, tool
 from ricordo.errors import ModelUnavailable
-from ricordo.harness.sub_agents import RemoteAgent
-from ricordo.messages import get_mark, delivered_results
-from ricordo.tasks import TaskProgress, ReportProgress
+from ricordo.jobs.tasks import ReportProgress, TaskProgress
+from ricordo.messages import delivered_results, get_mark
 from ricordo.testing import Call, Calls, Fail, Hang, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import Approval, tool
 from spawning import LONG, Spawning, reminded, result_texts, said_in, spawn
 
 pytestmark = pytest.mark.anyio

@@ -12,13 +12,13 @@ from desks import Person
 from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, Memory, ToolResultEvictionConfig
-from ricordo.compaction import SlidingWindow
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo.agent.tools import tool
+from ricordo.context import SlidingWindow
 from ricordo.errors import InvalidSetting, ModelNotFound
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.jobs.tasks import ReportProgress, TaskProgress
 from ricordo.messages import get_mark
-from ricordo.tasks import TaskProgress, ReportProgress
 from ricordo.testing import Call, Calls, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 from spawning import Spawning, result_texts, spawn, summed_up, tool_names
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-G26-subagent")]

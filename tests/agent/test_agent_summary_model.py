@@ -7,8 +7,8 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent
+from ricordo.agent import options as reductions
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.runtime import reductions
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from scripted_summaries import SUMMARY, both
 

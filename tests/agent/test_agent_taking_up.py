@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_at_work import is_valid
-from ricordo.harness.taking_up import messages_from_state, resume_window, repair_window
+from ricordo.agent.session_state import messages_from_state, repair_window, resume_window
 from ricordo.messages import (
     Mark,
     Message,
@@ -14,11 +14,11 @@ from ricordo.messages import (
     Thinking,
     ToolCall,
     ToolResult,
-    with_mark,
     pair_calls,
+    with_mark,
     with_parents,
 )
-from ricordo.state import AgentState
+from ricordo.workspace.agent_state import AgentState
 
 IDS = st.sampled_from(["a", "b", "c"])
 PARTS: st.SearchStrategy[Part] = st.one_of(

@@ -8,6 +8,7 @@ import pytest
 from agents_at_work import SCOPE, is_valid, settings, spoken, transcript
 from reached_models import MODELS, load_packages, reach, serving
 from ricordo import HarnessAgent
+from ricordo.agent.tools import ToolContext, tool
 from ricordo.errors import (
     InvalidMessage,
     ModelError,
@@ -33,7 +34,6 @@ from ricordo.testing import (
     ScriptedModel,
     ScriptItem,
 )
-from ricordo.tools import ToolContext, tool
 
 # On trio, the vendors' packages leave the end of their streams to the garbage collector.
 pytestmark = [

@@ -11,14 +11,14 @@ from agents_at_work import SCOPE, is_valid, ledgers, said, settings, spoken, tra
 from hand_made_roots import begun
 from places import place_of
 from ricordo import ClearResultsConfig, CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.compaction import SlidingWindow
+from ricordo.agent.tools import tool
+from ricordo.agent.tools.expand import render_record
+from ricordo.context import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired
 from ricordo.messages import Media, Message, Text, Thinking, ToolResult, Unknown, get_mark
 from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
-from ricordo.tools.expand import render_record
 
 if TYPE_CHECKING:
     from ricordo.events import Event

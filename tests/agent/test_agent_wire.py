@@ -10,7 +10,8 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from reached_models import KEY, load_packages, reach
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
-from ricordo.compaction import (
+from ricordo.agent.tools import tool
+from ricordo.context import (
     Act,
     ClearResultsConfig,
     NoCompaction,
@@ -35,7 +36,6 @@ from ricordo.testing import (
     ScriptLike,
     overflow,
 )
-from ricordo.tools import tool
 
 pytestmark = [
     pytest.mark.anyio,

@@ -68,7 +68,7 @@ async def test_an_agent_whose_store_can_not_be_made_warns_once_and_goes_on(
     def refused(*args: object, **named: object) -> object:
         raise error
 
-    monkeypatch.setattr("ricordo.runtime.assembly.Layered", refused)
+    monkeypatch.setattr("ricordo.runtime.workspace.Layered", refused)
     await _chats_without_memory(tmp_path / ".ricordo", caplog)
 
 
@@ -156,7 +156,7 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
         assert one.memory is not None
         await one.memory.remember("We deploy only from main.")
     before = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
-    monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
+    monkeypatch.setattr("ricordo.agent.session_opening._is_writable", lambda root: False)
     with caplog.at_level(logging.WARNING, "ricordo"):
         async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as two:
             assert not two.is_recorded

@@ -15,18 +15,18 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
-    "ricordo.flush.signal_patterns._load_list": "YAML is read only for signal patterns of one's own",
+    "ricordo.extraction.signal_patterns._load_list": "YAML is read only for signal patterns of one's own",
     "ricordo.models.connect._create_provider": "a package of a provider is loaded for its own models only",
-    "ricordo.models.embedding._load_hashing": "numpy takes a tenth of a second",
-    "ricordo.models.embedding._load_minilm": "its packages are the extra `minilm`, and heavy",
-    "ricordo.models.embedding._load_static": "its packages are the extra `embed`",
-    "ricordo.models.embedding.load_embedder": "providers are the extra `models`, and heavy",
-    "ricordo.models.minilm._load_session": "its packages are the extra `minilm`, and heavy",
-    "ricordo.models.minilm._load_tokenizer": "its packages are the extra `minilm`",
+    "ricordo.models.embedders._load_hashing": "numpy takes a tenth of a second",
+    "ricordo.models.embedders._load_minilm": "its packages are the extra `minilm`, and heavy",
+    "ricordo.models.embedders._load_static": "its packages are the extra `embed`",
+    "ricordo.models.embedders.load_embedder": "providers are the extra `models`, and heavy",
+    "ricordo.models.embedders.minilm._load_session": "its packages are the extra `minilm`, and heavy",
+    "ricordo.models.embedders.minilm._load_tokenizer": "its packages are the extra `minilm`",
     "ricordo.models.provider.load_model": "providers are the extra `models`, and heavy",
-    "ricordo.models.static._load_tokenizer": "its packages are the extra `embed`",
-    "ricordo.profile.migrating._parse_fact_file": "only the folders of another system have front matter in YAML",
-    "ricordo.tokens.exact._load_tokenizer": "the tokenizer is the extra `tokens`; without it the estimate is used",
+    "ricordo.models.embedders.static._load_tokenizer": "its packages are the extra `embed`",
+    "ricordo.curation.profile.importing._parse_fact_file": "only the folders of another system have front matter in YAML",
+    "ricordo.messages.tokens.estimate._load_tokenizer": "the tokenizer is the extra `tokens`; without it the estimate is used",
 }
 
 _POOR_NAMES = re.compile(
@@ -149,4 +149,4 @@ def test_below_the_command_line_only_settings_read_the_environment_and_the_shell
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv"}
     }
-    assert reading == {"ricordo.runtime.settings", "ricordo.tools.shell"}
+    assert reading == {"ricordo.runtime.settings", "ricordo.agent.tools.shell"}

@@ -9,13 +9,12 @@ import pytest
 from command_line import ricordo
 from places import place_of
 from ricordo import Scope
-from ricordo.audit.contents import find_duplicates, is_junk, is_stale
-from ricordo.audit.entry_checks import check_store_entries
-from ricordo.audit.usage import UsageCount, MemoryUsage
+from ricordo.curation.quality_checks import check_store_entries, find_duplicates, is_junk, is_stale
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.runtime.stores import open_store
 from ricordo.stores import Forgets
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.usage import MemoryUsage, UsageCount
 
 pytestmark = pytest.mark.req("FC-DOCTOR")
 
@@ -201,7 +200,7 @@ def test_each_memory_is_compared_with_a_few_dozen_at_most_however_many_there_are
         compared.extend((one, other))
         return False
 
-    monkeypatch.setattr("ricordo.audit.contents.same_statement", apart)
+    monkeypatch.setattr("ricordo.curation.quality_checks.same_statement", apart)
     entries = [Entry(id=str(number), content=f"The deploy server keeps lot {number}.") for number in range(400)]
     assert find_duplicates(entries) == set()
     assert 0 < len(compared) // 2 <= 24 * len(entries)

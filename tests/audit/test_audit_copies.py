@@ -4,17 +4,19 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from ricordo.audit import find_entry, forget, list_history, undo_change
 from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.curation.forget import forget
+from ricordo.curation.undo import undo_change
 from ricordo.errors import EntryNotFound
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
 from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES
-from ricordo.workspace.ledger import append_entries, read_all_entries
+from ricordo.workspace.ledger import append_entries, find_entry, read_all_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 

@@ -7,9 +7,9 @@ import pytest
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.audit.doctor import Check
 from ricordo.messages import Text
 from ricordo.runtime import Settings
+from ricordo.runtime.doctor import Check
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-DOCTOR")]
 

@@ -11,21 +11,23 @@ import pytest
 
 from interleaving import SharedFiles, at_every_step
 from places import place_of
-from ricordo.audit import forget, list_history, undo_change
-from ricordo.audit.marking import mark_entry
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.consolidation.consolidate import Consolidator
+from ricordo.curation.consolidator import Consolidator
+from ricordo.curation.forget import forget
+from ricordo.curation.marks import mark_entry
+from ricordo.curation.profile.storage import FileProfileStore
+from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo.curation.profile.updates import NewFact
+from ricordo.curation.undo import undo_change
 from ricordo.errors import EntryNotFound
-from ricordo.files import FileStore
-from ricordo.files.local import LocalFiles
-from ricordo.flush.flush import Flusher
+from ricordo.extraction.flusher import Flusher
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
-from ricordo.profile.storage import FileProfileStore
-from ricordo.profile.types import NewFact
-from ricordo.profile.updater import ProfileUpdater
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.storage import FileStore
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import ChangeSets, Edit
+from ricordo.workspace.history.log import list_history
 from ricordo.workspace.layout import MEMORY_PATH, cursor_path, is_memory, profile_path, transcript_path
 from ricordo.workspace.ledger import append_entries, read_all_entries
 from ricordo.workspace.profile import FactSource

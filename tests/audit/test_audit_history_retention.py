@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hand_clock import HandClock
-from ricordo.audit.history_retention import HistoryConfig, select_expired, trim_history
 from ricordo.clock import MonotonicIds
 from ricordo.errors import ChangeNotFound
-from ricordo.files import ABSENT, compute_version
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
+from ricordo.storage import ABSENT, compute_version
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.history.change_sets import Change, ChangeSets, Edit, FileChange
+from ricordo.workspace.history.retention import HistoryConfig, select_expired, trim_history
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]
 

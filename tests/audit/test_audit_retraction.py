@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.audit import resolve_history_item, list_history, undo_change
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import NOTHING_NEW, ConsolidationResult, Consolidator
-from ricordo.consolidation.cursor import CURSOR_PATH
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.consolidator import NOTHING_NEW, ConsolidationResult, Consolidator
+from ricordo.curation.run_state import CURSOR_PATH
+from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import UndoRefused
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_prompt_lines
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 from ricordo.workspace.ledger import append_entries, read_all_entries
 

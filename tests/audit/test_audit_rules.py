@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.audit.rules import find_inactive_rules
+from ricordo.runtime.doctor import find_inactive_rules
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 

@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.audit import ForgetResult, HistoryItem, resolve_history_item, forget, list_history, undo_change
 from ricordo.clock import MonotonicIds, truncate_to_milliseconds
+from ricordo.curation.forget import ForgetResult, forget
+from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidQuery, UndoRefused
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Author, Entry, Source
+from ricordo.workspace.history.change_sets import ChangeSets, Edit
+from ricordo.workspace.history.log import HistoryItem, list_history
 from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries, read_all_entries
 from watched_files import WatchedFiles

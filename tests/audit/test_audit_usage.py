@@ -15,13 +15,20 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.audit.usage import UsageCount, MemoryUsage, UsageLog, compact_usage, parse_shown_ids, read_usage
+from ricordo.context.turn_recall import TurnRecallConfig
 from ricordo.errors import EntryNotFound, StorageFull
-from ricordo.files import AppendedRange
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.harness.turn_recall import TurnRecallConfig
+from ricordo.storage import AppendedRange
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.workspace.history.usage import (
+    MemoryUsage,
+    UsageCount,
+    UsageLog,
+    compact_usage,
+    parse_shown_ids,
+    read_usage,
+)
 from ricordo.workspace.layout import USAGE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-HALFLIFE")]

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from command_line import Done, loopback_model, ricordo
 from command_line import chat as conversation
 from piped_processes import PipedProcess
-from ricordo.cli.chat_commands import SlashCommand, cli_arguments, parse_line
-from ricordo.cli.chat_turn import TurnPrinter
+from ricordo.agent import session_opening as agents
+from ricordo.agent.contract import TurnResult
+from ricordo.cli.chat_input import SlashCommand, cli_arguments, parse_line
+from ricordo.cli.chat_terminal import TurnPrinter
 from ricordo.cli.render import escape
 from ricordo.errors import StorageFull
 from ricordo.messages import Message, Text
-from ricordo.middleware import TurnResult
 from ricordo.models import Delta, TextDelta, ThinkingDelta
-from ricordo.runtime import agents
 from ricordo.testing import Call, Fail, Hold, RecordedRequest, Say, ScriptItem
 
 pytestmark = pytest.mark.usefixtures("time_to_close")

@@ -6,7 +6,7 @@ import threading
 
 import anyio
 
-from ricordo.cli.chat_foreground import MainThreadRunner
+from ricordo.cli.chat_terminal import MainThreadRunner
 
 
 def test_a_signal_that_ended_a_chat_does_not_stop_what_the_chat_does_at_its_end() -> None:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from command_line import Done, loopback_model, ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo.cli.chat_commands import COMMAND_NAMES
-from ricordo.cli.chat_standing import permanent_rule, format_ended_tasks, format_stopped_tasks
+from ricordo.agent.tools import Approval
+from ricordo.cli.chat_input import COMMAND_NAMES
+from ricordo.cli.chat_session_commands import format_ended_tasks, format_stopped_tasks, permanent_rule
 from ricordo.guard.permissions import PermissionQuery, PermissionRule, ToolPattern, decide, parse_rule
-from ricordo.tasks import Task
-from ricordo.tasks.codec import TaskDocument, encode_tasks
+from ricordo.jobs.tasks import Task
+from ricordo.jobs.tasks.codec import TaskDocument, encode_tasks
 from ricordo.testing import Call, Hold, RecordedRequest, Say, ScriptItem
-from ricordo.tools import Approval
 from ricordo.workspace.layout import ROOT_TASKS, tasks_path
 
 pytestmark = pytest.mark.usefixtures("time_to_close")

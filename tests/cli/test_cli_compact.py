@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from command_line import Done, chat, ricordo
 from reached_models import load_packages
-from ricordo.cli import picture
+from ricordo.agent import session_opening as agents
+from ricordo.agent.compaction_journal import Compaction
+from ricordo.cli import chat_window as picture
 from ricordo.cli.chat_window import format_undo, unused_focus_note
-from ricordo.compaction import CompactionConfig
-from ricordo.harness.journal import Compaction
-from ricordo.runtime import Settings, agents
-from ricordo.runtime.usage import ContextReport
+from ricordo.context import CompactionConfig
+from ricordo.context.usage import ContextReport
+from ricordo.runtime import Settings
 from ricordo.testing import LoopbackServer
 
 FACTS = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from command_line import ricordo
-from ricordo.models import static
+from ricordo.models.embedders import static
 
 KNEE = "The physician looked at my knee."
 
@@ -38,7 +38,7 @@ def test_what_a_command_before_saved_is_found_by_its_meaning_at_once(root: Path)
 def test_without_the_extra_words_are_looked_for_and_one_line_says_so(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ricordo.models.static._PACKAGE", "a_package_that_is_not_there")
+    monkeypatch.setattr("ricordo.models.embedders.static._PACKAGE", "a_package_that_is_not_there")
     assert (contents(root, "doctor"), contents(root, "physician")) == ([], [KNEE])
     doctor, status = told(root)
     assert doctor == "found by words alone; pip install 'ricordo[embed]' adds meaning"

@@ -14,11 +14,11 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
+from ricordo.jobs import Job
+from ricordo.jobs.inbox import Inbox
 from ricordo.messages import Text
-from ricordo.queue import Job
-from ricordo.queue.inbox import Inbox
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript
 

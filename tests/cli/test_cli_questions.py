@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from message_strategies import any_text
-from ricordo.cli.questions import make_questions
+from ricordo.cli.demo_questions import make_questions
 from ricordo.cli.render import pluralize
 
 

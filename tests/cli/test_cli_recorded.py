@@ -9,12 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversation_strategies import call, conversations, result, said
-from ricordo.cli.recorded import RecordedClock, RecordedModel, RecordedTool, RecordedTurn, split_turns
-from ricordo.cli.unlived import find_remaining_turns
+from ricordo.agent.tools import ToolContext
+from ricordo.cli.recording import (
+    RecordedClock,
+    RecordedModel,
+    RecordedTool,
+    RecordedTurn,
+    find_remaining_turns,
+    split_turns,
+)
 from ricordo.errors import ReplyInvalid, ToolFailed
 from ricordo.messages import Message, ToolResult, get_mark
-from ricordo.scopes import Scope
-from ricordo.tools import ToolContext
+from ricordo.scope import Scope
 
 _NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 

@@ -114,7 +114,7 @@ def test_the_words_of_a_query_are_bold_on_a_terminal_alone(monkeypatch: pytest.M
     plain = ricordo("recall", "deployment").out
     monkeypatch.setattr("ricordo.cli.render.is_colourful", lambda: True)
     monkeypatch.setattr("ricordo.cli.render.bold", lambda text: f"<{text}>")
-    monkeypatch.setattr("ricordo.cli.hits.bold", lambda text: f"<{text}>")
+    monkeypatch.setattr("ricordo.cli.memory_output.bold", lambda text: f"<{text}>")
     assert "Deployments go out" in plain
     assert "<Deployments> go out" in ricordo("recall", "deployment").out
     assert "<" not in ricordo("recall", "deployment", "--json").out

@@ -18,10 +18,10 @@ from places import place_of
 from ricordo.cli.commands import tasks as commands
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Emitter
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTaskStore, TaskProgress, ReportProgress, Task, TaskPace, TaskRunner
-from ricordo.tasks.codec import TaskDocument, decode_tasks, encode_tasks
+from ricordo.jobs.tasks import FileTaskStore, ReportProgress, Task, TaskPace, TaskProgress, TaskRunner
+from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import ROOT_TASKS, tasks_path
 
 pytestmark = pytest.mark.req("HE-C3-task")

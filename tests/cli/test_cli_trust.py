@@ -11,7 +11,7 @@ from anyio import run
 from cloned_roots import PLANTED, SESSION, cloned_root, everything_below
 from command_line import ricordo
 from ricordo.runtime import Settings
-from ricordo.runtime.guard_key import digest_key
+from ricordo.runtime.roots import digest_key
 from ricordo.testing import LoopbackServer, Say
 from warm_processes import run_warm
 

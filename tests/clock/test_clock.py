@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.clock import MonotonicIds, SystemClock, encode_id, truncate_to_milliseconds, format_rfc3339
+from ricordo.clock import MonotonicIds, SystemClock, encode_id, format_rfc3339, truncate_to_milliseconds
 
 
 class Jumping:

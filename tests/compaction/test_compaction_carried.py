@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, result, said
 from message_strategies import any_text
-from ricordo.compaction import Compact, CompactionConfig, DigestSummarizer, Reduction, CompactionSummary, Window
-from ricordo.compaction.handles import make_handle
-from ricordo.compaction.summary_message import (
+from ricordo.context import Compact, CompactionConfig, CompactionSummary, DigestSummarizer, Reduction, Window
+from ricordo.context.plan import make_handle
+from ricordo.context.summary_message import (
     Instruction,
-    select_requests,
-    summary_body,
-    summary_handle,
     find_instructions,
     release_pins,
     released_pins,
+    select_requests,
+    summary_body,
+    summary_handle,
 )
 from ricordo.guard import parse_fence
-from ricordo.messages import Message, Text, decode_message, encode_message, get_mark, with_pin, with_ids
+from ricordo.messages import Message, Text, decode_message, encode_message, get_mark, with_ids, with_pin
 
 pytestmark = pytest.mark.req("CC-PIN")
 

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import EvictResults, ToolResultEvictionConfig, Window
-from ricordo.compaction.collect import CleanupResult, SessionReferences, remove_unreferenced, select_unreferenced
-from ricordo.files import FileInfo
-from ricordo.files.local import LocalFiles
+from ricordo.context import EvictResults, ToolResultEvictionConfig, Window
 from ricordo.guard import Redactor
 from ricordo.messages import Message
-from ricordo.state import AgentState
-from ricordo.state.files import FileStateStore
+from ricordo.storage import FileInfo
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.agent_state import AgentState
+from ricordo.workspace.agent_state_store import FileStateStore
+from ricordo.workspace.evicted_files import CleanupResult, SessionReferences, remove_unreferenced, select_unreferenced
 from ricordo.workspace.layout import compactions_path, state_path, transcript_path
 from ricordo.workspace.transcript import Transcript, read_transcript
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from conversation_strategies import conversations, said
 from fake_models import FakeModel, Hanging, reply
 from message_strategies import any_text
-from ricordo.compaction import CompactionConfig, ModelSummarizer, CompactionSummary, build_digest
-from ricordo.compaction.answer import REPLY_SCHEMA
-from ricordo.compaction.sections import parse_sections
+from ricordo.context import CompactionConfig, CompactionSummary, ModelSummarizer, build_digest
+from ricordo.context.summary.request import REPLY_SCHEMA
+from ricordo.context.summary.sections import parse_sections
 from ricordo.errors import ModelError, ModelOverflow, ModelUnavailable, ReplyInvalid
 from ricordo.messages import Message
-from ricordo.messages.jsontext import dumps
+from ricordo.messages.json_text import dumps
 from ricordo.models import Reply
 from scripted_summaries import SUMMARY, Scripted, both, earlier, ids, noted, sections, talk
 

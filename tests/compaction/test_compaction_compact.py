@@ -7,19 +7,19 @@ from itertools import pairwise
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import (
+from ricordo.context import (
     Compact,
     CompactionConfig,
+    CompactionSummary,
     DigestSummarizer,
     Reduction,
     Summarizer,
-    CompactionSummary,
     Window,
 )
-from ricordo.compaction.plan import count_message_tokens
+from ricordo.context.plan import count_message_tokens
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.guard import parse_fence
-from ricordo.messages import Message, Text, find_cut_points, get_mark, with_mark, find_orphan_results, with_ids
+from ricordo.messages import Message, Text, find_cut_points, find_orphan_results, get_mark, with_ids, with_mark
 
 pytestmark = pytest.mark.anyio
 
@@ -303,7 +303,7 @@ async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothi
     assert (refused.messages, gone) == (tiny, [])
     assert "smaller" in refused.report.reason
     # also where that is known only once a summary was asked for
-    monkeypatch.setattr("ricordo.compaction.compact.digest", lambda messages, *, limit_tokens: "")
+    monkeypatch.setattr("ricordo.context.strategies.summarize.digest", lambda messages, *, limit_tokens: "")
     empty = await Compact(CompactionConfig(), Written(""), hook).reduce(Window(messages=messages, session="s1"))
     assert (empty.messages, empty.dropped, gone) == (messages, (), [])
 

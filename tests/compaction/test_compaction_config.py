@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conversation_strategies import said
-from ricordo.compaction import (
+from ricordo.context import (
     Compact,
     CompactionConfig,
     DigestSummarizer,
@@ -16,10 +16,10 @@ from ricordo.compaction import (
     TruncateArgsConfig,
     Window,
 )
-from ricordo.compaction.plan import count_message_tokens, resolve_thresholds
+from ricordo.context.plan import count_message_tokens, resolve_thresholds
 from ricordo.errors import InvalidSetting
 from ricordo.messages import Message, with_ids
-from ricordo.tokens import Share, Tokens
+from ricordo.messages.tokens import Share, Tokens
 
 pytestmark = pytest.mark.anyio
 

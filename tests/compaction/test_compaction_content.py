@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.compaction.content import content_kind
+from ricordo.context.strategies.evict import content_kind
 
 ROWS = [{"id": number, "name": "a name"} for number in range(400)]
 

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from ricordo.compaction.config import TruncateArgsConfig
-from ricordo.compaction.shorten import shorten_messages
-from ricordo.compaction.truncate import clip_arguments
+from ricordo.context.config import TruncateArgsConfig
+from ricordo.context.strategies.truncate import clip_arguments, shorten_messages
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import ClearResults, ClearResultsConfig, DedupeReads, DedupeReadsConfig, Reduction, Window
-from ricordo.compaction.results import restore_original
+from ricordo.context import ClearResults, ClearResultsConfig, DedupeReads, DedupeReadsConfig, Reduction, Window
+from ricordo.context.tool_results import restore_original
 from ricordo.messages import Message, with_ids
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-DEDUPE")]

@@ -3,10 +3,10 @@
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import extract_title, build_digest, extract_tags
-from ricordo.compaction.prompts import SECTION_NAMES
-from ricordo.compaction.summary_message import build_summary_message
-from ricordo.messages import Message, with_mark, with_ids
+from ricordo.context import build_digest, extract_tags, extract_title
+from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.context.summary_message import build_summary_message
+from ricordo.messages import Message, with_ids, with_mark
 
 TALK = [
     said("Morning. We are moving the orders service out of the monolith. Can you look at what is missing in the repo?"),

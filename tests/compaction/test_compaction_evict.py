@@ -13,13 +13,13 @@ import pytest
 
 from conversation_strategies import call, result, said
 from disks import FailingDisk, KillingDisk, StepDisk
-from ricordo.compaction import EvictResults, Reduction, ToolResultEvictionConfig, Window
-from ricordo.compaction.config import DEFAULT_EXCLUDED_TOOLS
+from ricordo.context import EvictResults, Reduction, ToolResultEvictionConfig, Window
+from ricordo.context.config import DEFAULT_EXCLUDED_TOOLS
 from ricordo.errors import StorageFull
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Media, Message, Text, ToolResult, Unknown, decode_message, encode_message, with_ids
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 

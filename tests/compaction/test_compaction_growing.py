@@ -3,9 +3,9 @@
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import CompactionConfig, DigestSummarizer, ModelSummarizer, build_digest
+from ricordo.context import CompactionConfig, DigestSummarizer, ModelSummarizer, build_digest
 from ricordo.messages import with_ids
-from ricordo.tokens import estimate_text
+from ricordo.messages.tokens import estimate_text
 from scripted_summaries import Scripted, both, earlier, ids, noted, sections, talk
 
 pytestmark = pytest.mark.anyio

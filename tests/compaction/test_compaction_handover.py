@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from conversation_strategies import said
-from ricordo.compaction import Compact, CompactionConfig, Reduction, CompactionSummary, ExtractionLease, Window
+from ricordo.context import Compact, CompactionConfig, CompactionSummary, ExtractionLease, Reduction, Window
 from ricordo.errors import ModelUnavailable, StorageFull
-from ricordo.flush.types import Finding
-from ricordo.messages import Message, Text, get_mark, with_mark, with_pin, with_ids
+from ricordo.extraction.contract import Finding
+from ricordo.messages import Message, Text, get_mark, with_ids, with_mark, with_pin
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4", "DF-C70")]
 

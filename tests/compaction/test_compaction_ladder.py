@@ -8,21 +8,21 @@ import pytest
 
 from conversation_strategies import call, result, said
 from fake_models import FakeModel, reply
-from ricordo.compaction import (
+from ricordo.context import (
     Act,
     Compact,
     CompactionConfig,
+    CompactionSummary,
     DigestSummarizer,
     DropGroups,
     ModelSummarizer,
     Reduction,
-    StrategyReport,
     Strategy,
-    CompactionSummary,
+    StrategyReport,
     Window,
 )
-from ricordo.compaction.ladder import run_pipeline
-from ricordo.compaction.plan import count_message_tokens
+from ricordo.context.pipeline import run_pipeline
+from ricordo.context.plan import count_message_tokens
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.messages import Message, get_mark, with_ids
 from scripted_summaries import SUMMARY

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, conversations, open_calls, orphan_results, result, said
 from dialect_validity import new_faults
-from ricordo.compaction import (
+from ricordo.context import (
     ClearResults,
     ClearResultsConfig,
     Compact,
@@ -29,13 +29,12 @@ from ricordo.compaction import (
     TruncateArgsConfig,
     Window,
 )
-from ricordo.compaction.handles import make_handle
-from ricordo.compaction.ladder import run_pipeline
-from ricordo.compaction.plan import count_message_tokens
-from ricordo.compaction.results import restore_original
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.context.pipeline import run_pipeline
+from ricordo.context.plan import count_message_tokens, make_handle
+from ricordo.context.tool_results import restore_original
 from ricordo.guard import Redactor
-from ricordo.messages import Message, Thinking, encode_message, is_pinned, get_mark, with_pin
+from ricordo.messages import Message, Thinking, encode_message, get_mark, is_pinned, with_pin
+from ricordo.storage.in_memory import InMemoryFiles
 
 KEY = Redactor(bytes(32))
 PAGE = "A line of a file that is longer than any pointer to it.\n" * 20

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, conversations, result, said
 from message_strategies import any_text
-from ricordo.compaction.answer import parse_reply
-from ricordo.compaction.breaker import CircuitBreaker
-from ricordo.flush.lessons import MAX_LESSONS, is_learnable, parse_lessons
-from ricordo.flush.types import Finding
+from ricordo.context.summary.request import parse_reply
+from ricordo.context.summary.summarizers import CircuitBreaker
+from ricordo.extraction.answer import MAX_LESSONS, is_learnable, parse_lessons
+from ricordo.extraction.contract import Finding
 from ricordo.messages import JsonValue, Message, with_mark
-from ricordo.messages.jsontext import dumps
+from ricordo.messages.json_text import dumps
 
 pytestmark = pytest.mark.req("HE-C4")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversation_strategies import call, conversations, open_calls, orphan_results, result, said
-from ricordo.compaction import (
+from ricordo.context import (
     Compact,
     CompactionConfig,
     DigestSummarizer,
@@ -22,13 +22,13 @@ from ricordo.compaction import (
     Window,
     build_digest,
 )
-from ricordo.compaction.placeholder import evicted_parts
-from ricordo.compaction.plan import count_message_tokens
-from ricordo.compaction.summary_message import find_instructions
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.context.plan import count_message_tokens
+from ricordo.context.summary_message import find_instructions
+from ricordo.context.tool_results import evicted_parts
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, ToolResult, get_mark, with_pin, with_ids
-from ricordo.tokens import estimate_text
+from ricordo.messages import Media, Message, ToolResult, get_mark, with_ids, with_pin
+from ricordo.messages.tokens import estimate_text
+from ricordo.storage.in_memory import InMemoryFiles
 
 KEY = Redactor(bytes(32))
 

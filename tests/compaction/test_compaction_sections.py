@@ -5,23 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.compaction.prompts import SECTION_NAMES
-from ricordo.compaction.quotes import normalize_quote, has_valid_quotes
-from ricordo.compaction.sections import (
+from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.context.summary.request import has_valid_quotes, normalize_quote
+from ricordo.context.summary.sections import (
+    Citations,
     SummarySections,
+    check_next_steps,
+    find_missing_headings,
     find_new_lines,
     fit_sections,
     is_line,
     label_lines,
     parse_leniently,
-    find_missing_headings,
-    split_outdated,
     parse_sections,
-    render_sections,
     remove_lines,
+    render_sections,
+    split_outdated,
 )
-from ricordo.compaction.steps import Citations, check_next_steps
-from ricordo.tokens import estimate_text
+from ricordo.messages.tokens import estimate_text
 
 _odd = st.sampled_from(
     ["None", "- none", "## SUMMARY", "SUMMARY: x", "**Next steps**", "OUTDATED: S1", "```", "- [S1] x"]

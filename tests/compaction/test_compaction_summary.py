@@ -8,25 +8,25 @@ import anyio
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import (
+from ricordo.context import (
     Compact,
     CompactionConfig,
-    ModelSummarizer,
     CompactionSummary,
+    ModelSummarizer,
     TruncateArgs,
     TruncateArgsConfig,
     Window,
     build_digest,
 )
-from ricordo.compaction.plan import count_message_tokens
-from ricordo.compaction.prompts import SECTION_NAMES
-from ricordo.compaction.truncate import clip_arguments
+from ricordo.context.plan import count_message_tokens
+from ricordo.context.strategies.truncate import clip_arguments
+from ricordo.context.summary.prompts import SECTION_NAMES
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelRateLimited, ModelUnavailable
-from ricordo.messages import JsonValue, Message, Text, Usage, with_mark, with_ids
-from ricordo.messages.jsontext import dumps, loads
+from ricordo.messages import JsonValue, Message, Text, Usage, with_ids, with_mark
+from ricordo.messages.json_text import dumps, loads
+from ricordo.messages.tokens import estimate_text
 from ricordo.models import Reply
 from ricordo.models.contract import StopReason
-from ricordo.tokens import estimate_text
 from scripted_summaries import SUMMARY, Scripted, talk
 
 pytestmark = pytest.mark.anyio

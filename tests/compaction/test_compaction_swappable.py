@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import (
+from ricordo.context import (
     Act,
     Compact,
     CompactionConfig,
@@ -18,7 +18,7 @@ from ricordo.compaction import (
     Strategy,
     Window,
 )
-from ricordo.compaction.ladder import run_pipeline
+from ricordo.context.pipeline import run_pipeline
 from ricordo.errors import StorageFailed
 from ricordo.messages import Message, get_mark, with_ids
 

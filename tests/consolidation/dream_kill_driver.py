@@ -14,21 +14,22 @@ from pathlib import Path
 
 from forking import Emit, Killing, drive, in_child
 from hand_clock import HandClock
-from ricordo.audit import list_history, undo_change
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.asking import ModelAdviser
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import Consolidator
-from ricordo.consolidation.lease import LEASE_PATH
+from ricordo.curation.adviser import ModelAdviser
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.consolidator import Consolidator
+from ricordo.curation.run_state import LEASE_PATH
+from ricordo.curation.undo import undo_change
 from ricordo.events import Emitter, Event
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.spending import SpendingMeter, SpendingConfig
+from ricordo.models.spending import SpendingConfig, SpendingMeter
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
-from ricordo.workspace.changes import ChangeSets, count_pending
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.history.change_sets import ChangeSets, count_pending
+from ricordo.workspace.history.log import list_history
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 

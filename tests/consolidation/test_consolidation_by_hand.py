@@ -5,14 +5,16 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from ricordo.audit import forget, list_history, undo_change
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.consolidate import NOTHING_NEW, ConsolidationResult, Consolidator
-from ricordo.consolidation.cursor import CURSOR_PATH
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.curation.consolidator import NOTHING_NEW, ConsolidationResult, Consolidator
+from ricordo.curation.forget import forget
+from ricordo.curation.run_state import CURSOR_PATH
+from ricordo.curation.undo import undo_change
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
 from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.conflicts import replaces, says_the_same
-from ricordo.scopes import Scope
+from ricordo.curation.conflicts import replaces, says_the_same
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
 
 pytestmark = pytest.mark.req("FC-CONFLICT")

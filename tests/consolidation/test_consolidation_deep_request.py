@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import ConsolidationInput
-from ricordo.consolidation.prompts import CUT_NOTE, MORE_NOTE
-from ricordo.consolidation.request import AdviceRequest, build_requests
-from ricordo.consolidation.types import CandidateEntry
+from ricordo.curation.adviser import CUT_NOTE, MORE_NOTE, AdviceRequest, build_requests
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.proposal import ConsolidationInput
+from ricordo.curation.types import CandidateEntry
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 from ricordo.workspace.layout import MEMORY_PATH

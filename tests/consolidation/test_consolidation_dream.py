@@ -12,12 +12,10 @@ import anyio.lowlevel
 import pytest
 
 from hand_clock import HandClock
-from ricordo.audit import list_history, undo_change
-from ricordo.audit.history_retention import HistoryConfig, trim_history
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.asking import Adviser
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import (
+from ricordo.curation.adviser import Adviser
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.consolidator import (
     BUSY,
     NO_PROPOSAL,
     PROPOSAL_OUTDATED,
@@ -25,21 +23,21 @@ from ricordo.consolidation.consolidate import (
     ConsolidationResult,
     Consolidator,
 )
-from ricordo.consolidation.cursor import CURSOR_PATH
-from ricordo.consolidation.dream import DREAM_STATE_PATH
-from ricordo.consolidation.lease import LEASE_PATH, hold_lease
-from ricordo.consolidation.plan import ConsolidationInput
-from ricordo.consolidation.types import Advice, LineMerge, Retirement
-from ricordo.consolidation.waiting import PROPOSAL_PATH
+from ricordo.curation.proposal import ConsolidationInput
+from ricordo.curation.run_state import CURSOR_PATH, DREAM_STATE_PATH, LEASE_PATH, PROPOSAL_PATH, hold_lease
+from ricordo.curation.types import Advice, LineMerge, Retirement
+from ricordo.curation.undo import undo_change
 from ricordo.errors import StorageFailed
 from ricordo.events import Emitter, Event
-from ricordo.files import ABSENT
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.maintenance.turns import TurnActivity, get_turn_activity
-from ricordo.workspace.changes import ChangeSets
+from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
+from ricordo.storage import ABSENT
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines, render_entry
+from ricordo.workspace.entry_codec import parse_entries, render_entry, render_prompt_lines
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
+from ricordo.workspace.history.retention import HistoryConfig, trim_history
 from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 
@@ -280,8 +278,8 @@ async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_th
 
 @pytest.mark.req("HE-C3-guard")
 def test_the_share_that_may_be_retired_grows_with_memory() -> None:
-    from ricordo.consolidation.settle import reconcile
-    from ricordo.consolidation.types import CandidateEntry
+    from ricordo.curation.reconciliation import reconcile
+    from ricordo.curation.types import CandidateEntry
 
     ids = [f"01m{number:023d}" for number in range(300)]
     held = [
@@ -433,7 +431,7 @@ async def test_where_a_turn_begins_between_two_phases_the_next_one_waits_for_its
 
 
 async def in_no_turn(work: object) -> None:
-    from ricordo.maintenance import turns
+    from ricordo.jobs import turn_activity as turns
 
     turns._WITHIN_TURN.set(False)
     await work()  # type: ignore[operator]

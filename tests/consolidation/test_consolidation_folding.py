@@ -5,19 +5,21 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from ricordo.audit import forget, list_history, undo_change
-from ricordo.audit.marking import mark_entry
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import Consolidator
-from ricordo.consolidation.folding import FURTHER_TOPICS
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.consolidator import Consolidator
+from ricordo.curation.forget import forget
+from ricordo.curation.marks import mark_entry
+from ricordo.curation.topics import FURTHER_TOPICS
+from ricordo.curation.undo import undo_change
 from ricordo.errors import IndexTooLarge
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.index_bounds import IndexBounds
+from ricordo.workspace.history.change_sets import ChangeSets, Edit
+from ricordo.workspace.history.log import list_history
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 from ricordo.workspace.ledger import append_entries, is_curated, read_all_entries
 

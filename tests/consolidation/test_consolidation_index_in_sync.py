@@ -6,15 +6,17 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from ricordo.audit import forget, list_history, undo_change
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import Consolidator
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.consolidator import Consolidator
+from ricordo.curation.forget import forget
+from ricordo.curation.undo import undo_change
 from ricordo.errors import UndoRefused
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 from ricordo.workspace.ledger import append_entries, read_all_entries
 

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.conflicts import CORRECTION_TAG, replaces, says_the_same
-from ricordo.consolidation.nearby import RelatedEntryIndex
-from ricordo.consolidation.plan import ConsolidationInput, propose
-from ricordo.consolidation.sheet import DocumentPart, MemoryDocument, parse_memory_document
-from ricordo.consolidation.types import CandidateEntry
-from ricordo.language.statement_index import StatementIndex
+from ricordo.curation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.conflicts import replaces, says_the_same
+from ricordo.curation.contradictions import RelatedEntryIndex
+from ricordo.curation.importance import CORRECTION_TAG
+from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
+from ricordo.curation.proposal import ConsolidationInput, propose
+from ricordo.curation.types import CandidateEntry
+from ricordo.language.duplicates import StatementIndex
 from ricordo.workspace.entry import Entry
 
 BEGAN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -121,7 +122,7 @@ def test_a_few_new_memories_do_not_have_all_the_others_read(monkeypatch: pytest.
         return parse_statement(text)
 
     for module in ("nearby", "claims"):
-        monkeypatch.setattr(f"ricordo.consolidation.{module}.read_claims", counted)
+        monkeypatch.setattr(f"ricordo.curation.{module}.read_claims", counted)
     nearby = RelatedEntryIndex(DUPLICATE)
     for number in range(200):
         nearby.add(entry(number, f"The service called s{number} belongs to team {number % 7} of the company."))
@@ -156,7 +157,7 @@ def test_a_first_run_over_many_memories_asks_about_few_pairs(count: int, monkeyp
         asked += 1
         return says_the_same(left, right, duplicate=duplicate)
 
-    monkeypatch.setattr("ricordo.consolidation.settle.says_the_same", counted)
+    monkeypatch.setattr("ricordo.curation.reconciliation.says_the_same", counted)
     picked = random.Random(1)
     words = ["".join(picked.choices("abcdefghijklmnop", k=6)) for _ in range(count)]
     fresh = [

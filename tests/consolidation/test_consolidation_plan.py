@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.check import find_faults
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import ConsolidationInput, is_due, propose
-from ricordo.consolidation.topics import count_subjects
-from ricordo.consolidation.types import CandidateEntry, Proposal
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.proposal import ConsolidationInput, find_faults, is_due, propose
+from ricordo.curation.topics import count_subjects
+from ricordo.curation.types import CandidateEntry, Proposal
 from ricordo.errors import InvalidSetting
-from ricordo.tokens import estimate_text
+from ricordo.messages.tokens import estimate_text
 from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines, render_entry
+from ricordo.workspace.entry_codec import parse_entries, render_entry, render_prompt_lines
 from ricordo.workspace.layout import MEMORY_PATH
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)

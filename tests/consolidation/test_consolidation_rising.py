@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.consolidation.check import find_faults
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import place_entries
-from ricordo.consolidation.plan import ConsolidationInput, propose
-from ricordo.consolidation.sheet import MemoryDocument
-from ricordo.consolidation.topics import update_description
-from ricordo.consolidation.types import CandidateEntry
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.memory_document import MemoryDocument
+from ricordo.curation.placement import place_entries
+from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
+from ricordo.curation.topics import update_description
+from ricordo.curation.types import CandidateEntry
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo.consolidation.check import find_faults
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import ConsolidationInput, propose
-from ricordo.consolidation.types import CandidateEntry, Proposal
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
+from ricordo.curation.types import CandidateEntry, Proposal
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH

@@ -10,24 +10,26 @@ import anyio
 import pytest
 
 from disks import StepDisk
-from ricordo.audit import forget, list_history, undo_change
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.consolidate import BUSY, NOTHING_NEW, TOO_SOON, ConsolidationResult, Consolidator
-from ricordo.consolidation.cursor import CURSOR_PATH, load_cursor
-from ricordo.courtesy import NoYield
+from ricordo.concurrency import NoYield
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.consolidator import BUSY, NOTHING_NEW, TOO_SOON, ConsolidationResult, Consolidator
+from ricordo.curation.forget import forget
+from ricordo.curation.run_state import CURSOR_PATH, load_cursor
+from ricordo.curation.undo import undo_change
 from ricordo.errors import StorageError, StorageFailed
-from ricordo.files import FileInfo, FileStore
-from ricordo.files.disk import Disk
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage import FileInfo, FileStore
+from ricordo.storage.disk import Disk
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
+from ricordo.workspace.history.tombstones import Tombstone, read_tombstones
 from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES
 from ricordo.workspace.ledger import append_entries
-from ricordo.workspace.tombstones import Tombstone, read_tombstones
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

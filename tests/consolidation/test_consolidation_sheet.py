@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.sheet import DocumentPart, parse_memory_document
+from ricordo.curation.memory_document import DocumentPart, parse_memory_document
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 

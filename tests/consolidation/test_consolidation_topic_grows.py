@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo.consolidation.check import find_faults
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.plan import ConsolidationInput, propose
-from ricordo.consolidation.types import CandidateEntry
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
+from ricordo.curation.types import CandidateEntry
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.req("HE-C1b", "HE-C1-topic")

@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.conflicts import contradict
-from ricordo.consolidation.plan import ConsolidationInput, propose
-from ricordo.consolidation.polarity import is_opposed, stance
-from ricordo.consolidation.sheet import parse_memory_document
-from ricordo.consolidation.types import Advice, CandidateEntry, Proposal, Supersession
-from ricordo.consolidation.undecided import move_together
-from ricordo.scopes import Scope
-from ricordo.workspace.contradictions import contradicted_ids, set_contradictions, find_contradictions
-from ricordo.workspace.entry import Author, Entry
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.conflicts import contradict, is_opposed, stance
+from ricordo.curation.contradictions import move_together
+from ricordo.curation.memory_document import parse_memory_document
+from ricordo.curation.proposal import ConsolidationInput, propose
+from ricordo.curation.types import Advice, CandidateEntry, Proposal, Supersession
+from ricordo.scope import Scope
+from ricordo.workspace.entry import Author, Entry, contradicted_ids, find_contradictions, set_contradictions
 from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
 from ricordo.workspace.layout import MEMORY_PATH
 

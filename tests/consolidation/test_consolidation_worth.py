@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.worth import is_worthwhile
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.importance import is_worthwhile
 from ricordo.errors import InvalidSetting
 from ricordo.workspace.entry import Entry
 

@@ -16,8 +16,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from ricordo.database.sqlite import Connection, Database, Schema
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageFailed, StorageFull
+from ricordo.storage.sqlite import Connection, Database, Schema
 from warm_processes import run_warm
 
 pytestmark = pytest.mark.anyio
@@ -329,7 +329,7 @@ async def test_a_place_that_can_hold_no_file_is_named(tmp_path: Path) -> None:
 SEALED = """
 import os, sys, anyio
 from pathlib import Path
-from ricordo.database.sqlite import Database, Schema
+from ricordo.storage.sqlite import Database, Schema
 from ricordo.errors import StorageReadOnly
 NOTES = Schema(owner=7, steps=(("CREATE TABLE note (text)",),))
 async def main(warm, sealed):
@@ -356,7 +356,7 @@ def test_a_folder_that_is_read_only_is_named(tmp_path: Path) -> None:
 WRITER = """
 import sys, anyio
 from pathlib import Path
-from ricordo.database.sqlite import Database, Schema
+from ricordo.storage.sqlite import Database, Schema
 NOTES = Schema(owner=0x4E4F5445, steps=(("CREATE TABLE note (text TEXT NOT NULL)",),))
 async def main(path, name, count):
     for number in range(count):
@@ -380,7 +380,7 @@ def test_eight_processes_that_open_one_new_file_at_once_lose_no_write_and_see_no
 KILLED = """
 import os, sys, anyio
 from pathlib import Path
-from ricordo.database.sqlite import Database, Schema
+from ricordo.storage.sqlite import Database, Schema
 NOTES = Schema(owner=0x4E4F5445, steps=(("CREATE TABLE note (text TEXT NOT NULL)",),))
 armed = False
 def commit(connection):

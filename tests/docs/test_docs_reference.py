@@ -7,7 +7,7 @@ import pytest
 
 import render_reference
 import ricordo.errors
-from ricordo.events.types import Stage, Status
+from ricordo.events import Stage, Status
 from source_tree import ROOT, modules
 
 REFERENCE = ROOT / "docs" / "reference"

@@ -23,10 +23,10 @@ import ricordo
 from disks import KillingDisk
 from forking import Emit, in_child
 from ricordo import Memory, Message, Scope
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.messages import Text
 from ricordo.runtime import Settings
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 
 Act = Callable[[Path, Disk, Emit], Awaitable[None]]
 Look = Callable[[Path], Awaitable[dict[str, object]]]

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from forking import Emit, drive, in_child
-from ricordo.database.sqlite import ExclusiveAccess
-from ricordo.files.local import LocalFiles
-from ricordo.index import segments
-from ricordo.index.contract import Query
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.search import segments
+from ricordo.search.contract import Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.sqlite import ExclusiveAccess
 from ricordo.workspace.layout import INDEX_FILE
 
 _T = TypeVar("_T")

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from piped_processes import start_code
-from ricordo.files.local import LocalFiles
+from ricordo.storage.local import LocalFiles
 
 Crashes = Callable[..., list[dict[str, Any]]]
 
@@ -19,7 +19,7 @@ _ADDER = """
 import sys, anyio
 from pathlib import Path
 from ricordo.errors import VersionConflict
-from ricordo.files.local import LocalFiles
+from ricordo.storage.local import LocalFiles
 
 async def main():
     files = LocalFiles(Path(sys.argv[1]))

@@ -12,9 +12,9 @@ from anyio.to_thread import run_sync
 from piped_processes import PipedProcess, start_script
 from ricordo import Memory, Scope
 from ricordo.errors import VersionConflict
-from ricordo.files import path_lock
-from ricordo.files.local import LocalFiles
-from ricordo.memory import RecordedSession
+from ricordo.runtime.memory import RecordedSession
+from ricordo.storage import locks as path_lock
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 
 WRITER = Path(__file__).parent / "writer.py"

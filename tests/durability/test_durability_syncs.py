@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Message, Scope
-from ricordo.files.disk import Disk
 from ricordo.messages import Text
+from ricordo.storage.disk import Disk
 
 pytestmark = pytest.mark.anyio
 

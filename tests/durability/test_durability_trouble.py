@@ -12,8 +12,8 @@ from disks import FailingDisk, StepDisk
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import DocumentInvalid, FileMissing, RicordoError, StorageError, StorageFull, StorageReadOnly
-from ricordo.files.disk import Disk
 from ricordo.messages import Text
+from ricordo.storage.disk import Disk
 
 pytestmark = pytest.mark.anyio
 

@@ -14,10 +14,11 @@ import pytest
 
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.database import opening
 from ricordo.errors import StorageBusy
-from ricordo.files import local, path_lock
 from ricordo.messages import Text
+from ricordo.storage import local
+from ricordo.storage import locks as path_lock
+from ricordo.storage import sqlite as opening
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-LOCKED", "GO-D9", "GO-I6")]
 SCOPE = Scope(user="me", project="shop")

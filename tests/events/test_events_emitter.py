@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ricordo.events import Emitter, Event, telemetry_sink
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.req("HE-C3-eight")
 

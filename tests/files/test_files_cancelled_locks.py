@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from cancelling import cancel_at, ways
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C52")]
 Made = Callable[[Path], FileStore]

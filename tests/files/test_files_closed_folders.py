@@ -12,7 +12,7 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import PathRefused, StorageError
-from ricordo.files.local import LocalFiles
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import AlreadyExists, FileMissing, PathRefused, VersionConflict
-from ricordo.files import ABSENT, FileStore, compute_version
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
+from ricordo.storage import ABSENT, FileStore, compute_version
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 

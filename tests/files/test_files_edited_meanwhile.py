@@ -8,9 +8,9 @@ import pytest
 
 from ricordo import Memory, Scope
 from ricordo.errors import AlreadyExists, VersionConflict
-from ricordo.files import ABSENT
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
+from ricordo.storage import ABSENT
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")

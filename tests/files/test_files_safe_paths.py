@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import PathRefused, RicordoError
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.files.paths import safe_path
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.paths import safe_path
 from ricordo.workspace.documents import TextReplacement, create_document, edit_document, read_memory_lines
+from ricordo.workspace.history.change_sets import ChangeSets
 
 if TYPE_CHECKING:
-    from ricordo.files import FileStore
+    from ricordo.storage import FileStore
 
 PIECES = st.sampled_from(
     [

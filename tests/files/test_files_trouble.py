@@ -23,11 +23,11 @@ from ricordo.errors import (
     StorageFull,
     StorageReadOnly,
 )
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.documents import TextReplacement, create_document, edit_document
+from ricordo.workspace.history.change_sets import ChangeSets
 
 pytestmark = pytest.mark.anyio
 Act = Callable[[LocalFiles], Awaitable[object]]
@@ -263,10 +263,10 @@ _CREATOR = """
 import sys, anyio
 from pathlib import Path
 from ricordo.errors import AlreadyExists
-from ricordo.files.local import LocalFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.documents import create_document
 
 async def main():

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.files import ABSENT
-from ricordo.files.local import LocalFiles
-from ricordo.flush.backlog import find_unextracted_sessions
+from ricordo.extraction.cursor import find_unextracted_sessions
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
-from ricordo.state import AgentState
-from ricordo.state.files import FileStateStore
+from ricordo.storage import ABSENT
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.agent_state import AgentState
+from ricordo.workspace.agent_state_store import FileStateStore
 from ricordo.workspace.layout import state_path, transcript_path
 from ricordo.workspace.transcript import Transcript
 

@@ -9,16 +9,16 @@ import anyio.to_thread
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.flush.cursor import load_cursor
-from ricordo.flush.extract import extract
-from ricordo.flush.flush import Flusher
-from ricordo.flush.types import Finding
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.cursor import load_cursor
+from ricordo.extraction.flusher import Flusher
+from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import cursor_path, ledger_path, transcript_path
 from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.transcript import Transcript

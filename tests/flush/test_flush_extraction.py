@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import RuleExtractionConfig
-from ricordo.flush.extract import extract
-from ricordo.flush.plan import Finding, Utterance, extract_from_utterances
+from ricordo.extraction.config import RuleExtractionConfig
+from ricordo.extraction.rules import Finding, Utterance, extract, extract_from_utterances
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages import Media, Message, Role, Text, Thinking, ToolCall, ToolResult
 

@@ -8,17 +8,17 @@ import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import InvalidEntry
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.flush.extract import extract
-from ricordo.flush.flush import FlushResult, Flusher
-from ricordo.flush.types import Finding
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.flusher import Flusher, FlushResult
+from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, ToolCall, with_mark
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Source
+from ricordo.workspace.history.tombstones import Tombstone, Tombstones, content_digest
 from ricordo.workspace.layout import TOMBSTONES, cursor_path, transcript_path
 from ricordo.workspace.ledger import read_all_entries
-from ricordo.workspace.tombstones import Tombstone, Tombstones, content_digest
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import ALWAYS, NEVER, FlushConfig, throttle_trigger
+from ricordo.extraction.config import ALWAYS, NEVER, FlushConfig, throttle_trigger
 
 
 @pytest.mark.req("AS-FLUSH-05")

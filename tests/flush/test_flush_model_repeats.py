@@ -2,7 +2,7 @@
 
 import pytest
 
-from ricordo.flush.repeats import RecalledTexts
+from ricordo.extraction.known_memory import RecalledTexts
 
 pytestmark = pytest.mark.req("FC-JUNK")
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from hand_clock import HandClock
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.flush.throttle import SLOTS_FILE, Throttle
-from ricordo.scopes import Scope
+from ricordo.extraction.throttle import SLOTS_FILE, Throttle
+from ricordo.scope import Scope
+from ricordo.storage.in_memory import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo.curation.profile.request import format_conversation
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import FlushConfig
-from ricordo.flush.extract import extract
-from ricordo.flush.extraction import MessageDelta, RuleExtractor
-from ricordo.flush.processing import ProcessedMessages, ProcessingConfig, process_messages
-from ricordo.flush.request import RequestMaterial, build_request
-from ricordo.flush.types import Finding
+from ricordo.extraction.config import FlushConfig
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.extractors import MessageDelta, RuleExtractor
+from ricordo.extraction.preprocessing import ProcessedMessages, ProcessingConfig, process_messages
+from ricordo.extraction.request import RequestMaterial, build_request
+from ricordo.extraction.rules import extract
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, with_mark
-from ricordo.messages.marks import Mark
-from ricordo.profile.prompts import format_conversation
+from ricordo.messages.types import Mark
 
 TAGS = ("uploaded_files", "current_uploads")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.processing import ProcessingConfig, process_messages, detect_signals
-from ricordo.flush.signal_patterns import load_detector
+from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals, process_messages
+from ricordo.extraction.signal_patterns import load_detector
 from ricordo.language.signals import SIGNALS, Signal
 from ricordo.messages import Media, Message, Text
 

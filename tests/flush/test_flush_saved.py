@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import HarnessAgent, Memory, Scope
-from ricordo.flush.saved import collect_saved_words
+from ricordo.extraction.known_memory import collect_saved_words
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-JUNK")]

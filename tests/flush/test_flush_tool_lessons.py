@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.flush.tool_lessons import extract_tool_lessons
+from ricordo.extraction.tool_lessons import extract_tool_lessons
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolResult
 
 pytestmark = pytest.mark.req("DF-B25")

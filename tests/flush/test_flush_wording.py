@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.flush.extract import extract
+from ricordo.extraction.rules import extract
 from ricordo.messages import Message, Text
 from ricordo.messages.types import Role
 

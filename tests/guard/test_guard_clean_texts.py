@@ -5,9 +5,10 @@ from unittest.mock import patch
 
 import pytest
 
-from ricordo.guard import Redactor, rules
-from ricordo.guard.rules import find_secrets
-from ricordo.scopes import Scope
+from ricordo.guard import Redactor
+from ricordo.guard import scanner as rules
+from ricordo.guard.scanner import find_secrets
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.redaction import redact_entry
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.guard import FencedItem, Trust, contains_fence, cut, render_fence, parse_fence
+from ricordo.guard import FencedItem, Trust, contains_fence, cut, parse_fence, render_fence
 
 pytestmark = pytest.mark.req("DF-C38")
 

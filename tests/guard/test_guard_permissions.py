@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from message_strategies import any_text, json_values
 from ricordo.errors import InvalidSetting
 from ricordo.guard.permissions import (
-    PermissionQuery,
     Decision,
+    PermissionQuery,
     PermissionRule,
     ToolPattern,
+    collect_argument_texts,
     decide,
     parse_pattern,
     parse_rule,
     render_pattern,
     render_rule,
-    collect_argument_texts,
 )
 
 pytestmark = pytest.mark.req("CC-ENFORCE")

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from message_strategies import any_text
+from ricordo.agent.contract import Turn
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.tool_calls import deduplicate_call_ids, exception_result, replace_surrogates, tool_result
+from ricordo.agent.tools import ToolContext, ToolOutput
 from ricordo.errors import ToolFailed
 from ricordo.guard import Redactor
-from ricordo.harness.calls import deduplicate_call_ids
-from ricordo.harness.loop import AgentLoop
-from ricordo.harness.results import tool_result, exception_result, replace_surrogates
 from ricordo.messages import (
     JsonValue,
     Media,
@@ -28,10 +29,8 @@ from ricordo.messages import (
     encode_message,
     pair_calls,
 )
-from ricordo.messages.jsontext import loads
-from ricordo.middleware import Turn
-from ricordo.scopes import Scope
-from ricordo.tools import ToolContext, ToolOutput
+from ricordo.messages.json_text import loads
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 

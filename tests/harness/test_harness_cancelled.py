@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_models import FakeModel, FunctionTool, Hanging, Item, call, calling, reply, say
+from ricordo.agent.contract import Turn, TurnEvent, TurnListener, TurnResult
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.tools import ToolContext
 from ricordo.clock import SystemClock
 from ricordo.errors import ModelUnavailable, RicordoError, StorageFull, ToolFailed
 from ricordo.events import Emitter, Event
-from ricordo.harness.loop import AgentLoop
 from ricordo.messages import JsonValue, Message, get_mark, pair_calls, with_ids
-from ricordo.middleware import Turn, TurnEvent, TurnListener, TurnResult
 from ricordo.models import TextDelta
-from ricordo.scopes import Scope
-from ricordo.tools import ToolContext
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, said
 from fake_models import FakeModel, reply
-from ricordo.errors import ModelUnavailable, ReplyInvalid
-from ricordo.harness.closing import (
+from ricordo.agent.closing_summary import (
     MAX_SUMMARY_BYTES,
     ClosingSummary,
+    count_user_turns,
+    list_read_files,
+    parse_summary,
     summarize_by_model,
     summarize_by_rules,
-    parse_summary,
-    list_read_files,
-    count_user_turns,
 )
+from ricordo.errors import ModelUnavailable, ReplyInvalid
 from ricordo.messages import Message, Text, Usage, with_mark
 
 pytestmark = pytest.mark.anyio

@@ -7,30 +7,29 @@ import anyio
 import pytest
 
 from fake_models import FakeModel, Hanging, reply, say
-from ricordo.compaction import (
+from ricordo.agent.compaction_middleware import CompactionMiddleware
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.session_state import SessionState, TurnRunner
+from ricordo.context import (
     Compact,
     CompactionConfig,
-    DigestSummarizer,
-    Reduction,
     CompactionSummary,
+    DigestSummarizer,
     ExtractionLease,
+    Reduction,
     Window,
     plan,
 )
-from ricordo.compaction import compact as compacting
-from ricordo.compaction.acceptance import find_flaw
-from ricordo.compaction.summary import ModelSummarizer
-from ricordo.compaction.summary_message import find_instructions
+from ricordo.context.strategies import summarize as compacting
+from ricordo.context.summary.summarizers import ModelSummarizer, find_flaw
+from ricordo.context.summary_message import find_instructions
 from ricordo.errors import ModelUnavailable, ReplyInvalid
-from ricordo.flush.types import Finding
+from ricordo.extraction.contract import Finding
 from ricordo.guard import parse_fence
-from ricordo.harness.conversation import TurnRunner, SessionState
-from ricordo.harness.loop import AgentLoop
-from ricordo.messages import Message, Text, find_cut_points, get_mark, with_pin, with_ids
-from ricordo.middleware.compact import CompactionMiddleware
+from ricordo.messages import Message, Text, find_cut_points, get_mark, with_ids, with_pin
 from ricordo.models import ChatModel, Reply, ReplyEvent
-from ricordo.scopes import Scope
-from ricordo.state import AgentState, StoredState
+from ricordo.scope import Scope
+from ricordo.workspace.agent_state import AgentState, StoredState
 
 pytestmark = pytest.mark.anyio
 

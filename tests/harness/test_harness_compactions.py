@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from kept_sessions import JOURNAL, REDACTOR, TRANSCRIPT, Kept, said
 from message_strategies import messages as any_messages
-from ricordo.errors import CompactionNotFound, MessageNotFound, StorageError, StorageFull, UndoRefused
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.harness.conversation import SessionState
-from ricordo.harness.journal import (
+from ricordo.agent.compaction_journal import (
     Compaction,
     CompactionRecord,
     MessageReference,
-    render_record,
     parse_journal,
+    render_record,
     render_undo,
 )
+from ricordo.agent.session_state import SessionState
+from ricordo.errors import CompactionNotFound, MessageNotFound, StorageError, StorageFull, UndoRefused
 from ricordo.messages import Message, Text, is_pinned
-from ricordo.state import AgentState
-from ricordo.state.files import FileStateStore
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.agent_state import AgentState
+from ricordo.workspace.agent_state_store import FileStateStore
 from ricordo.workspace.layout import state_path
 from ricordo.workspace.transcript import read_transcript
 

@@ -13,18 +13,18 @@ from desks import Person
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from hand_clock import HandClock
 from held_standing import HeldStanding
+from ricordo.agent.contract import Turn
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.permissions import Permissions, RuleGate, describe_call
+from ricordo.agent.tool_calls import GateDecision, PermissionGate
+from ricordo.agent.tools import Approval, Tool, ToolContext, ToolEffect, ToolOutput, tool
 from ricordo.errors import InvalidSetting, StorageError
 from ricordo.events import Emitter, Event
 from ricordo.guard.permissions import PermissionQuery, PermissionRule, parse_rule, render_rule
-from ricordo.harness.gate import PermissionGate, GateDecision
-from ricordo.harness.loop import AgentLoop
-from ricordo.harness.permissions import Permissions, RuleGate, describe_call
 from ricordo.messages import JsonValue, ToolCall, ToolResult, ToolSpec
-from ricordo.messages.jsontext import dumps
-from ricordo.middleware import Turn
-from ricordo.scopes import Scope
-from ricordo.state import PlanState, WorkState
-from ricordo.tools import Approval, ToolEffect, Tool, ToolContext, ToolOutput, tool
+from ricordo.messages.json_text import dumps
+from ricordo.scope import Scope
+from ricordo.workspace.agent_state import PlanState, WorkState
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-ENFORCE")]
 

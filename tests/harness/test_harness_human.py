@@ -7,12 +7,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ricordo.context.prompt import InstructionText, read_agents_file, read_rules
 from ricordo.errors import StorageFailed, StorageReadOnly
-from ricordo.files import FileInfo
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.harness.human import read_agents_file, read_rules
-from ricordo.harness.prompt import InstructionText
+from ricordo.storage import FileInfo
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -9,12 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
-from ricordo.clock import SystemClock
-from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, StorageFull
-from ricordo.events import Emitter, Event
-from ricordo.harness.loop import AgentLoop
-from ricordo.messages import JsonValue, Message, Text, ToolResult, Usage, get_mark, pair_calls
-from ricordo.middleware import (
+from ricordo.agent.contract import (
     ModelRequest,
     ModelResponse,
     StepHandler,
@@ -26,9 +21,14 @@ from ricordo.middleware import (
     TurnListener,
     TurnResult,
 )
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.tools import ToolContext
+from ricordo.clock import SystemClock
+from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, StorageFull
+from ricordo.events import Emitter, Event
+from ricordo.messages import JsonValue, Message, Text, ToolResult, Usage, get_mark, pair_calls
 from ricordo.models import TextDelta, ThinkingDelta
-from ricordo.scopes import Scope
-from ricordo.tools import ToolContext
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 

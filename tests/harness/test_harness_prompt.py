@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.context.prompt import InstructionText, build_system_prompt, memory_guidance, render_instructions
 from ricordo.guard import parse_fence
-from ricordo.harness.prompt import InstructionText, render_instructions, memory_guidance, build_system_prompt
 
 BASE = "You are an agent."
 AGENTS = InstructionText(source="AGENTS.md", text="Use tabs.")

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from held_standing import HeldStanding
+from ricordo.agent.reminder import TaskDelivery
 from ricordo.errors import StorageFull
-from ricordo.harness.shown import TaskDelivery
-from ricordo.messages import Message, Text, ToolResult, with_mark, delivered_results
-from ricordo.state import WorkState, Todo
+from ricordo.messages import Message, Text, ToolResult, delivered_results, with_mark
+from ricordo.workspace.agent_state import Todo, WorkState
 
 pytestmark = pytest.mark.anyio
 

@@ -13,18 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept_sessions import REDACTOR, TRANSCRIPT, Kept, said
+from ricordo.agent.contract import ModelRequest, ModelResponse, Turn, TurnResult
+from ricordo.agent.session_state import SessionState, TurnRunner, mark_delivered, resume_window
 from ricordo.errors import InvalidMessage, StorageFailed, StorageFull, VersionConflict
 from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.harness.conversation import TurnRunner, SessionState
-from ricordo.harness.taking_up import resume_window, mark_delivered
-from ricordo.messages import Message, get_mark, with_mark, with_delivered_results
-from ricordo.middleware import ModelRequest, ModelResponse, Turn, TurnResult
+from ricordo.messages import Message, get_mark, with_delivered_results, with_mark
 from ricordo.models import Reply
-from ricordo.scopes import Scope
-from ricordo.state import AgentState, WorkStateHolder, PlanState, WorkState, Todo
-from ricordo.state.files import FileStateStore
-from ricordo.state.grants import PermissionGrants
-from ricordo.state.in_memory import InMemoryStateStore
+from ricordo.scope import Scope
+from ricordo.workspace.agent_state import AgentState, PlanState, Todo, WorkState, WorkStateHolder
+from ricordo.workspace.agent_state_store import FileStateStore, InMemoryStateStore, PermissionGrants
 from ricordo.workspace.transcript import read_transcript
 from standings import standings, todo_lists
 
@@ -292,7 +289,7 @@ async def test_whatever_fails_here_nothing_is_lost_of_what_another_process_made(
 
 
 async def test_what_always_comes_second_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ricordo.state.saved._SECONDS", 0)
+    monkeypatch.setattr("ricordo.workspace.agent_state_saving._SECONDS", 0)
 
     class Taken(InMemoryStateStore):
         async def save(self, state: AgentState, *, expected: str) -> str:

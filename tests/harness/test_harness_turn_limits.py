@@ -7,11 +7,11 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, settings
 from ricordo import HarnessAgent
+from ricordo.agent.loop import TurnLimits
+from ricordo.agent.tools import tool
 from ricordo.errors import InvalidSetting
-from ricordo.harness.turn_limits import TurnLimits
 from ricordo.messages import Usage
 from ricordo.testing import Call, Calls, Say, ScriptedModel
-from ricordo.tools import tool
 
 pytestmark = pytest.mark.anyio
 

@@ -8,13 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kept_sessions import JOURNAL, REDACTOR, TRANSCRIPT, Kept
-from ricordo.compaction import Act
+from ricordo.agent.compaction_journal import Compaction, CompactionRecord, Journal, MessageReference
+from ricordo.agent.compaction_journal import JournalMessage as KeptMessage
+from ricordo.agent.window_edits import is_restored, restore_window
+from ricordo.context import Act
 from ricordo.errors import CompactionNotFound, MessageNotFound, StorageReadOnly, UndoRefused
-from ricordo.harness.journal import Compaction, Journal, CompactionRecord, MessageReference
-from ricordo.harness.journal import JournalMessage as KeptMessage
-from ricordo.harness.undoing import is_restored, restore_window
 from ricordo.messages import Message, Text, get_mark, with_mark
-from ricordo.state.files import FileStateStore
+from ricordo.workspace.agent_state_store import FileStateStore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.harness.wording import is_question, extract_remember_request
+from ricordo.models.offline import extract_remember_request, is_question
 
 
 @pytest.mark.req("GO-AT1")

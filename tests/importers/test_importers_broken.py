@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from importing import json_lines, take
 from ricordo.errors import FileMissing, HistoryUnreadable
-from ricordo.importers import ImportProblem, lines, read_history, records
 from ricordo.messages.codec import decode_message, encode_message
+from ricordo.messages.importers import ImportProblem, read_history, records
+from ricordo.messages.importers import records as lines
 
 GOOD = b'{"role":"user","content":"We deploy only from main."}'
 

@@ -16,16 +16,16 @@ from filelock import FileLock
 
 from disks import FailingDisk, StepDisk
 from ricordo import Memory, Scope
-from ricordo.database.sqlite import Connection
 from ricordo.errors import PathRefused, StorageBusy, StorageFull
-from ricordo.files.contract import AppendedRange
-from ricordo.files.disk import Disk
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Query
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages import Message, Text
 from ricordo.messages.codec import encode_message
+from ricordo.search.contract import Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.contract import AppendedRange
+from ricordo.storage.disk import Disk
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.layout import INDEX_FILE
 from thread_trips import counted_trips
 

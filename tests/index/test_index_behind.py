@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.files.local import LocalFiles
-from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 

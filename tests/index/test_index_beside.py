@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.beside import ChunkLocation
-from ricordo.index.contract import Query
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
+from ricordo.search.contract import Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.retrieval import ChunkLocation
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import render_entry
 

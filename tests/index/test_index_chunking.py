@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.guard import Redactor
-from ricordo.index.chunking import (
+from ricordo.messages.codec import encode_message
+from ricordo.messages.types import Mark, Message, Text, Thinking, ToolCall, ToolResult, with_mark
+from ricordo.search.chunking import (
+    MAX_PIECE_CHARS,
     ChunkRow,
     TailContext,
-    following_terms,
-    is_self_contained,
     build_rows,
     build_tail_rows,
+    following_terms,
+    is_self_contained,
+    speaker_line,
+    split_text,
 )
-from ricordo.index.documents import SearchDocument, classify_document
-from ricordo.index.pieces import MAX_PIECE_CHARS, split_text
-from ricordo.index.transcripts import speaker_line
-from ricordo.messages.codec import encode_message
-from ricordo.messages.marks import Mark, with_mark
-from ricordo.messages.types import Message, Text, Thinking, ToolCall, ToolResult
+from ricordo.search.documents import SearchDocument, classify_document
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 

@@ -11,17 +11,16 @@ import pytest
 
 from concepts import Concepts
 from newer_databases import VECTORS_OWNER, write_newer_database
-from ricordo.database.sqlite import Connection
 from ricordo.errors import ModelOverflow, ModelUnavailable
-from ricordo.files.local import LocalFiles
-from ricordo.index import meanings
-from ricordo.index.contract import Match
-from ricordo.index.corpus import Corpus
-from ricordo.index.dense import SemanticQuery, VectorPlacement
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.meanings import IndexEmbedder
-from ricordo.index.nearness import ExactSimilarities
-from ricordo.index.vector_cache import VectorCache, VectorSnapshot
+from ricordo.search import embedding as meanings
+from ricordo.search.contract import Match
+from ricordo.search.corpus import Corpus
+from ricordo.search.embedding import IndexEmbedder
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.vector_cache import VectorCache, VectorSnapshot
+from ricordo.search.vector_search import ExactSimilarities, SemanticQuery, VectorPlacement
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check breaks the file itself")]

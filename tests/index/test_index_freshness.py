@@ -13,11 +13,11 @@ from hand_made_roots import begun
 from newer_databases import write_newer_database
 from places import place_of
 from ricordo import Memory, Scope
-from ricordo.files.contract import StoredFile
-from ricordo.files.local import LocalFiles
-from ricordo.index import meanings
-from ricordo.index.contract import Freshness
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.search import embedding as meanings
+from ricordo.search.contract import Freshness
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.contract import StoredFile
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = [

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ricordo.files.local import LocalFiles
-from ricordo.index import nearness, vector_cache
-from ricordo.index.front import VectorBounds, cosines, build_bounds, bounds_along_axes
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.nearness import BoundedSimilarities, RowVectors, VectorReader, CosineScale, ExactSimilarities
-from ricordo.index.vector_cache import VectorCache
+from ricordo.search import vector_cache
+from ricordo.search import vector_search as nearness
+from ricordo.search.ann import VectorBounds, bounds_along_axes, build_bounds, cosines
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.vector_cache import VectorCache
+from ricordo.search.vector_search import BoundedSimilarities, CosineScale, ExactSimilarities, RowVectors, VectorReader
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import INDEX_FILE
 
 SCALE = CosineScale(min_cosine=0.1, max_cosine=0.7)

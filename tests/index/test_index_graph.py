@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ricordo.index import graph, vector_cache
-from ricordo.index.graph import VectorGraph
-from ricordo.index.nearness import (
+from ricordo.search import ann as graph
+from ricordo.search import vector_cache
+from ricordo.search.ann import VectorGraph
+from ricordo.search.vector_cache import VectorCache
+from ricordo.search.vector_search import (
     ApproximateSimilarities,
-    Similarities,
-    RowVectors,
-    VectorReader,
     CosineScale,
     ExactSimilarities,
+    RowVectors,
+    Similarities,
+    VectorReader,
 )
-from ricordo.index.vector_cache import VectorCache
 
 pytestmark = pytest.mark.anyio
 
@@ -266,7 +267,7 @@ def test_a_model_can_be_loaded_in_a_process_that_has_a_graph(kept: bytes, tmp_pa
         pytest.skip("onnxruntime is not installed")
     (tmp_path / FILE).write_bytes(kept)
     told = (
-        "import sys; from pathlib import Path; from ricordo.index.graph import Graph;"
+        "import sys; from pathlib import Path; from ricordo.search.ann import Graph;"
         f"assert Graph.read(Path({str(tmp_path / FILE)!r}), {MODEL!r}, {DIMENSION}) is not None;"
         "assert 'usearch.index' in sys.modules; import onnxruntime; print('loaded')"
     )

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concepts import Concepts
-from ricordo.files.local import LocalFiles
-from ricordo.index import hybrid
-from ricordo.index.contract import Match, Query
-from ricordo.index.dense import cosines
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.meaning import embedding_text
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
+from ricordo.search import candidates as hybrid
+from ricordo.search.chunking import embedding_text
+from ricordo.search.contract import Match, Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.vector_search import cosines
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = pytest.mark.anyio

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.database.sqlite import Connection
 from ricordo.errors import StorageFailed
-from ricordo.files.contract import StoredFile
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.index import tables
-from ricordo.index.contract import Chunk, Match, Query
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
+from ricordo.search import tables
+from ricordo.search.contract import Chunk, Match, Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.contract import StoredFile
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 from ricordo.workspace.layout import INDEX_FILE

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.database.sqlite import Connection
-from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.tables import SCHEMA
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.tables import SCHEMA
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.layout import INDEX_FILE
 from watched_files import WatchedFiles
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Query
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.search.contract import Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 

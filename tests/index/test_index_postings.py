@@ -13,18 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.index.chunking import build_rows
-from ricordo.index.contract import Match, Query
-from ricordo.index.documents import classify_document
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.plan import matches_filters
-from ricordo.index.postings import NO_TIME, SegmentBuilder, IndexedRow
-from ricordo.index.scoring import SCORE_STEPS
-from ricordo.index.terms import query_words
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
+from ricordo.search.bm25 import SCORE_STEPS
+from ricordo.search.chunking import build_rows
+from ricordo.search.contract import Match, Query
+from ricordo.search.documents import classify_document, matches_filters
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.postings import NO_TIME, IndexedRow, SegmentBuilder
+from ricordo.search.terms import query_words
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
@@ -200,7 +199,7 @@ async def test_without_numpy_the_full_text_table_ranks_as_well(tmp_path: Path, m
     await index.close()
     monkeypatch.setitem(sys.modules, "numpy", None)
     for name in ("segments", "lexical", "corpus", "postings"):
-        monkeypatch.delitem(sys.modules, f"ricordo.index.{name}")
+        monkeypatch.delitem(sys.modules, f"ricordo.search.{name}")
     index = await WorkspaceIndex.open(tmp_path / "index.db", files)
     assert [comparable(await index.search(Query(text=text, neighbours=True), 9)) for text in said[::7]] == with_numpy
     assert await index.search("", 5) == newest

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.index.contract import Query
-from ricordo.index.documents import classify_document
-from ricordo.index.facts import chunk_profile
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.workspace.profile import Fact, Profile
-from ricordo.workspace.profile_codec import render_profile
+from ricordo.search.chunking import chunk_profile
+from ricordo.search.contract import Query
+from ricordo.search.documents import classify_document
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.profile import Fact, Profile, render_profile
 
 pytestmark = pytest.mark.anyio
 MINE, THEIRS = "workspace/users/ada/profile.json", "workspace/users/bob/profile.json"
@@ -38,7 +37,7 @@ async def filled() -> InMemoryFiles:
 @pytest.fixture(params=["postings", "table", "files"])
 async def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkspaceIndex:
     if request.param == "table":
-        monkeypatch.setitem(sys.modules, "ricordo.index.segments", None)
+        monkeypatch.setitem(sys.modules, "ricordo.search.segments", None)
     place = Path("/dev/null/none.db") if request.param == "files" else tmp_path / "index.db"
     opened = await WorkspaceIndex.open(place, await filled())
     await opened.refresh()

@@ -14,15 +14,16 @@ import anyio
 import anyio.from_thread
 import pytest
 
-from ricordo.database.sqlite import Connection
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
-from ricordo.index import queries, segments
-from ricordo.index.contract import Match, Query
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.postings import SegmentBuilder
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
+from ricordo.search import segments
+from ricordo.search import tables as queries
+from ricordo.search.contract import Match, Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.postings import SegmentBuilder
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check reads the database itself")]
@@ -84,8 +85,8 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fold three chunks, and load anew what is in two pieces."""
     monkeypatch.setattr(segments, "_MIN_SEGMENT_ROWS", 3)
     monkeypatch.setattr(segments, "_FEW", 5)
-    monkeypatch.setattr("ricordo.index.corpus._MOST_PARTS", 2)
-    monkeypatch.setattr("ricordo.index.corpus._LONGEST_TAIL", 7)
+    monkeypatch.setattr("ricordo.search.corpus._MOST_PARTS", 2)
+    monkeypatch.setattr("ricordo.search.corpus._LONGEST_TAIL", 7)
 
 
 @pytest.mark.usefixtures("eager")

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.contract import Query
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
-from ricordo.recall.answer import answer_question
-from ricordo.recall.hits import SearchSource
+from ricordo.search.answer import answer_question
+from ricordo.search.contract import Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.results import SearchSource
+from ricordo.storage.in_memory import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.index.contract import Chunk
-from ricordo.index.terms import own_terms, query_words
+from ricordo.search.contract import Chunk
+from ricordo.search.terms import own_terms, query_words
 
 
 def chunk(content: str) -> Chunk:

@@ -12,12 +12,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ricordo.database.sqlite import Connection
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Match
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.tables import SCHEMA
+from ricordo.search.contract import Match
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.tables import SCHEMA
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.layout import INDEX_FILE
 from warm_processes import run_warm
 
@@ -220,8 +220,8 @@ async def test_searches_and_a_refresh_of_one_process_do_not_hinder_each_other(tm
 KILLED = """
 import os, sys, anyio
 from pathlib import Path
-from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.storage.local import LocalFiles
+from ricordo.search.index import WorkspaceIndex
 left = int(sys.argv[2])
 def commit(connection):
     global left
@@ -268,8 +268,8 @@ def test_a_process_killed_between_two_documents_leaves_a_sound_index_that_is_beh
 CROWD = """
 import os, sys, time, anyio
 from pathlib import Path
-from ricordo.files.local import LocalFiles
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.storage.local import LocalFiles
+from ricordo.search.index import WorkspaceIndex
 async def main(root, name, seconds):
     files, end, number = LocalFiles(root), time.monotonic() + seconds, 0
     while time.monotonic() < end:

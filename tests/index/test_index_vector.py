@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ricordo.index.vector import Vector, VectorIndex, text_digest
+from ricordo.search.vector_index import Vector, VectorIndex, text_digest
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import LANGUAGES, Act, Language, detect_acts, blank_quotes, is_correction
+from ricordo.language import LANGUAGES, Act, Language, blank_quotes, detect_acts, is_correction
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from duplicates import read_pairs, score, tables
 from ricordo.language.duplicates import (
     contradicts,
     find_duplicate,
-    statement_similarity,
     is_same_statement,
     statement_key,
+    statement_similarity,
 )
 
 WORDS = st.sampled_from(

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.language import (
-    name_listener,
     attribute_to_speaker,
     find_names,
-    to_third_person,
     keeps_grammar,
     mentions_name,
+    name_listener,
+    to_third_person,
 )
 
 

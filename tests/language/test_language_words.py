@@ -11,13 +11,13 @@ from ricordo.language import (
     content_words,
     detect_language,
     dominant_script,
-    stem,
     jaccard,
     overlap,
     split_identifier,
+    split_words,
+    stem,
     strip_accents,
     text_similarity,
-    split_words,
 )
 
 

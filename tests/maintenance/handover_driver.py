@@ -13,15 +13,15 @@ import anyio
 import ricordo
 from disks import KillingDisk
 from forking import Emit, in_child
-from ricordo.files.disk import Disk
-from ricordo.flush.extract import extract
-from ricordo.flush.types import Finding
+from ricordo.context.compaction_extraction import CompactionExtraction
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
-from ricordo.maintenance.handover import CompactionExtraction
 from ricordo.messages import Message, Text
 from ricordo.runtime import Settings
-from ricordo.runtime.assembly import Dependencies, Workspace, open_workspace
-from ricordo.scopes import Scope
+from ricordo.runtime.workspace import Dependencies, Workspace, open_workspace
+from ricordo.scope import Scope
+from ricordo.storage.disk import Disk
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.transcript import Transcript

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import anyio
 
-import ricordo.flush.extract
+import ricordo.extraction.rules
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.flush.config import RuleExtractionConfig
-from ricordo.flush.plan import extract_from_utterances
-from ricordo.flush.types import Finding, Utterance
+from ricordo.extraction.config import RuleExtractionConfig
+from ricordo.extraction.contract import Finding, Utterance
+from ricordo.extraction.rules import extract_from_utterances
+from ricordo.jobs.inbox import Inbox
 from ricordo.messages import Text
-from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
 
 ROOT, WHAT, LOG = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -44,7 +44,7 @@ async def until_all_is_done() -> None:
 
 
 async def main() -> None:
-    vars(ricordo.flush.extract)["findings"] = logged
+    vars(ricordo.extraction.rules)["findings"] = logged
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()

@@ -8,23 +8,27 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.consolidate import Consolidator
+from ricordo.curation.config import MaintenanceConfig
+from ricordo.curation.consolidator import Consolidator
+from ricordo.curation.retention import (
+    PlannedPruning,
+    archive_expired_ledgers,
+    find_expired_ledgers,
+    plan_pruning,
+    prune_session_files,
+)
 from ricordo.events import Emitter, Event
-from ricordo.files import ABSENT, FileStore
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.maintenance.config import MaintenanceConfig
-from ricordo.maintenance.cycle import MaintenanceCycle, CycleStep, StepResult
-from ricordo.maintenance.expire import archive_expired_ledgers, find_expired_ledgers
-from ricordo.maintenance.prune import PlannedPruning, plan_pruning, prune_session_files
+from ricordo.jobs.schedule import CycleStep, MaintenanceCycle, StepResult
 from ricordo.messages import Message, Text
-from ricordo.scopes import Scope
-from ricordo.stores.session_shelf import SessionCatalog
-from ricordo.workspace.changes import ChangeSets
+from ricordo.scope import Scope
+from ricordo.storage import ABSENT, FileStore
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.layout import archive_path, ledger_path, transcript_path
-from ricordo.workspace.session_file import SessionFile, update_session
-from ricordo.workspace.session_head import SessionTotals
+from ricordo.workspace.session_catalog import SessionCatalog
+from ricordo.workspace.session_files import SessionFile, SessionTotals, update_session
 from ricordo.workspace.transcript import Transcript
 
 pytestmark = pytest.mark.anyio

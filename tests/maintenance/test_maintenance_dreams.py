@@ -10,11 +10,11 @@ from agents_at_work import SCOPE, settings
 from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.clock import SystemClock
-from ricordo.consolidation import consolidate
-from ricordo.files.local import LocalFiles
-from ricordo.tasks import Task
-from ricordo.tasks.keeping import TaskPace, track_task
-from ricordo.tasks.listing import list_tasks
+from ricordo.curation import consolidator as consolidate
+from ricordo.jobs.tasks import Task
+from ricordo.jobs.tasks.listing import list_tasks
+from ricordo.jobs.tasks.tracker import TaskPace, track_task
+from ricordo.storage.local import LocalFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-task", "HE-C3-phases", "CC-DREAMCOPY", "CC-GATES")]
 

@@ -15,25 +15,25 @@ import pytest
 from forking import driven
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.compaction.contract import ExtractionLease
+from ricordo.context.compaction_extraction import CompactionExtraction
+from ricordo.context.contract import ExtractionLease
 from ricordo.errors import StorageFull
 from ricordo.events import Emitter, Event
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.flush.config import FlushConfig
-from ricordo.flush.extract import extract
-from ricordo.flush.flush import Flusher
-from ricordo.flush.types import Finding
+from ricordo.extraction.config import FlushConfig
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.flusher import Flusher
+from ricordo.extraction.rules import extract
+from ricordo.extraction.session_extraction import SessionExtraction
+from ricordo.extraction.worker import JobWorker
 from ricordo.guard import Redactor
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.maintenance.handover import CompactionExtraction
-from ricordo.maintenance.session_flush import SessionExtraction
-from ricordo.maintenance.worker import JobWorker
+from ricordo.jobs import Job, JobOutcome, JobRecord, Lease
+from ricordo.jobs.inbox import Inbox
 from ricordo.messages import Message, Text
-from ricordo.queue import Job, JobRecord, Lease, JobOutcome
-from ricordo.queue.inbox import Inbox
-from ricordo.scopes import Scope
-from ricordo.stores.place import MemoryRoot
-from ricordo.workspace.changes import ChangeSets
+from ricordo.scope import Scope
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.transcript import Transcript

@@ -20,7 +20,7 @@ import anyio
 sys.path.append(sys.argv[3])
 from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent
-from ricordo.flush.config import FlushConfig
+from ricordo.extraction.config import FlushConfig
 from ricordo.testing import Say, ScriptedModel
 
 class Killing(ScriptedModel):

@@ -14,25 +14,25 @@ from pathlib import Path
 import anyio
 import pytest
 
-import ricordo.flush.extract
+import ricordo.extraction.rules
 from piped_processes import PipedProcess, start_script
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Event
-from ricordo.files import ABSENT
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
-from ricordo.flush.backlog import find_unextracted_sessions
-from ricordo.flush.config import FlushConfig
-from ricordo.flush.extract import extract
-from ricordo.flush.types import Finding
+from ricordo.extraction.config import FlushConfig
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.cursor import find_unextracted_sessions
+from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
+from ricordo.jobs import Job, JobOutcome, JobRecord
+from ricordo.jobs.inbox import Inbox
 from ricordo.messages import Text, with_mark
-from ricordo.queue import Job, JobRecord, JobOutcome
-from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
-from ricordo.workspace.layout import cursor_path_for, cursor_path, transcript_path
+from ricordo.storage import ABSENT
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.layout import cursor_path, cursor_path_for, transcript_path
 from ricordo.workspace.transcript import Transcript
 
 KEEPER = Path(__file__).parent / "keeper.py"
@@ -218,7 +218,7 @@ class Blocked:
 @pytest.fixture
 def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     blocked = Blocked()
-    monkeypatch.setattr(ricordo.flush.extract, "findings", blocked)
+    monkeypatch.setattr(ricordo.extraction.rules, "findings", blocked)
     yield blocked
     blocked.go.set()
 

@@ -17,16 +17,16 @@ from hand_clock import HandClock
 from places import place_of
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.clock import MonotonicIds
+from ricordo.curation.config import RetentionConfig, find_expired_memories, parse_rule
+from ricordo.curation.retention import apply_retention, plan_retention
 from ricordo.errors import InvalidSetting
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.maintenance.retain import plan_retention, apply_retention
-from ricordo.maintenance.rules import RetentionConfig, find_expired_memories, parse_rule
 from ricordo.messages import Message, Text, encode_message
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.layout import USAGE, compactions_path, cursor_path, ledger_path, state_path, transcript_path
 from ricordo.workspace.ledger import append_block, render_block
 

@@ -9,15 +9,15 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.consolidation.consolidate import Consolidator
-from ricordo.consolidation.nearby import RelatedEntryIndex
-from ricordo.courtesy import NoYield, yield_point, yielding_to
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.concurrency import NoYield, yield_point, yielding_to
+from ricordo.curation.consolidator import Consolidator
+from ricordo.curation.contradictions import RelatedEntryIndex
 from ricordo.guard.redact import Redactor
-from ricordo.maintenance import turns as turns_module
-from ricordo.maintenance.turns import TurnYieldPolicy, TurnActivity
-from ricordo.workspace.changes import ChangeSets
+from ricordo.jobs import turn_activity as turns_module
+from ricordo.jobs.turn_activity import TurnActivity, TurnYieldPolicy
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.layout import MEMORY_PATH
 from ricordo.workspace.ledger import append_entries
 

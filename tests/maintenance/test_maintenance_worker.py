@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.database.sqlite import Connection
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.events import Emitter, Event
-from ricordo.flush.flush import FlushResult
-from ricordo.maintenance.plan import FlushSignal, backoff, at_most_every
-from ricordo.maintenance.worker import DrainResult, WorkerPace, JobWorker
-from ricordo.queue import Job, Lease
-from ricordo.queue.inbox import Inbox
+from ricordo.extraction.flusher import FlushResult
+from ricordo.extraction.worker import DrainResult, JobWorker, WorkerPace
+from ricordo.jobs import Job, Lease
+from ricordo.jobs.inbox import Inbox
+from ricordo.jobs.schedule import FlushSignal, at_most_every, backoff
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.ledger import LedgerBlock
 

@@ -7,13 +7,13 @@ from typing import Any
 import anyio
 import pytest
 
-import ricordo.sync
+import ricordo.agent.sync
 from agents_at_work import SCOPE, said
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import InvalidInput, RicordoError
-from ricordo.index.contract import Query
+from ricordo.messages.tokens import Tokens
 from ricordo.runtime.stores import open_store
-from ricordo.tokens import Tokens
+from ricordo.search.contract import Query
 
 pytestmark = pytest.mark.anyio
 
@@ -171,9 +171,9 @@ def test_what_no_agent_is_described_by_is_refused(option: str, value: Any) -> No
 
 @pytest.mark.may_block("the facade of programs that do not await")
 def test_the_facade_of_programs_that_do_not_await_refuses_the_same(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput), ricordo.sync.SyncMemory.open(tmp_path, scope="alice"):  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput), ricordo.agent.sync.SyncMemory.open(tmp_path, scope="alice"):  # type: ignore[arg-type]
         pass
-    with ricordo.sync.SyncMemory.open(tmp_path / ".ricordo", scope=SCOPE) as opened:
+    with ricordo.agent.sync.SyncMemory.open(tmp_path / ".ricordo", scope=SCOPE) as opened:
         opened.remember("We deploy only from main.", kind="decision")
         assert len(opened.recall("deploy", kinds="decision", since="2020-01-01")) == 1
         with pytest.raises(InvalidInput):

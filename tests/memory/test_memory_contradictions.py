@@ -12,14 +12,13 @@ from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Scope
+from ricordo.agent.memory_middleware import parse_preamble
+from ricordo.agent.tools.memory import render_hits
+from ricordo.context.preamble import compose_preamble
 from ricordo.guard import parse_fence
-from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.middleware.update import parse_preamble
-from ricordo.stores.preamble import compose_preamble
-from ricordo.tokens import Tokens, estimate_text
-from ricordo.tools.recall import render_hits
-from ricordo.workspace.contradictions import CONTRADICTS_PREVIOUS, CONTRADICTS_NEXT, name_contradiction
-from ricordo.workspace.entry import Entry
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.workspace.entry import CONTRADICTS_NEXT, CONTRADICTS_PREVIOUS, Entry, name_contradiction
 from ricordo.workspace.entry_codec import render_entry
 
 pytestmark = pytest.mark.req("FC-CONFLICT")

@@ -17,11 +17,11 @@ from anyio import to_thread
 from disks import StepDisk
 from places import place_of
 from ricordo import HarnessAgent, Memory, Scope
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.curation.config import ConsolidationConfig
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry, StorageError, UndoRefused
-from ricordo.flush.config import FlushConfig
-from ricordo.harness.offline import OFFLINE
+from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Message, Text
+from ricordo.models.offline import OFFLINE
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
 

@@ -13,10 +13,9 @@ from concepts import Concepts
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
-from ricordo.index.contract import Query
 from ricordo.messages import Text
-from ricordo.state import AgentState, WorkState, Todo
-from ricordo.state.codec import encode_state
+from ricordo.search.contract import Query
+from ricordo.workspace.agent_state import AgentState, Todo, WorkState, encode_state
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

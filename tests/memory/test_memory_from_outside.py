@@ -10,11 +10,11 @@ from agents_at_work import SCOPE, said
 from command_line import ricordo
 from places import place_of
 from ricordo import HarnessAgent, Memory
+from ricordo.agent.tools import tool
 from ricordo.messages import Message, Text, ToolCall, ToolResult
-from ricordo.recall.answer import NOT_IN_MEMORY
-from ricordo.recall.hits import Answer
+from ricordo.search.answer import NOT_IN_MEMORY
+from ricordo.search.results import Answer
 from ricordo.testing import Call, Calls, Say, ScriptedModel
-from ricordo.tools import tool
 
 pytestmark = pytest.mark.anyio
 

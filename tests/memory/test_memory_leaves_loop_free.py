@@ -9,9 +9,9 @@ import pytest
 from hand_made_roots import begun
 from loop_guard import LeavesLoopFree
 from ricordo import Memory, Scope
-from ricordo.flush.config import FlushConfig
-from ricordo.harness.offline import OFFLINE
+from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Message, Text
+from ricordo.models.offline import OFFLINE
 from ricordo.runtime import Settings
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry

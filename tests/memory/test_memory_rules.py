@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Scope
+from ricordo.agent.sync import SyncMemory as SyncMemory
 from ricordo.errors import InvalidEntry
-from ricordo.sync import SyncMemory as SyncMemory
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 

@@ -10,8 +10,8 @@ import pytest
 from command_line import chat, ricordo
 from hand_clock import HandClock
 from ricordo import Memory, Message
-from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.messages import Text
+from ricordo.search.contract import MEMORY_SORTS, Query
 
 pytestmark = pytest.mark.anyio
 

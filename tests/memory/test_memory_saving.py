@@ -27,10 +27,9 @@ from ricordo.errors import (
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.messages import Text
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.stores import NoMemory
-from ricordo.stores.capabilities import LayeredMemory
-from ricordo.stores.contract import StoreParts
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.stores.contract import LayeredMemory, StoreParts
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

@@ -11,8 +11,8 @@ from places import place_of
 from ricordo import Memory, Message
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.messages import Text
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime import Settings
-from ricordo.tokens import Tokens, estimate_text
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

@@ -9,9 +9,9 @@ import pytest
 
 from places import place_of
 from ricordo import Memory, Message
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.curation.config import ConsolidationConfig
 from ricordo.errors import ChangeNotFound
-from ricordo.flush.config import FlushConfig
+from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 

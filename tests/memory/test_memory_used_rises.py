@@ -9,8 +9,8 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.harness.offline import OFFLINE
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.models.offline import OFFLINE
 from ricordo.workspace.entry_codec import parse_entries
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ import pytest
 from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import EntryNotFound, ReasonRequired, ScopeMismatch, SessionNotFound
-from ricordo.index.contract import Query
 from ricordo.messages import Message, Text
+from ricordo.search.contract import Query
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from ricordo.messages import (
     encode_message,
     find_orphan_results,
 )
-from ricordo.messages.dialects import AnthropicPrompt, from_anthropic, from_openai, to_anthropic, to_openai
+from ricordo.messages.formats import AnthropicPrompt, from_anthropic, from_openai, to_anthropic, to_openai
 
 SYSTEM: list[JsonValue] = [
     {"type": "text", "text": "Be brief."},

@@ -21,7 +21,7 @@ from ricordo.messages import (
     encode_message,
     find_orphan_results,
 )
-from ricordo.messages.dialects import from_openai, to_openai
+from ricordo.messages.formats import from_openai, to_openai
 
 CONVERSATION: list[JsonValue] = [
     {"role": "developer", "content": "Be brief."},

@@ -14,10 +14,10 @@ from ricordo.messages import (
     ToolCall,
     ToolResult,
     find_cut_points,
-    split_groups,
     find_orphan_results,
-    pair_calls,
     find_safe_cut,
+    pair_calls,
+    split_groups,
 )
 
 pytestmark = pytest.mark.req("GO-G28")

@@ -23,7 +23,7 @@ from ricordo.messages import (
     encode_message,
     find_orphan_results,
 )
-from ricordo.messages.dialects import from_pydantic_ai, to_pydantic_ai
+from ricordo.messages.formats import from_pydantic_ai, to_pydantic_ai
 
 theirs = pytest.importorskip("pydantic_ai.messages")
 ADAPTER = theirs.ModelMessagesTypeAdapter

@@ -9,18 +9,16 @@ import anyio
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
+from ricordo.agent.compaction_middleware import CompactionMiddleware, RequestMeter, run_strategy
+from ricordo.agent.contract import ModelRequest, ModelResponse, Turn, TurnEvent, TurnListener, TurnResult
+from ricordo.agent.loop import AgentLoop
 from ricordo.clock import SystemClock
-from ricordo.compaction import Act, Reduction, StrategyReport, Strategy, Window
+from ricordo.context import Act, Reduction, Strategy, StrategyReport, Window
 from ricordo.errors import ModelOverflow, ModelUnavailable, StorageFull
 from ricordo.events import Emitter, Event
-from ricordo.harness.loop import AgentLoop
 from ricordo.messages import Message, Usage
-from ricordo.middleware import ModelRequest, ModelResponse, Turn, TurnEvent, TurnListener, TurnResult
-from ricordo.middleware.compact import CompactionMiddleware
-from ricordo.middleware.measure import RequestMeter
-from ricordo.middleware.reduce import run_strategy
 from ricordo.models import Reply, TextDelta
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from fake_models import reply
+from ricordo.agent.contract import ModelRequest, ModelResponse, Turn
+from ricordo.agent.memory_middleware import SystemPromptMiddleware
 from ricordo.errors import StorageFailed
-from ricordo.middleware import ModelRequest, ModelResponse, Turn
-from ricordo.middleware.inject import SystemPromptMiddleware
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 

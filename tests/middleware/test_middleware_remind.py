@@ -7,19 +7,17 @@ from dataclasses import replace
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
-from ricordo.compaction import Act, Reduction, StrategyReport, Window
+from ricordo.agent.compaction_middleware import CompactionMiddleware, RequestMeter
+from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, Turn
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.reminder import ComposedReminder, ReminderMiddleware, build_reminder_message
+from ricordo.agent.tools import ToolContext, ToolOutput
+from ricordo.context import Act, Reduction, StrategyReport, Window
 from ricordo.errors import DocumentInvalid, ModelOverflow, ModelUnavailable
-from ricordo.harness.loop import AgentLoop
-from ricordo.harness.reminder import build_reminder_message
-from ricordo.messages import Message, get_mark, delivered_results
-from ricordo.middleware import ModelRequest, ModelResponse, StepHandler, Turn
-from ricordo.middleware.compact import CompactionMiddleware
-from ricordo.middleware.measure import RequestMeter
-from ricordo.middleware.remind import ComposedReminder, ReminderMiddleware
+from ricordo.messages import Message, delivered_results, get_mark
+from ricordo.messages.tokens import estimate_message
 from ricordo.models import TextDelta
-from ricordo.scopes import Scope
-from ricordo.tokens import estimate_message
-from ricordo.tools import ToolContext, ToolOutput
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 

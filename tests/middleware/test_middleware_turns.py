@@ -10,19 +10,17 @@ import anyio
 import pytest
 
 from fake_models import FakeModel, Hanging, reply, say
+from ricordo.agent.contract import Turn, TurnHandler, TurnResult
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, TranscriptRecorder
 from ricordo.clock import SystemClock
 from ricordo.errors import ModelUnavailable, StorageBusy
 from ricordo.events import Emitter, Event
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.harness.loop import AgentLoop
+from ricordo.jobs import InboxConfig, Job, JobQueue
 from ricordo.messages import Message, Text, with_mark
-from ricordo.middleware import Turn, TurnHandler, TurnResult
-from ricordo.middleware.flush import ExtractionMiddleware
-from ricordo.middleware.maintain import MaintenanceMiddleware
-from ricordo.middleware.transcript import TranscriptRecorder
-from ricordo.queue import InboxConfig, Job, JobQueue
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript, read_transcript
 

@@ -7,21 +7,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fake_models import reply
-from ricordo.guard import FencedItem, Trust, render_fence, parse_fence
-from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, pair_calls
-from ricordo.middleware import ModelRequest, ModelResponse, Turn
-from ricordo.middleware.inject import SystemPromptMiddleware
-from ricordo.middleware.update import (
+from ricordo.agent.contract import ModelRequest, ModelResponse, Turn
+from ricordo.agent.memory_middleware import (
     MemoryLine,
     MemorySnapshot,
     MemoryUpdateMiddleware,
+    SystemPromptMiddleware,
     diff_snapshots,
     is_update,
     parse_preamble,
     render_update,
 )
-from ricordo.scopes import Scope
-from ricordo.tokens import estimate_text
+from ricordo.guard import FencedItem, Trust, parse_fence, render_fence
+from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, pair_calls
+from ricordo.messages.tokens import estimate_text
+from ricordo.scope import Scope
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C69", "DF-INJ")]
 

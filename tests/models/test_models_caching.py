@@ -9,8 +9,8 @@ from reached_models import ASK, KEY, load_packages, reach, serving
 from ricordo.messages import JsonValue, Message, Text, ToolResult, ToolSpec, Usage
 from ricordo.models import ModelSettings
 from ricordo.models.adapter import ProviderModel
-from ricordo.models.caching import cache_key, cache_settings
 from ricordo.models.connect import connect_model
+from ricordo.models.request_settings import cache_key, cache_settings
 from ricordo.testing import Call, LoopbackServer, Say
 
 WEATHER = ToolSpec(name="weather", description="Tell the weather.", parameters={"type": "object", "properties": {}})

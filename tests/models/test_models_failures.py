@@ -20,12 +20,12 @@ from ricordo.errors import (
     ModelUnavailable,
     ReplyInvalid,
 )
-from ricordo.models.failures import (
+from ricordo.models.errors import (
     create_extra_error,
-    raise_translated,
     create_key_error,
     find_missing_variable,
     parse_retry_after,
+    raise_translated,
     translate_error,
 )
 

@@ -19,7 +19,7 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.models import RetryConfig
-from ricordo.models.embedding import load_embedder
+from ricordo.models.embedders import load_embedder
 from ricordo.models.provider import load_model
 from ricordo.testing import Fail, Garbage, Hang, LoopbackServer, overflow, rate_limit_error
 
@@ -38,7 +38,7 @@ def packages() -> None:
 def test_importing_the_room_loads_no_package_of_a_vendor(tmp_path: Path) -> None:
     target = tmp_path / "modules.json"
     code = (
-        "import json, sys, ricordo.models.embedding, ricordo.models.provider\n"
+        "import json, sys, ricordo.models.embedders, ricordo.models.provider\n"
         f"open({str(target)!r}, 'w').write(json.dumps(sorted(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -49,7 +49,7 @@ def test_without_the_extra_the_command_that_installs_it_is_named() -> None:
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from ricordo.errors import ExtraMissing\n"
-        "from ricordo.models.embedding import load_embedder\n"
+        "from ricordo.models.embedders import load_embedder\n"
         "from ricordo.models.provider import load_model\n"
         "for load in (load_model, load_embedder):\n"
         "    try: load('openai:gpt-5')\n"

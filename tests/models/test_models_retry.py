@@ -21,10 +21,8 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
-from ricordo.models import ReplyFinished, Reply, ReplyEvent, RetryConfig, TextDelta
-from ricordo.models.plan import RetryState, next_delay
-from ricordo.models.retry import RetryingModel
-from ricordo.models.timed import TimedModel
+from ricordo.models import Reply, ReplyEvent, ReplyFinished, RetryConfig, TextDelta
+from ricordo.models.wrappers import RetryingModel, RetryState, TimedModel, next_delay
 
 PASSING = (ModelRateLimited, ModelUnavailable, ModelTimeout)
 LASTING = (ModelOverflow, ModelRefused, ModelKeyMissing, ModelNotFound)

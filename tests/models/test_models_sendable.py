@@ -15,9 +15,8 @@ from reached_models import ASK, MODELS, ask, load_packages, reach
 from ricordo.errors import InvalidMessage, ModelOverflow
 from ricordo.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
 from ricordo.models import ChatModel
-from ricordo.models.limits import limit_replies
-from ricordo.models.rules import ANTHROPIC, CHAT_COMPLETIONS, RESPONSES
-from ricordo.models.sendable import prepare_messages
+from ricordo.models.contract import limit_replies
+from ricordo.models.request_messages import ANTHROPIC, CHAT_COMPLETIONS, RESPONSES, prepare_messages
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say
 
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic):ResourceWarning")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ricordo.errors import ExtraMissing
-from ricordo.models.embedding import load_embedder
-from ricordo.models.static import StaticEmbedder
+from ricordo.models.embedders import load_embedder
+from ricordo.models.embedders.static import StaticEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,9 @@ async def test_the_model_of_the_vectors_is_named_and_its_package_is_not_imported
 @pytest.mark.parametrize("missing", ["wordllama", "tokenizers"])
 async def test_without_its_packages_the_error_names_the_extra(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = util.find_spec
-    monkeypatch.setattr("ricordo.models.static.find_spec", lambda name: None if name == missing else found(name))
+    monkeypatch.setattr(
+        "ricordo.models.embedders.static.find_spec", lambda name: None if name == missing else found(name)
+    )
     with pytest.raises(ExtraMissing, match=r"pip install 'ricordo\[embed\]'"):
         load_embedder("static")
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reached_models import ASK, KEY, load_packages
+from ricordo.curation.profile.reply import UPDATE_SCHEMA
 from ricordo.errors import ReplyInvalid
 from ricordo.messages import JsonValue
 from ricordo.models.provider import load_model
 from ricordo.models.structured import parse_structured_answer
-from ricordo.profile.form import UPDATE_SCHEMA
 from ricordo.testing import LoopbackServer, Say
 
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic|http):ResourceWarning")

@@ -11,18 +11,18 @@ from agents_at_work import SCOPE, said, settings
 from hand_made_roots import begun
 from reached_models import KEY, load_packages
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.agent.sub_agents import SubAgent
+from ricordo.curation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import FlushConfig
-from ricordo.harness.sub_agents import SubAgent
+from ricordo.extraction.config import FlushConfig
 from ricordo.messages import JsonValue, Message, Text, Thinking, ToolCall, ToolResult
 from ricordo.models import ModelSettings
+from ricordo.models.contract import request_body
 from ricordo.models.provider import load_model
-from ricordo.models.shown import request_body
 from ricordo.runtime import Settings
 from ricordo.testing import Call, LoopbackServer, Say, ScriptedModel
-from ricordo.testing.answer import THINKING_SIGNATURE
-from ricordo.testing.strict import request_refusal
+from ricordo.testing.refusals import request_refusal
+from ricordo.testing.script import THINKING_SIGNATURE
 
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic|http):ResourceWarning")
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.curation.profile.reply import parse_update
+from ricordo.curation.profile.updates import FactRemoval, ProfileUpdate, SummaryEdit, UpdateLabels
 from ricordo.errors import ReplyInvalid
 from ricordo.messages.types import JsonValue
-from ricordo.profile.answer import parse_update
-from ricordo.profile.types import UpdateLabels, ProfileUpdate, FactRemoval, SummaryEdit
 
 pytestmark = pytest.mark.req("DF-C23", "DF-C25")
 

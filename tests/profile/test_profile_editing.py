@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from profile_strategies import profiles
+from ricordo.curation.profile.text_form import apply_edited_text, is_current_text, render_editable
 from ricordo.errors import InvalidInput
-from ricordo.profile.editing import render_editable, apply_edited_text, is_current_text
 from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary
 
 TEA = Fact(

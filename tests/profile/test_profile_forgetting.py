@@ -2,7 +2,7 @@
 
 import pytest
 
-from ricordo.profile.forgetting import remove_statement
+from ricordo.curation.profile.updates import remove_statement
 from ricordo.workspace.profile import Profile, ProfileSummary
 
 

@@ -8,18 +8,16 @@ import pytest
 import ricordo
 from fake_models import FakeModel, reply
 from hand_clock import HandClock
+from ricordo.agent.contract import Turn, TurnHandler, TurnResult, compose
+from ricordo.agent.turn_middleware import ExtractionMiddleware
+from ricordo.curation.profile.rendering import render_profile
+from ricordo.curation.profile.storage import InMemoryProfileStore, SavedProfile
+from ricordo.curation.profile.updater import ProfileUpdater
 from ricordo.errors import VersionConflict
-from ricordo.flush.processing import process_messages
+from ricordo.extraction.preprocessing import process_messages
+from ricordo.jobs import Job
 from ricordo.messages import JsonValue, Message, Text
-from ricordo.middleware import Turn, TurnHandler, TurnResult
-from ricordo.middleware.contract import compose
-from ricordo.middleware.flush import ExtractionMiddleware
-from ricordo.profile.contract import SavedProfile
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.rendering import render_profile
-from ricordo.profile.updater import ProfileUpdater
-from ricordo.queue import Job
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 from ricordo.workspace.profile import Fact, Profile
 
 pytestmark = pytest.mark.anyio

@@ -12,21 +12,26 @@ from hypothesis import given
 from hand_clock import HandClock
 from profile_strategies import profiles
 from ricordo.clock import MonotonicIds
+from ricordo.curation.profile.importing import plan_import
+from ricordo.curation.profile.request import MEMORY_UPDATE_PROMPT
+from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore, ProfileStore
+from ricordo.curation.profile.user_profile import UserProfile
 from ricordo.errors import DocumentInvalid, DuplicateFact, FactNotFound, InvalidFact, InvalidQuery, VersionConflict
-from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
-from ricordo.profile.contract import ProfileStore
-from ricordo.profile.importing import plan_import
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.managing import UserProfile
-from ricordo.profile.prompts import MEMORY_UPDATE_PROMPT
-from ricordo.profile.storage import FileProfileStore
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.tombstones import read_tombstones
 from ricordo.workspace.layout import profile_path
-from ricordo.workspace.profile import CATEGORIES, Fact, FactSource, Profile, ProfileSummary
-from ricordo.workspace.profile_codec import profile_to_document, render_profile
-from ricordo.workspace.profile_merge import has_same_content, stamp_changes
-from ricordo.workspace.tombstones import read_tombstones
+from ricordo.workspace.merge import has_same_content, stamp_changes
+from ricordo.workspace.profile import (
+    CATEGORIES,
+    Fact,
+    FactSource,
+    Profile,
+    ProfileSummary,
+    profile_to_document,
+    render_profile,
+)
 
 pytestmark = pytest.mark.anyio
 KEY = bytes(32)

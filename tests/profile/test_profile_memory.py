@@ -11,11 +11,12 @@ import pytest
 from hand_clock import HandClock
 from places import place_of
 from ricordo import Memory, Scope
+from ricordo.agent.sync import SyncMemory as SyncMemory
+from ricordo.curation.profile import importing, storage
+from ricordo.curation.profile import user_profile as managing
+from ricordo.curation.profile.text_form import is_current_text, render_editable
 from ricordo.errors import FactNotFound, ScopeMismatch
-from ricordo.profile import importing, managing, storage
-from ricordo.profile.editing import render_editable, is_current_text
 from ricordo.runtime import Settings
-from ricordo.sync import SyncMemory as SyncMemory
 
 pytestmark = pytest.mark.anyio
 ANN, BOB = Scope(user="ann", project="shop"), Scope(user="Ann", project="shop")

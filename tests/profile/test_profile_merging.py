@@ -7,16 +7,16 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from hand_clock import HandClock
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.apply import apply_update
+from ricordo.curation.profile.facts import fact_sources, find_merge_groups
+from ricordo.curation.profile.storage import LedgerArchive
+from ricordo.curation.profile.updates import FactMerge, NewFact, ProfileUpdate, UpdateLabels, UpdateResult
 from ricordo.guard import Redactor
-from ricordo.profile.archiving import LedgerArchive
-from ricordo.profile.config import ProfileConfig
-from ricordo.profile.merging import find_merge_groups, fact_sources
-from ricordo.profile.plan import apply_update
-from ricordo.profile.types import UpdateResult, UpdateLabels, FactMerge, NewFact, ProfileUpdate
-from ricordo.scopes import Scope
-from ricordo.workspace.ledger import read_entries, read_all_entries
-from ricordo.workspace.profile import Fact, FactSource, Profile, parse_profile_time, format_profile_time
+from ricordo.scope import Scope
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.ledger import read_all_entries, read_entries
+from ricordo.workspace.profile import Fact, FactSource, Profile, format_profile_time, parse_profile_time
 
 pytestmark = pytest.mark.req("DF-C49")
 

@@ -9,15 +9,14 @@ import pytest
 from command_line import ricordo
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
+from ricordo.curation.profile.importing import read_foreign_profile
+from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
+from ricordo.curation.profile.user_profile import UserProfile
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, InvalidInput, VersionConflict
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.managing import UserProfile
-from ricordo.profile.migrating import read_foreign_profile
-from ricordo.profile.storage import FileProfileStore
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.layout import profile_path
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C59")]

@@ -8,12 +8,11 @@ import pytest
 
 from conversation_strategies import said
 from hand_clock import HandClock
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.storage import InMemoryProfileStore
+from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo.curation.profile.updates import NewFact, UpdateResult
 from ricordo.messages import Message
-from ricordo.profile.config import ProfileConfig
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.types import UpdateResult, NewFact
-from ricordo.profile.updater import ProfileUpdater
-from ricordo.workspace.categories import category_for_kind, kind_for_category
 from ricordo.workspace.profile import (
     CATEGORIES,
     HISTORY_SUMMARIES,
@@ -21,6 +20,8 @@ from ricordo.workspace.profile import (
     Fact,
     FactSource,
     Profile,
+    category_for_kind,
+    kind_for_category,
     parse_profile_time,
 )
 

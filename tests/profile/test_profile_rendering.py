@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profile_strategies import profiles
+from ricordo.curation.config import InjectionConfig
+from ricordo.curation.profile.rendering import RenderedProfile, find_facts, relevance, render_fact, render_profile
 from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.profile.injection import InjectionConfig
-from ricordo.profile.rendering import RenderedProfile, render_fact, render_profile
-from ricordo.profile.search import find_facts, relevance
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.workspace.profile import Fact, Profile, ProfileSummary
 
 pytestmark = pytest.mark.req("DF-INJ")

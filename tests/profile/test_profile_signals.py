@@ -6,10 +6,10 @@ import pytest
 
 from fake_models import FakeModel, reply
 from hand_clock import HandClock
-from ricordo.flush.processing import process_messages
+from ricordo.curation.profile.storage import InMemoryProfileStore
+from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo.extraction.preprocessing import process_messages
 from ricordo.messages import Message, Text
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.updater import ProfileUpdater
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C11")]
 

@@ -6,16 +6,16 @@ from math import nan
 
 import pytest
 
-from ricordo.profile.config import ProfileConfig
-from ricordo.profile.plan import apply_update
-from ricordo.profile.staleness import lifetime_days, select_for_review
-from ricordo.profile.types import (
-    UpdateResult,
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.apply import apply_update
+from ricordo.curation.profile.facts import lifetime_days, select_for_review
+from ricordo.curation.profile.updates import (
     FactConfirmation,
     FactExtension,
-    UpdateLabels,
-    ProfileUpdate,
     FactRemoval,
+    ProfileUpdate,
+    UpdateLabels,
+    UpdateResult,
 )
 from ricordo.workspace.profile import Fact, FactSource, Profile, format_profile_time
 

@@ -8,21 +8,19 @@ import anyio
 import pytest
 
 from hand_clock import HandClock
+from ricordo.agent.prompt_builder import ProfileView
 from ricordo.clock import MonotonicIds
+from ricordo.curation.config import InjectionConfig
+from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore, ProfileStore
+from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo.curation.profile.updates import NewFact, UpdateLabels
+from ricordo.curation.profile.user_profile import UserProfile
 from ricordo.errors import InvalidInput, VersionConflict
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
 from ricordo.messages import Message, Text, with_ids
-from ricordo.profile.contract import ProfileStore
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.injection import InjectionConfig
-from ricordo.profile.managing import UserProfile
-from ricordo.profile.storage import FileProfileStore
-from ricordo.profile.types import UpdateLabels, NewFact
-from ricordo.profile.updater import ProfileUpdater
-from ricordo.runtime.shown_profile import ProfileView
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.layout import profile_path
 from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary, create_profile
 

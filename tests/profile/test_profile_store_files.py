@@ -13,19 +13,19 @@ import pytest
 
 from disks import FailingDisk
 from hand_clock import HandClock
-from ricordo.audit import resolve_history_item, list_history, undo_change
 from ricordo.clock import MonotonicIds
+from ricordo.curation.profile.storage import FileProfileStore
+from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import DocumentInvalid, StorageError, StorageFull, VersionConflict
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
-from ricordo.profile.storage import FileProfileStore
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
+from ricordo.workspace.history.tombstones import content_digest, read_tombstones
 from ricordo.workspace.layout import TOMBSTONES, is_profile, profile_path
-from ricordo.workspace.profile import Fact, Profile
-from ricordo.workspace.profile_codec import parse_profile
-from ricordo.workspace.tombstones import content_digest, read_tombstones
+from ricordo.workspace.profile import Fact, Profile, parse_profile
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.profile.config import ProfileConfig
-from ricordo.profile.gate import count_rejections
-from ricordo.profile.merging import fact_sources
-from ricordo.profile.plan import EVICTIONS_FIELD, apply_update, shorten
-from ricordo.profile.types import (
-    UpdateResult,
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.apply import EVICTIONS_FIELD, apply_update, shorten
+from ricordo.curation.profile.facts import fact_sources
+from ricordo.curation.profile.updates import (
     FactConfirmation,
-    UpdateLabels,
+    FactRemoval,
     NewFact,
     ProfileUpdate,
-    FactRemoval,
     SummaryEdit,
+    UpdateLabels,
+    UpdateResult,
+    count_rejections,
 )
 from ricordo.workspace.profile import (
     HISTORY_SUMMARIES,
@@ -28,8 +28,8 @@ from ricordo.workspace.profile import (
     FactSource,
     Profile,
     ProfileSummary,
-    parse_profile_time,
     format_profile_time,
+    parse_profile_time,
 )
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

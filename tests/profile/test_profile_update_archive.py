@@ -9,13 +9,12 @@ import pytest
 from conversation_strategies import said
 from hand_clock import HandClock
 from hand_made_roots import begun
-from ricordo.files.local import LocalFiles
+from ricordo.curation.profile.storage import InMemoryProfileStore, LedgerArchive
+from ricordo.curation.profile.updater import ProfileUpdater
 from ricordo.guard import Redactor
-from ricordo.memory import Memory
-from ricordo.profile.archiving import LedgerArchive
-from ricordo.profile.in_memory import InMemoryProfileStore
-from ricordo.profile.updater import ProfileUpdater
-from ricordo.scopes import Scope
+from ricordo.runtime.memory import Memory
+from ricordo.scope import Scope
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.profile import Fact, FactSource
 from scripted_summaries import Scripted
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.queue import Job, JobOutcome
-from ricordo.queue.inbox import Inbox
+from ricordo.jobs import Job, JobOutcome
+from ricordo.jobs.inbox import Inbox
 
 PATH, NAME = Path(sys.argv[1]), sys.argv[2]
 

@@ -13,11 +13,9 @@ import pytest
 
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, LeaseLost, StorageBusy, StorageFailed, StorageFull
-from ricordo.queue import InboxConfig, Job, Lease, JobOutcome
-from ricordo.queue.holder import process_name, is_process_gone
-from ricordo.queue.inbox import Inbox
-from ricordo.queue.tables import INBOX_SCHEMA
-from ricordo.queue.transitions import InboxLimits
+from ricordo.jobs import InboxConfig, Job, JobOutcome, Lease
+from ricordo.jobs.inbox import Inbox
+from ricordo.jobs.job_table import INBOX_SCHEMA, InboxLimits, is_process_gone, process_name
 
 pytestmark = pytest.mark.anyio
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from ricordo.clock import MonotonicIds
 from ricordo.errors import LeaseLost
-from ricordo.queue import Job, JobOutcome
-from ricordo.queue.inbox import Inbox
-from ricordo.queue.transitions import InboxLimits
+from ricordo.jobs import Job, JobOutcome
+from ricordo.jobs.inbox import Inbox
+from ricordo.jobs.job_table import InboxLimits
 
 LEASE = 10
 

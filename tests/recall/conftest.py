@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from ricordo.index.keyword import WorkspaceIndex
+from ricordo.search.index import WorkspaceIndex
 
 
 @pytest.fixture(autouse=True)

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import StorageFailed
-from ricordo.files import AppendedRange
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.contract import Freshness, Match, Query, SyncReport
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text, ToolResult
-from ricordo.recall.answer import NOT_IN_MEMORY, answer_question
-from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import SearchSource
-from ricordo.recall.recall import recall_memories, search
+from ricordo.search.answer import NOT_IN_MEMORY, answer_question
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import Freshness, Match, Query, SyncReport
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.recall import recall_memories, search
+from ricordo.search.results import SearchSource
+from ricordo.storage import AppendedRange
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 

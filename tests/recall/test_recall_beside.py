@@ -10,17 +10,16 @@ from desks import CONTEXT
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Message, Scope
+from ricordo.agent.tools.memory import memory_search_tool, recall_tool
 from ricordo.errors import StorageError
 from ricordo.guard import parse_fence
-from ricordo.index.beside import ChunkNeighbours, ChunkLocation
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages import JsonValue, Text
-from ricordo.recall.beside import MAX_NEIGHBOUR_CHARS
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime import open_workspace
-from ricordo.runtime.assembly import Dependencies
-from ricordo.tokens import Tokens, estimate_text
-from ricordo.tools.memory_search import memory_search_tool
-from ricordo.tools.recall import recall_tool
+from ricordo.runtime.workspace import Dependencies
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.recall import MAX_NEIGHBOUR_CHARS
+from ricordo.search.retrieval import ChunkLocation, ChunkNeighbours
 
 pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import StorageFailed
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.contract import Match, Query
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
-from ricordo.messages.marks import with_mark
-from ricordo.messages.types import Message, Text
-from ricordo.recall.answer import answer_question
-from ricordo.recall.hits import SearchSource
-from ricordo.recall.recall import recall_memories, search
+from ricordo.messages.types import Message, Text, with_mark
+from ricordo.search.answer import answer_question
+from ricordo.search.contract import Match, Query
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.recall import recall_memories, search
+from ricordo.search.results import SearchSource
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry, EntryState
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry

@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from ricordo.database.sqlite import Connection
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.contract import Chunk, PruningRule, Query, SearchIndex
-from ricordo.index.keyword import WorkspaceIndex
-from ricordo.index.queries import load_chunks
-from ricordo.recall.hits import SearchSource
-from ricordo.recall.recall import recall_memories
+from ricordo.search.contract import Chunk, PruningRule, Query, SearchIndex
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.recall import recall_memories
+from ricordo.search.results import SearchSource
+from ricordo.search.tables import load_chunks
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.sqlite import Connection
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as EntrySource
 from ricordo.workspace.entry_codec import render_entry
@@ -78,7 +78,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         read.append(len(numbers))
         return load_chunks(connection, numbers)
 
-    monkeypatch.setattr("ricordo.index.segments.chunks", reading)
+    monkeypatch.setattr("ricordo.search.segments.chunks", reading)
     return read
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.recall.dates import DateRange, find_date_ranges, date_closeness
+from ricordo.search.query_context import DateRange, date_closeness, find_date_ranges
 
 TODAY = date(2026, 11, 22)
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
-from ricordo.recall.answer import NOT_IN_MEMORY, answer_question
-from ricordo.recall.hits import SearchSource
-from ricordo.recall.question import core_words
-from ricordo.recall.recall import recall_memories, search
+from ricordo.search.answer import NOT_IN_MEMORY, answer_question
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.query_context import core_words
+from ricordo.search.recall import recall_memories, search
+from ricordo.search.results import SearchSource
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.index.contract import Chunk, Match, DocumentSort
-from ricordo.recall import folding
-from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Explanation, Hit, Passage
-from ricordo.recall.plan import explain, rank
-from ricordo.recall.question import holds_expected, parse_question
-from ricordo.recall.quoting import choose_quote
+from ricordo.search import ranking as folding
+from ricordo.search.answer import choose_quote
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import Chunk, DocumentSort, Match
+from ricordo.search.query_context import holds_expected, parse_question
+from ricordo.search.ranking import explain, rank
+from ricordo.search.results import Explanation, Hit, Passage
 from ricordo.workspace.entry import Entry, EntryState
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry

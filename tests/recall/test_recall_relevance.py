@@ -2,8 +2,8 @@
 
 import pytest
 
-from ricordo.recall.hits import Hit
-from ricordo.recall.relevance import search_words, select_relevant
+from ricordo.search.recall import search_words, select_relevant
+from ricordo.search.results import Hit
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.req("HE-C8-topk", "HE-C1-topic")

@@ -7,13 +7,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message, Text
-from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import SearchSource
-from ricordo.recall.recall import explain, search
+from ricordo.search.config import RecallConfig
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.recall import explain, search
+from ricordo.search.results import SearchSource
+from ricordo.storage.in_memory import InMemoryFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-RECALLFAST")]
 

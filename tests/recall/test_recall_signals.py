@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.index.contract import Chunk, Match
-from ricordo.recall.asked import build_query_context
-from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Explanation, Hit, Passage
-from ricordo.recall.measures import iter_best_first, score_passage, sort_key
-from ricordo.recall.plan import explain, rank
-from ricordo.recall.question import ExpectedAnswer, parse_question
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import Chunk, Match
+from ricordo.search.query_context import ExpectedAnswer, build_query_context, parse_question
+from ricordo.search.ranking import explain, rank
+from ricordo.search.results import Explanation, Hit, Passage
+from ricordo.search.signals import iter_best_first, score_passage, sort_key
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
@@ -187,7 +186,7 @@ def test_far_fewer_are_measured_than_were_found(monkeypatch: pytest.MonkeyPatch)
         looked_at.append(text)
         return not expected
 
-    monkeypatch.setattr("ricordo.recall.measures.holds_expected", looks)
+    monkeypatch.setattr("ricordo.search.signals.holds_expected", looks)
     rows = [said(f"Deploy number {at}.", 0.9 - at / 250, line=3 * at + 1, session=f"s{at}") for at in range(200)]
     assert len(ranked(*rows)) == 10
     assert len(set(looked_at)) <= 60

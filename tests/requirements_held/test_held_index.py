@@ -15,15 +15,15 @@ from hand_made_roots import begun
 from newer_databases import write_newer_database
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.files.contract import StoredFile
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.index import sync
-from ricordo.index.chunking import ChunkRow, build_rows
-from ricordo.index.documents import SearchDocument
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.messages import Text
 from ricordo.runtime import Settings
+from ricordo.search import ingest as sync
+from ricordo.search.chunking import ChunkRow, build_rows
+from ricordo.search.documents import SearchDocument
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage.contract import StoredFile
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import INDEX_FILE
 
 pytestmark = pytest.mark.anyio

@@ -17,12 +17,12 @@ from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import RicordoError, ScopeMismatch, StorageFull, StorageReadOnly
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
-from ricordo.flush.flush import Flusher
-from ricordo.flush.types import Finding
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.flusher import Flusher
 from ricordo.guard import Redactor
 from ricordo.messages import Text
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import PREDEFINED_KINDS, Entry
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript

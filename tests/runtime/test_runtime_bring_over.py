@@ -20,22 +20,22 @@ from disks import FailingDisk, StepDisk
 from piped_processes import start_script
 from places import place_of
 from ricordo import HarnessAgent, Memory, Scope
-from ricordo.audit.doctor import Check
-from ricordo.audit.usage import read_usage
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import StorageError, StorageReadOnly
-from ricordo.files import ABSENT
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
+from ricordo.jobs import Job
+from ricordo.jobs.inbox import Inbox
 from ricordo.messages import Message, Text
-from ricordo.queue import Job
-from ricordo.queue.inbox import Inbox
-from ricordo.state import AgentState, PlanState, WorkState
-from ricordo.state.files import FileStateStore
+from ricordo.runtime.doctor import Check
+from ricordo.storage import ABSENT
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Say, ScriptedModel
+from ricordo.workspace.agent_state import AgentState, PlanState, WorkState
+from ricordo.workspace.agent_state_store import FileStateStore
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace.history.usage import read_usage
 from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, transcript_path
 from ricordo.workspace.ledger import append_entries
 from ricordo.workspace.transcript import Transcript

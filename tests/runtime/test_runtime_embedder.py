@@ -8,9 +8,9 @@ import pytest
 from concepts import Concepts
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import InvalidSetting, ModelNotFound, ModelUnavailable
-from ricordo.models.static import StaticEmbedder
+from ricordo.models.embedders.static import StaticEmbedder
 from ricordo.runtime import Settings
-from ricordo.runtime.serving import choose_embedder
+from ricordo.runtime.models import choose_embedder
 
 pytestmark = pytest.mark.anyio
 
@@ -72,7 +72,7 @@ def test_a_name_of_the_embedder_is_checked() -> None:
 
 
 def test_auto_is_none_where_the_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ricordo.models.static._PACKAGE", "a_package_that_is_not_there")
+    monkeypatch.setattr("ricordo.models.embedders.static._PACKAGE", "a_package_that_is_not_there")
     assert choose_embedder("auto", THESE) is None
 
 
@@ -108,7 +108,7 @@ async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
     def choose(named: object, *_: object) -> None:
         chosen.append(named)
 
-    monkeypatch.setattr("ricordo.runtime.assembly.chosen_embedder", choose)
+    monkeypatch.setattr("ricordo.runtime.workspace.chosen_embedder", choose)
     for agent in (HarnessAgent.with_recommended_settings, HarnessAgent):
         async with agent("offline", workspace=tmp_path / ".ricordo", scope=ME):
             pass

@@ -11,9 +11,9 @@ from agents_at_work import SCOPE, said
 from hand_made_roots import begun
 from recording_servers import Recording, recording
 from ricordo import CompactionConfig, HarnessAgent, Memory
+from ricordo.agent.sub_agents import SubAgent
 from ricordo.errors import InvalidSetting, ModelError
-from ricordo.flush.config import FlushConfig
-from ricordo.harness.sub_agents import SubAgent
+from ricordo.extraction.config import FlushConfig
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.runtime import Settings

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.compaction import ClearResultsConfig, CompactionConfig, TruncateArgsConfig
+from ricordo.agent.options import ReductionOptions
+from ricordo.context import ClearResultsConfig, CompactionConfig, TruncateArgsConfig
 from ricordo.runtime import Settings
-from ricordo.runtime.reductions import ReductionOptions
 
 PLAIN = Settings(root=None, user="me", data=Path("data"), cache=Path("cache"))
 

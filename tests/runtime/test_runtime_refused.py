@@ -7,15 +7,13 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from ricordo.audit.history_retention import HistoryConfig
-from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig
+from ricordo.curation.config import ConsolidationConfig, MaintenanceConfig, ProfileConfig
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import FlushConfig
-from ricordo.maintenance.config import MaintenanceConfig
+from ricordo.extraction.config import FlushConfig
 from ricordo.models import RetryConfig
-from ricordo.profile.config import ProfileConfig
 from ricordo.runtime import Settings
+from ricordo.workspace.history.retention import HistoryConfig
 
 
 def _configurations() -> list[object]:

@@ -9,14 +9,12 @@ import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import DocumentInvalid, ScopeMismatch, StorageFailed, StorageFull
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.runtime import Settings, find_root, new_root_path, open_workspace
-from ricordo.runtime.assembly import Dependencies
-from ricordo.runtime.guard_key import digest_key
-from ricordo.runtime.marker import claim_root, owning_scope, read_marker
-from ricordo.runtime.roots import cache_folder, user_root_path
-from ricordo.scopes import Scope
+from ricordo.runtime.roots import cache_folder, claim_root, digest_key, owning_scope, read_marker, user_root_path
+from ricordo.runtime.workspace import Dependencies
+from ricordo.scope import Scope
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 
 SHOP = Scope(user="me", project="shop")

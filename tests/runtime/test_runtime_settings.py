@@ -10,17 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.guard.permissions import render_rule
 from ricordo.language.signals import SIGNALS
+from ricordo.messages.tokens import Share
 from ricordo.runtime import Settings
 from ricordo.runtime.config_file import is_secret_name
-from ricordo.runtime.layers import SettingValue, SettingLayers, SettingOrigin
-from ricordo.runtime.listing import HIDDEN_VALUE, list_settings
-from ricordo.runtime.setting_types import list_setting_types, list_setting_tables
+from ricordo.runtime.setting_layers import (
+    SettingLayers,
+    SettingOrigin,
+    SettingValue,
+    list_setting_tables,
+    list_setting_types,
+)
 from ricordo.runtime.settings import MACHINE_SETTINGS, environment_variable
-from ricordo.tokens import Share
+from ricordo.runtime.settings_list import HIDDEN_VALUE, list_settings
 
 Load = Callable[..., Settings]
 EVERY_KEY = (*list_setting_types(Settings), *list_setting_tables(Settings))

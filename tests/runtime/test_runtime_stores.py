@@ -26,24 +26,25 @@ from ricordo.errors import (
     StorageError,
     StorageFull,
 )
-from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
-from ricordo.runtime import Settings, built_in_stores
+from ricordo.messages.tokens import Tokens
+from ricordo.runtime import Settings
+from ricordo.runtime import stores as built_in_stores
 from ricordo.runtime import stores as registry
-from ricordo.runtime.built_in_stores import BUILT_IN_STORES
 from ricordo.runtime.stores import (
+    BUILT_IN_STORES,
     get_default_store,
+    list_schemes,
     open_backend,
     open_store,
     register_store,
-    list_schemes,
     set_default_store,
 )
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
 from ricordo.stores import Backend, Driver, Forgets, LayeredMemory, Lists, StoreParts
-from ricordo.stores.capabilities import Closes
-from ricordo.stores.opening import SCHEMES, OpenRequest
-from ricordo.stores.plain import match_entries
-from ricordo.tokens import Tokens
+from ricordo.stores.addresses import SCHEMES, OpenRequest
+from ricordo.stores.base import match_entries
+from ricordo.stores.contract import Closes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug", "GO-SWAP")]
 
@@ -261,20 +262,20 @@ for part in PARTS:
         made = getattr(module, name)
         if isclass(made) or isfunction(made):
             assert made.__module__ == part, (part, name, made.__module__)
-    heavy = [name for name in ("ricordo.harness.loop", "ricordo.agent", "ricordo.runtime") if name in sys.modules]
+    heavy = [name for name in ("ricordo.agent.loop", "ricordo.agent", "ricordo.runtime") if name in sys.modules]
     assert not heavy, (part, heavy)
 
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.harness.closing import closing_by_rules
+from ricordo.agent.closing_summary import closing_by_rules
 from ricordo.messages import Message, Text
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 from ricordo.stores.contract import StoreParts
-from ricordo.stores.ring import RingStore
-from ricordo.tools.contract import ToolContext
-from ricordo.tools.recall import recall_tool
-from ricordo.tools.remember import remember_tool
+from ricordo.stores.in_memory import RingStore
+from ricordo.agent.tools.contract import ToolContext
+from ricordo.agent.tools.memory import recall_tool
+from ricordo.agent.tools.memory import remember_tool
 
 async def used():
     scope = Scope(user="me", project="shop")
@@ -295,10 +296,10 @@ anyio.run(used)
 def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_without_a_harness() -> None:
     backends = [f"ricordo.stores.{built_in.import_path.partition(':')[0]}" for built_in in BUILT_IN_STORES.values()]
     tools = [
-        f"ricordo.tools.{name}"
+        f"ricordo.agent.tools.{name}"
         for name in ("remember", "recall", "memory_search", "memory_get", "memory_files", "forget")
     ]
-    parts = ["ricordo.stores.contract", *backends, "ricordo.stores.layered", *tools, "ricordo.harness.closing"]
+    parts = ["ricordo.stores.contract", *backends, "ricordo.stores.layered", *tools, "ricordo.agent.closing_summary"]
     assert len(set(parts)) == len(parts)
     code = _PARTS.format(parts=parts)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -13,17 +13,17 @@ from anyio.to_thread import run_sync
 from cloned_roots import PLANTED, SESSION, cloned_root, everything_below
 from disks import FailingDisk
 from ricordo import HarnessAgent, Memory, Scope
+from ricordo.agent.sync import SyncMemory as BlockingMemory
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidSetting, RootNotTrusted, StorageError
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.runtime import Settings
-from ricordo.runtime.assembly import Dependencies, open_workspace, trust_list_files
 from ricordo.runtime.claiming import trust_root, untrust_root
-from ricordo.runtime.guard_key import digest_key, identity_from_key
+from ricordo.runtime.roots import digest_key, identity_from_key
 from ricordo.runtime.stores import open_store
 from ricordo.runtime.trust import IGNORE_ALL_BUT_CURATED
-from ricordo.sync import SyncMemory as BlockingMemory
+from ricordo.runtime.workspace import Dependencies, open_workspace, trust_list_files
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import ScriptedModel
 
 pytestmark = pytest.mark.anyio

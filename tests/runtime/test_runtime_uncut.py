@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from ricordo.uncut import run_in_thread
+from ricordo.concurrency import run_in_thread
 from warm_processes import run_warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
@@ -156,7 +156,7 @@ async def test_work_sees_the_context_of_its_caller() -> None:
 _ENDING = """
 import asyncio, os, sys, threading
 from pathlib import Path
-from ricordo.uncut import run_in_thread
+from ricordo.concurrency import run_in_thread
 
 begun, let = threading.Event(), threading.Event()
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidScope
-from ricordo.files.paths import safe_path
-from ricordo.scopes import Scope, name_digest, owner_part, encode_folder_name
+from ricordo.scope import Scope, encode_folder_name, name_digest, owner_part
+from ricordo.storage.paths import safe_path
 
 pytestmark = pytest.mark.req("HE-C5-required", "HE-C5-user", "DF-C52")
 

@@ -10,11 +10,11 @@ import pytest
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import InvalidMessage, SessionNotFound, StorageFailed
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Text
-from ricordo.sessions import find_session, list_sessions
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.layout import transcript_path
+from ricordo.workspace.session_search import find_session, list_sessions
 from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 

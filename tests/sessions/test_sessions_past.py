@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, SessionNotFound, StorageFailed
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.messages import Message, Text, encode_message
-from ricordo.sessions import PastSessions, list_sessions
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.layout import transcript_path
+from ricordo.workspace.session_search import PastSessions, list_sessions
 from ricordo.workspace.transcript import read_transcript
 from watched_files import WatchedFiles
 

@@ -13,14 +13,13 @@ import pytest
 from fake_models import FakeModel, Hanging, reply, say
 from hand_clock import HandClock
 from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, SpendingLimitReached, StorageFull
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.messages import Usage
-from ricordo.models import ReplyFinished, Reply
-from ricordo.scopes import Scope
-from ricordo.spending import SpendingMeter, SpendingConfig, SpendingTotal
-from ricordo.spending.journal import SpendingJournal
-from ricordo.tokens import estimate_message, estimate_request
+from ricordo.messages.tokens import estimate_message, estimate_request
+from ricordo.models import Reply, ReplyFinished
+from ricordo.models.spending import SpendingConfig, SpendingJournal, SpendingMeter, SpendingTotal
+from ricordo.scope import Scope
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-CAP")]
 

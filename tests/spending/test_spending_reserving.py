@@ -16,15 +16,19 @@ from hypothesis import strategies as st
 from fake_models import FakeModel, reply, say
 from hand_clock import HandClock
 from ricordo.errors import SpendingLimitReached, StorageBusy, StorageFull
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.messages import Usage
-from ricordo.models.limits import limit_replies
-from ricordo.models.retry import RetryingModel
-from ricordo.models.timed import TimedModel
-from ricordo.spending import SpendingMeter, SpendingConfig, SpendingTotal
-from ricordo.spending.journal import SpendingJournal
-from ricordo.spending.plan import MIN_REPLY_ALLOWANCE, max_reply_tokens
+from ricordo.models.contract import limit_replies
+from ricordo.models.spending import (
+    MIN_REPLY_ALLOWANCE,
+    SpendingConfig,
+    SpendingJournal,
+    SpendingMeter,
+    SpendingTotal,
+    max_reply_tokens,
+)
+from ricordo.models.wrappers import RetryingModel, TimedModel
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import Say, ScriptedModel
 from warm_processes import WarmProcess
 
@@ -37,9 +41,9 @@ import sys, anyio
 from pathlib import Path
 from ricordo.clock import SystemClock
 from ricordo.errors import SpendingLimitReached
-from ricordo.files.local import LocalFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.messages import Message, Text
-from ricordo.spending import SpendingMeter, SpendingConfig
+from ricordo.models.spending import SpendingMeter, SpendingConfig
 from ricordo.testing import Say, ScriptedModel
 
 async def ask(root, cap):

@@ -5,15 +5,13 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import InvalidMessage
-from ricordo.files import ABSENT
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.state import AgentState, StoredState, StateStore
-from ricordo.state.files import FileStateStore
-from ricordo.state.grants import PermissionGrants
-from ricordo.state.in_memory import InMemoryStateStore
+from ricordo.storage import ABSENT
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import STATE_STORE_CHECKS, StateStoreCheck
+from ricordo.workspace.agent_state import AgentState, StateStore, StoredState
+from ricordo.workspace.agent_state_store import FileStateStore, InMemoryStateStore, PermissionGrants
 
 pytestmark = pytest.mark.anyio
 

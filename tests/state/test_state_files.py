@@ -10,15 +10,23 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values, messages
 from ricordo.errors import InvalidMessage, VersionConflict
-from ricordo.files import ABSENT
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.guard.permissions import PermissionRule, ToolPattern
 from ricordo.messages import Message, Text, ToolCall
-from ricordo.state import AgentState, PlanState, WorkState, Todo
-from ricordo.state.codec import UNKNOWN_RULES, STATE_VERSION, decode_state, encode_state, salvage_state
-from ricordo.state.files import FileStateStore
-from ricordo.state.grants import PermissionGrants
+from ricordo.storage import ABSENT
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.agent_state import (
+    STATE_VERSION,
+    UNKNOWN_RULES,
+    AgentState,
+    PlanState,
+    Todo,
+    WorkState,
+    decode_state,
+    encode_state,
+    salvage_state,
+)
+from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
 from ricordo.workspace.layout import cursor_path, state_path
 from standings import standings
 

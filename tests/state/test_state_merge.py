@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from message_strategies import any_text
 from ricordo.guard.permissions import Decision, PermissionRule, ToolPattern
 from ricordo.messages import Message
-from ricordo.state import AgentState, WorkState, Todo
-from ricordo.state.merge import merge_states
+from ricordo.workspace.agent_state import AgentState, Todo, WorkState
+from ricordo.workspace.agent_state_saving import merge_states
 from standings import standings
 
 BASE = AgentState(agent="main", session="s")

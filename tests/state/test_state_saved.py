@@ -6,16 +6,13 @@ from dataclasses import replace
 import pytest
 
 from ricordo.errors import StorageFull, VersionConflict
-from ricordo.files import ABSENT
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.state import AgentState, PlanState, WorkState, StateStore, Todo
-from ricordo.state.codec import UNKNOWN_RULES
-from ricordo.state.files import FileStateStore
-from ricordo.state.grants import PermissionGrants
-from ricordo.state.in_memory import InMemoryStateStore
-from ricordo.state.saved import StateSaver
+from ricordo.storage import ABSENT
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.agent_state import UNKNOWN_RULES, AgentState, PlanState, StateStore, Todo, WorkState
+from ricordo.workspace.agent_state_saving import StateSaver
+from ricordo.workspace.agent_state_store import FileStateStore, InMemoryStateStore, PermissionGrants
 from ricordo.workspace.layout import state_path
 
 pytestmark = pytest.mark.anyio
@@ -133,7 +130,7 @@ async def test_a_saving_that_often_comes_second_is_made_all_the_same() -> None:
 async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ricordo.state.saved._SECONDS", 0)
+    monkeypatch.setattr("ricordo.workspace.agent_state_saving._SECONDS", 0)
     states = Busy()
     one, state = await opened(states)
     state = await one.save(replace(told(state, "a"), turns=1))

@@ -15,7 +15,7 @@ import ricordo
 from disks import KillingDisk
 from forking import Case, Emit, in_child
 from kept_session_files import SHOP, backend, keeps, lists, notes
-from ricordo.files.disk import Disk
+from ricordo.storage.disk import Disk
 from ricordo.workspace.entry import Entry, Source
 
 

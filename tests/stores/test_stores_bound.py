@@ -8,11 +8,11 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ReasonRequired
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.results import Hit
 from ricordo.stores import Backend, Driver, Forgets, Lists, StoreParts, Undoes
-from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]

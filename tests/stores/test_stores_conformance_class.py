@@ -10,7 +10,7 @@ import pytest
 from faulty_stores import Held
 from ricordo.errors import InvalidSetting
 from ricordo.testing import BUILT_IN_STORES, STORE_CHECKS, StoreCheck, StoreConformance
-from ricordo.testing.store_table import conformance_table, list_capabilities, checks_table
+from ricordo.testing.store_conformance import checks_table, conformance_table, list_capabilities
 from source_tree import ROOT
 from three_methods import ThirdParty
 

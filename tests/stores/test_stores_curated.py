@@ -9,10 +9,10 @@ import pytest
 
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.consolidation.consolidate import ConsolidationResult, Consolidator
+from ricordo.curation.consolidator import ConsolidationResult, Consolidator
 from ricordo.messages import Text
 from ricordo.runtime import Settings, open_workspace
-from ricordo.runtime.assembly import Dependencies
+from ricordo.runtime.workspace import Dependencies
 
 pytestmark = pytest.mark.anyio
 

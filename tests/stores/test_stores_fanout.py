@@ -8,18 +8,15 @@ import pytest
 from hand_made_roots import begun
 from plain_stores import SHOP, Shelves, store_parts
 from ricordo.errors import EntryNotFound, InvalidSetting, StorageError, StorageFailed, StorageFull
-from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
+from ricordo.messages.tokens import Tokens
 from ricordo.runtime.stores import open_backend, open_store
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
 from ricordo.stores import Undoes
-from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, SessionNotes
-from ricordo.stores.contract import Backend, Driver, Store
-from ricordo.stores.fanout import FanoutStore
-from ricordo.stores.fanout_parts import FanoutMember
-from ricordo.stores.mock import MockStore
-from ricordo.stores.nothing import NoMemory
-from ricordo.tokens import Tokens
+from ricordo.stores.contract import Backend, Closes, Driver, Forgets, KeepsSessions, Lists, SessionNotes, Store
+from ricordo.stores.fanout import FanoutMember, FanoutStore
+from ricordo.stores.in_memory import MockStore, NoMemory
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]

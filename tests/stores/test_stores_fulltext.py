@@ -13,10 +13,9 @@ from plain_stores import SHOP
 from ricordo import Memory
 from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.index.contract import Query
 from ricordo.runtime.stores import open_store
-from ricordo.stores.capabilities import Forgets, Lists
-from ricordo.stores.contract import Store
+from ricordo.search.contract import Query
+from ricordo.stores.contract import Forgets, Lists, Store
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-bm25")]

@@ -12,9 +12,8 @@ import pytest
 from disks import FailingDisk
 from plain_stores import SHOP, Shelves
 from ricordo.errors import DocumentInvalid, EntryNotFound, StorageFull
-from ricordo.files.disk import Disk
-from ricordo.stores.capabilities import Forgets
-from ricordo.stores.contract import Store
+from ricordo.storage.disk import Disk
+from ricordo.stores.contract import Forgets, Store
 from ricordo.stores.json_document import JsonStore
 from ricordo.workspace.entry import Entry
 

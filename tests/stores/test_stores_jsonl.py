@@ -11,10 +11,9 @@ import pytest
 from disks import FailingDisk
 from plain_stores import SHOP, Shelves
 from ricordo.errors import StorageFull, StorageReadOnly
-from ricordo.files.disk import Disk
 from ricordo.guard import parse_fence
-from ricordo.stores.capabilities import Forgets, Lists
-from ricordo.stores.contract import Store
+from ricordo.storage.disk import Disk
+from ricordo.stores.contract import Forgets, Lists, Store
 from ricordo.stores.jsonl import JsonlStore
 from ricordo.workspace.entry import Entry
 

@@ -16,12 +16,11 @@ from hand_clock import HandClock
 from plain_stores import SHOP, Shelves
 from ricordo.errors import ExtraMissing, PathRefused, StorageFailed, StorageFull, StorageReadOnly
 from ricordo.guard import parse_fence
+from ricordo.messages.tokens import Tokens
 from ricordo.runtime.stores import open_backend
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Forgets
-from ricordo.stores.contract import Store
+from ricordo.scope import Scope
+from ricordo.stores.contract import Forgets, Store
 from ricordo.stores.kv import KvStore
-from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ async def test_a_file_that_is_cut_off_is_kept_aside_and_a_new_one_begun(
 _CUT_WHILE_OPEN = """
 import asyncio, os, sys
 from ricordo.runtime.stores import open_store
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry
 
 async def use(size: int) -> None:
@@ -174,7 +173,7 @@ async def test_the_end_of_a_file_that_holds_nothing_may_be_missing(tmp_path: Pat
 async def test_the_file_grows_as_it_must_also_for_those_who_have_it_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ricordo.stores.kv_database._FIRST_SIZE", 64 * 1024)
+    monkeypatch.setattr("ricordo.stores.kv._FIRST_SIZE", 64 * 1024)
     shelves = Shelves(folder=tmp_path)
     large = "x" * 20_000
     async with shelves.open("kv:notes") as one, shelves.open("kv:notes") as other:

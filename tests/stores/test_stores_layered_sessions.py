@@ -13,12 +13,11 @@ from hand_clock import HandClock
 from kept_session_files import keeps, notes
 from places import place_of
 from ricordo import HarnessAgent
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime import open_workspace
-from ricordo.runtime.assembly import Dependencies
-from ricordo.stores.capabilities import LayeredMemory
-from ricordo.stores.contract import Store
+from ricordo.runtime.workspace import Dependencies
+from ricordo.stores.contract import LayeredMemory, Store
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio

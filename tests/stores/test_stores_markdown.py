@@ -9,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hand_made_roots import begun
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import parse_fence
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.stores import open_store
-from ricordo.scopes import Scope
-from ricordo.stores.bullets import BulletFile
-from ricordo.stores.capabilities import Forgets, Lists
-from ricordo.stores.contract import Store
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.scope import Scope
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.stores.contract import Forgets, Lists, Store
+from ricordo.stores.parsed_files import BulletFile
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-md")]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from agents_at_work import SCOPE, settings, system
 from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import EntryNotFound, InvalidInput, ScopeMismatch
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.stores import open_backend, open_store
 from ricordo.stores import Forgets, Lists, Store
-from ricordo.stores.folder_documents import has_link, parse_document, create_topic, add_link
+from ricordo.stores.memory_folder import add_link, create_topic, has_link, parse_document
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.tokens import Tokens, estimate_text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-AUTO")]
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from entry_strategies import ENTRIES
 from ricordo.errors import InvalidSetting
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.paths import safe_path
 from ricordo.guard import parse_fence
-from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.scopes import Scope
-from ricordo.stores.opening import parse_address
-from ricordo.stores.plain import StoreFolder, match_entries, render_entries, assign_ids, read_options
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.scope import Scope
+from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.paths import safe_path
+from ricordo.stores.addresses import parse_address
+from ricordo.stores.base import StoreFolder, assign_ids, match_entries, read_options, render_entries
 from ricordo.workspace.entry import Entry, Source
 
 pytestmark = pytest.mark.req("GO-I2")

@@ -46,7 +46,7 @@ async def test_a_preamble_parses_what_it_shows_and_then_what_changed(
         parsed.append(path.removeprefix("workspace/memory/"))
         return parse_entries(document, path, only=only)
 
-    monkeypatch.setattr("ricordo.stores.layered_reading.parse_entries", parsing)
+    monkeypatch.setattr("ricordo.stores.root_reader.parse_entries", parsing)
     paths = ledgers(tmp_path, days=9, each=110)
     async with Memory.open(tmp_path, scope=Scope(user="me", project="port")) as memory:
         first = await memory.preamble()

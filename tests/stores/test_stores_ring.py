@@ -7,8 +7,8 @@ import pytest
 from plain_stores import SHOP, Shelves
 from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Forgets, Lists
+from ricordo.scope import Scope
+from ricordo.stores.contract import Forgets, Lists
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio

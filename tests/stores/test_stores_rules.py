@@ -11,14 +11,14 @@ from anyio.to_thread import run_sync
 
 from hand_clock import HandClock
 from ricordo import Memory, Message, Scope
-from ricordo.consolidation.consolidate import Consolidator
+from ricordo.agent.memory_rules import MemoryRules
+from ricordo.curation.consolidator import Consolidator
 from ricordo.errors import FileMissing, StorageError, StorageFailed, UndoRefused
 from ricordo.messages import Text
 from ricordo.runtime import Settings, Workspace, open_workspace
-from ricordo.runtime.assembly import Dependencies
-from ricordo.stores.capabilities import LayeredMemory
-from ricordo.stores.place import MemoryRoot
-from ricordo.stores.rules import MemoryRules
+from ricordo.runtime.workspace import Dependencies
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.stores.contract import LayeredMemory
 from ricordo.workspace.entry import Entry
 from watched_files import WatchedFiles
 

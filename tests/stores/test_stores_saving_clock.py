@@ -8,7 +8,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from ricordo import Entry, Memory
-from ricordo.stores.saving_clock import MonotonicClock
+from ricordo.search.memory_root import MonotonicClock
 from ricordo.workspace.entry_codec import render_entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-I12")]

@@ -9,15 +9,15 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from ricordo import Entry
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import parse_fence
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.stores import open_store
-from ricordo.stores.capabilities import KeepsSessions, SessionNotes
-from ricordo.stores.held_file import ParsedFile
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
+from ricordo.stores.addresses import SCHEMES
+from ricordo.stores.contract import KeepsSessions, SessionNotes
 from ricordo.stores.ledgers import DailyLedgers
-from ricordo.stores.opening import SCHEMES
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.stores.parsed_files import ParsedFile
 from ricordo.workspace.entry_codec import render_entry
 from watched_files import WatchedFiles
 

@@ -11,11 +11,11 @@ import pytest
 from hand_clock import HandClock
 from kept_session_files import SHOP, backend, closes, forgets, keeps, lists, notes, opened
 from ricordo.errors import EntryNotFound, InvalidSetting
-from ricordo.index.contract import Query
 from ricordo.messages import Usage
 from ricordo.runtime.stores import open_store
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import SessionNotes
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.stores.contract import SessionNotes
 from ricordo.workspace.entry import Entry, Source
 
 pytestmark = pytest.mark.anyio

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.context.memory_excerpt import MemoryCut, excerpt_memory, memory_lines
+from ricordo.context.preamble import compose_preamble
 from ricordo.guard import parse_fence
-from ricordo.stores.preamble import compose_preamble
-from ricordo.stores.shown_index import MemoryCut, memory_lines, excerpt_memory
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import render_prompt_lines, render_entry
-from ricordo.workspace.index_bounds import IndexBounds
+from ricordo.workspace.entry_codec import render_entry, render_prompt_lines
 
 pytestmark = pytest.mark.req("HE-C1-index", "CC-INDEXCAP")
 

@@ -11,11 +11,10 @@ from hand_clock import HandClock
 from plain_stores import SHOP, Shelves
 from ricordo.errors import EntryNotFound, InvalidQuery, InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.index.contract import Query
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Forgets, Lists
-from ricordo.stores.contract import Store
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.stores.contract import Forgets, Lists, Store
 from ricordo.workspace.entry import Entry, Source
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-jsonl", "GO-BK-md", "GO-BK-mock")]

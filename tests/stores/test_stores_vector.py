@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from ricordo.errors import ExtraMissing, InvalidSetting, ModelOverflow, ModelUnavailable
 from ricordo.guard import parse_fence
-from ricordo.index.contract import Query
-from ricordo.models.hashing import HashingEmbedder
+from ricordo.models.embedders.hashing import HashingEmbedder
 from ricordo.runtime.stores import open_store
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
 from ricordo.stores import vector
-from ricordo.stores.capabilities import Forgets
-from ricordo.stores.contract import Store
-from ricordo.stores.embedding import ListsUnembedded
+from ricordo.stores.contract import Forgets, Store
+from ricordo.stores.vector import ListsUnembedded
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-vector", "GO-BK-vector-model")]
@@ -192,7 +191,7 @@ async def test_an_embedder_that_does_not_answer_is_waited_for_once(
         # it is not asked again at once
         await save(store, "blue")
         assert colours.embedded == []
-        monkeypatch.setattr("ricordo.stores.embedding.time", SimpleNamespace(monotonic=lambda: 1e12))
+        monkeypatch.setattr("ricordo.stores.vector.time", SimpleNamespace(monotonic=lambda: 1e12))
         await save(store, "red blue")
         assert colours.embedded == ["red blue", "blue", "green", "red"]
         assert await not_embedded(store) == []

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from places import place_of
 from ricordo import Scope
-from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.files.local import LocalFiles
-from ricordo.flush.config import FlushConfig
-from ricordo.harness.offline import OFFLINE
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Message, Text, pair_calls
+from ricordo.models.offline import OFFLINE
 from ricordo.runtime import Settings
+from ricordo.storage.local import LocalFiles
 from ricordo.testing import RecordedRequest
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 from ricordo.workspace.transcript import read_transcript

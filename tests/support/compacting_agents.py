@@ -6,10 +6,10 @@ from pathlib import Path
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.compaction import ClearResultsConfig, DedupeReadsConfig
+from ricordo.agent.tools import tool
+from ricordo.context import ClearResultsConfig, DedupeReadsConfig
 from ricordo.models import ChatModel
 from ricordo.testing import RecordedRequest, Say
-from ricordo.tools import tool
 
 __all__ = ["BODY", "NOTED", "compacting", "decided", "learned", "look_up", "summed_up"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, with_mark, pair_calls, with_ids
+from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, pair_calls, with_ids, with_mark
 
 __all__ = ["call", "conversations", "open_calls", "orphan_results", "result", "said"]
 

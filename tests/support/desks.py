@@ -5,14 +5,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ricordo.agent.tools import Approval, Tool, ToolContext, file_tools
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.scopes import Scope
-from ricordo.tools import Approval, Tool, ToolContext, file_tools
-from ricordo.workspace.changes import ChangeSets
+from ricordo.scope import Scope
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets
 
 __all__ = ["CONTEXT", "Desk", "Desks", "Person"]
 

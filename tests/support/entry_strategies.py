@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from ricordo.clock import truncate_to_milliseconds
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
 
 __all__ = ["CONTENTS", "ENTRIES", "TEXTS"]

@@ -7,9 +7,9 @@ from decimal import Decimal
 import anyio
 import anyio.lowlevel
 
+from ricordo.agent.tools import ToolContext, ToolOutput
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, Usage
-from ricordo.models import Delta, ReplyFinished, Reply, ReplyEvent, StopReason, TextDelta
-from ricordo.tools import ToolContext, ToolOutput
+from ricordo.models import Delta, Reply, ReplyEvent, ReplyFinished, StopReason, TextDelta
 
 __all__ = ["FakeModel", "FunctionTool", "Hanging", "call", "calling", "reply", "say"]
 

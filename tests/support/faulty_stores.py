@@ -15,22 +15,21 @@ import anyio
 from ricordo.clock import Clock, MonotonicIds, SystemClock
 from ricordo.errors import FileMissing, StorageError
 from ricordo.events import Emitter
-from ricordo.files.disk import Disk
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.index.contract import Query
-from ricordo.messages.jsontext import dumps, loads, require_object
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
+from ricordo.messages.json_text import dumps, loads, require_object
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
+from ricordo.storage.disk import Disk
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.stores.base import FileTombstones, ForgettingDriver, PlainDriver, StoreFolder, StoreTombstones
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.plain import StoreFolder, PlainDriver
-from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.testing import StoreConformance
-from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
-from ricordo.workspace.tombstones import Tombstone
+from ricordo.workspace.history.tombstones import Tombstone
 
 __all__ = ["HELD_FAULTS", "LINES_FAULTS", "Held", "Lines"]
 

@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from ricordo.runtime import Settings
-from ricordo.runtime.guard_key import identity_from_key
+from ricordo.runtime.roots import identity_from_key
 from ricordo.runtime.trust import TRUST_LIST, trust_record_path
 
 __all__ = ["begun"]

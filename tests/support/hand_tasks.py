@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.errors import TaskNotFound
-from ricordo.tasks.contract import TaskProgress, Task, TaskState, TaskType, TaskWork
+from ricordo.jobs.tasks.contract import Task, TaskProgress, TaskState, TaskType, TaskWork
 
 __all__ = ["HandTasks", "hand_tasks"]
 

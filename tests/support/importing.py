@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ricordo.importers import ImportedMessage, ImportProblem, read_history
+from ricordo.messages.importers import ImportedMessage, ImportProblem, read_history
 from ricordo.messages.types import JsonValue
 
 __all__ = ["Taken", "json_lines", "take"]

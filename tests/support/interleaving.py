@@ -9,8 +9,8 @@ from itertools import count
 import anyio
 from anyio.abc import TaskGroup
 
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
 from watched_files import WatchedFiles
 
 __all__ = ["SharedFiles", "at_every_step"]

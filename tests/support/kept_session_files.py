@@ -8,13 +8,12 @@ from pathlib import Path
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, SessionNotes
-from ricordo.stores.contract import Store, StoreParts
-from ricordo.stores.plain import StoreFolder
+from ricordo.scope import Scope
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
+from ricordo.stores.base import StoreFolder
+from ricordo.stores.contract import Closes, Forgets, KeepsSessions, Lists, SessionNotes, Store, StoreParts
 from ricordo.stores.session_files import SessionFilesStore
 
 __all__ = ["SHOP", "backend", "closes", "forgets", "keeps", "lists", "notes", "opened"]

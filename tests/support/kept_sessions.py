@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ricordo.compaction import Act, Reduction, StrategyReport, Window
-from ricordo.compaction.handles import make_handle
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.agent.compactions import Compactions
+from ricordo.agent.session_state import SessionState
+from ricordo.context import Act, Reduction, StrategyReport, Window
+from ricordo.context.plan import make_handle
 from ricordo.guard import Redactor
-from ricordo.harness.compactions import Compactions
-from ricordo.harness.conversation import SessionState
 from ricordo.messages import Message, Text, with_mark
-from ricordo.state.files import FileStateStore
-from ricordo.state.grants import PermissionGrants
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
 from ricordo.workspace.layout import compactions_path, transcript_path
 from ricordo.workspace.transcript import Transcript, read_transcript
 

@@ -4,9 +4,9 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import EntryNotFound
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 from ricordo.stores import Backend, Driver, Store, StoreParts
-from ricordo.stores.plain import PlainDriver
+from ricordo.stores.base import PlainDriver
 from ricordo.workspace.entry import Entry
 
 __all__ = ["Shelf", "shelf"]

@@ -5,18 +5,17 @@ from dataclasses import dataclass, field
 
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.flush.asking import ModelExtractor
-from ricordo.flush.config import FlushConfig
-from ricordo.flush.extract import extract
-from ricordo.flush.extraction import RuleExtractor
-from ricordo.flush.flush import FlushResult, Flusher
-from ricordo.flush.section import SectionFactory
+from ricordo.extraction.config import FlushConfig
+from ricordo.extraction.contract import SectionFactory
+from ricordo.extraction.extractors import ModelExtractor, RuleExtractor
+from ricordo.extraction.flusher import Flusher, FlushResult
+from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
 from ricordo.messages import JsonValue, Message, Text
-from ricordo.messages.jsontext import dumps
+from ricordo.messages.json_text import dumps
 from ricordo.models import ChatModel
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.ledger import read_all_entries

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ricordo.scopes import owner_part
+from ricordo.scope import owner_part
 
 __all__ = ["place_of"]
 

@@ -8,21 +8,19 @@ from pathlib import Path
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
-from ricordo.files import FileStore
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.index.contract import SearchIndex
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
+from ricordo.search.contract import SearchIndex
+from ricordo.storage import FileStore
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
+from ricordo.stores.addresses import OpenRequest, StoreFactory, parse_address
 from ricordo.stores.contract import Backend, StoreParts
 from ricordo.stores.fanout import open_fanout
+from ricordo.stores.in_memory import open_mock, open_none, open_ring
 from ricordo.stores.json_document import open_json
 from ricordo.stores.jsonl import open_jsonl
 from ricordo.stores.kv import open_kv
-from ricordo.stores.mock import open_mock
-from ricordo.stores.nothing import open_none
-from ricordo.stores.opening import OpenRequest, StoreFactory, parse_address
-from ricordo.stores.ring import open_ring
 
 __all__ = ["SHOP", "Shelves", "store_parts"]
 

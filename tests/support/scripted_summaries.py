@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from conversation_strategies import said
-from ricordo.compaction.prompts import SECTION_NAMES
-from ricordo.compaction.summary_message import build_summary_message
+from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.context.summary_message import build_summary_message
 from ricordo.messages import JsonValue, Message, ToolSpec, with_ids
-from ricordo.messages.jsontext import dumps
+from ricordo.messages.json_text import dumps
 from ricordo.models import Reply, ReplyEvent
 from ricordo.models.contract import StopReason
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from agents_at_work import SCOPE, settings
 from places import place_of
 from ricordo import HarnessAgent
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo.agent.tools import tool
 from ricordo.guard import parse_fence
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.messages import Message, get_mark
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
 
 __all__ = ["LONG", "SUMMARY", "Spawning", "reminded", "result_texts", "said_in", "spawn", "summed_up", "tool_names"]
 

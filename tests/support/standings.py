@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text
 from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.state import PlanState, WorkState, Todo
+from ricordo.workspace.agent_state import PlanState, Todo, WorkState
 
 __all__ = ["rules", "standings", "todo_lists"]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
 from ricordo.clock import truncate_to_milliseconds
-from ricordo.tasks import TaskProgress, Task, TaskState, TaskType
+from ricordo.jobs.tasks import Task, TaskProgress, TaskState, TaskType
 
 __all__ = ["plain_tasks", "tasks"]
 

@@ -6,7 +6,7 @@ from unittest import mock
 
 import anyio.to_thread
 
-from ricordo.threads import ThreadJob
+from ricordo.concurrency import ThreadJob
 
 __all__ = ["counted_trips"]
 

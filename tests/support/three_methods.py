@@ -4,16 +4,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ricordo.errors import FileMissing
-from ricordo.index.contract import Query
-from ricordo.messages.jsontext import dumps, loads, require_object
-from ricordo.recall.hits import Hit
+from ricordo.messages.json_text import dumps, loads, require_object
+from ricordo.messages.tokens import Tokens
 from ricordo.runtime.stores import register_store
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import StoreFolder, match_entries, open_folder, render_entries
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.opening import OpenRequest
-from ricordo.stores.plain import StoreFolder, match_entries, render_entries, open_folder
 from ricordo.testing import StoreConformance
-from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 

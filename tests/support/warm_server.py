@@ -257,7 +257,7 @@ def _use_once() -> None:
     hashlib.sha256(b"")
     messages = importlib.import_module("ricordo.messages")
     said = messages.Message(role="user", parts=(messages.Text(text="We decided to use PostgreSQL. I prefer tea."),))
-    importlib.import_module("ricordo.flush.extract").extract([said])
+    importlib.import_module("ricordo.extraction.rules").extract([said])
     importlib.import_module("ricordo.language.signals").bundled().signals_of(said.text)
 
 

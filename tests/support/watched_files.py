@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-from ricordo.files import AppendedRange, FileInfo, FileStore, StoredFile
+from ricordo.storage import AppendedRange, FileInfo, FileStore, StoredFile
 
 __all__ = ["WatchedFiles"]
 

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 
 import ricordo
-import ricordo.sync
+import ricordo.agent.sync
 from agents_at_work import SCOPE, settings
 from places import place_of
 from ricordo import CompactionConfig
+from ricordo.agent.sync import SyncHarnessAgent, SyncMemory
+from ricordo.agent.tools import tool
 from ricordo.errors import InvalidSetting, MemoryClosed, ModelUnavailable, ScopeMismatch, ScopeRequired
+from ricordo.jobs.tasks import ReportProgress, TaskProgress
 from ricordo.messages import Message, Text
 from ricordo.models import TextDelta
-from ricordo.scopes import Scope
-from ricordo.sync import SyncHarnessAgent, SyncMemory
-from ricordo.tasks import TaskProgress, ReportProgress
+from ricordo.scope import Scope
 from ricordo.testing import Call, Fail, Say, ScriptedModel
-from ricordo.tools import tool
 
 FACT = "We deploy only from main."
 
@@ -184,7 +184,7 @@ _WAITING = """
 import sys
 from agents_at_work import SCOPE, settings
 from pathlib import Path
-from ricordo.sync import SyncHarnessAgent
+from ricordo.agent.sync import SyncHarnessAgent
 from ricordo.testing import Hang, ScriptedModel
 
 root = Path(sys.argv[1])

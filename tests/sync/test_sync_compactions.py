@@ -6,8 +6,8 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings
 from ricordo import CompactionConfig
+from ricordo.agent.sync import SyncHarnessAgent
 from ricordo.messages import is_pinned
-from ricordo.sync import SyncHarnessAgent
 from ricordo.testing import Say, ScriptedModel
 
 

@@ -20,10 +20,10 @@ from forking import Emit, in_child
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTaskStore, ReportProgress, Task, TaskRunner, list_tasks
+from ricordo.jobs.tasks import FileTaskStore, ReportProgress, Task, TaskRunner, list_tasks
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import tasks_path
 
 PATH = tasks_path("main", "s1")

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from disks import FailingDisk, StepDisk
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageFull, StorageReadOnly, TaskNotFound, VersionConflict
-from ricordo.files.disk import Disk
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTaskStore, TaskProgress, Task
-from ricordo.tasks.codec import TaskDocument, encode_tasks
-from ricordo.tasks.plan import complete_task
+from ricordo.jobs.tasks import FileTaskStore, Task, TaskProgress
+from ricordo.jobs.tasks.codec import TaskDocument, encode_tasks
+from ricordo.jobs.tasks.transitions import complete_task
+from ricordo.storage.disk import Disk
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import tasks_path
 
 pytestmark = pytest.mark.anyio
@@ -245,7 +245,7 @@ async def test_a_document_that_others_change_without_end_is_given_up_in_words(
         async def replace(self, path: str, data: bytes, *, expected: str) -> str:
             raise VersionConflict
 
-    monkeypatch.setattr("ricordo.tasks.files._MAX_TRIES", 3)
+    monkeypatch.setattr("ricordo.jobs.tasks.store._MAX_TRIES", 3)
     await made(tmp_path).add(task("t1"))
     with pytest.raises(StorageBusy):
         await FileTaskStore(Busy(tmp_path), PATH, Redactor(bytes(32))).update("t1", beat)

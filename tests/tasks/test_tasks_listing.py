@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import InvalidQuery, TaskNotFound
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTaskStore, Task, TaskState, request_stop, find_task, list_tasks
+from ricordo.jobs.tasks import FileTaskStore, Task, TaskState, find_task, list_tasks, request_stop
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import ROOT_TASKS, state_path, tasks_path, transcript_path
 
 pytestmark = pytest.mark.anyio

@@ -9,22 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, TaskNotFound
-from ricordo.tasks import TaskProgress, Task, TaskState
-from ricordo.tasks.plan import (
+from ricordo.jobs.tasks import Task, TaskProgress, TaskState
+from ricordo.jobs.tasks.transitions import (
     MAX_ERROR,
     MAX_RESULT,
     MAX_TITLE,
     apply_change,
-    truncate_task,
     cancel_task,
     complete_task,
-    fail_task,
     drop_oldest_ended,
-    record_heartbeat,
+    fail_task,
     find_by_id,
     find_orphans,
-    request_cancel,
     orphan_if_silent,
+    record_heartbeat,
+    request_cancel,
+    truncate_task,
 )
 from task_strategies import plain_tasks
 

@@ -7,8 +7,8 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.errors import AlreadyExists, StorageReadOnly, TaskNotFound
-from ricordo.tasks import MemoryTaskStore, ReadOnlyTaskStore, Task
-from ricordo.tasks.plan import complete_task, request_cancel
+from ricordo.jobs.tasks import MemoryTaskStore, ReadOnlyTaskStore, Task
+from ricordo.jobs.tasks.transitions import complete_task, request_cancel
 
 pytestmark = pytest.mark.anyio
 

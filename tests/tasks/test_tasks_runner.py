@@ -14,8 +14,17 @@ from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidQuery, MemoryClosed, StorageFull, TaskNotFound, ToolFailed
 from ricordo.events import Emitter, Event
-from ricordo.scopes import Scope
-from ricordo.tasks import MemoryTaskStore, TaskProgress, ReportProgress, Task, TaskPace, TaskRunner, TaskState, TaskWork
+from ricordo.jobs.tasks import (
+    MemoryTaskStore,
+    ReportProgress,
+    Task,
+    TaskPace,
+    TaskProgress,
+    TaskRunner,
+    TaskState,
+    TaskWork,
+)
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 
@@ -217,7 +226,7 @@ async def test_a_store_that_hangs_does_not_hold_up_the_end_of_a_session(monkeypa
             await anyio.sleep_forever()
             return await super().update(task_id, change)
 
-    monkeypatch.setattr("ricordo.tasks.keeping._END_SECONDS", 0.005)
+    monkeypatch.setattr("ricordo.jobs.tasks.tracker._END_SECONDS", 0.005)
     desk = Desk(Hanging())
     with anyio.fail_after(10):
         async with desk.runner.lifespan():

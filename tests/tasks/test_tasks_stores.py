@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ricordo.errors import AlreadyExists, TaskNotFound
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.tasks import FileTaskStore, MemoryTaskStore, Task, TaskState, TaskStore
-from ricordo.tasks.plan import MAX_RESULT, cancel_task, complete_task, fail_task
+from ricordo.jobs.tasks import FileTaskStore, MemoryTaskStore, Task, TaskState, TaskStore
+from ricordo.jobs.tasks.transitions import MAX_RESULT, cancel_task, complete_task, fail_task
+from ricordo.storage.in_memory import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 from hand_clock import HandClock
 from ricordo.errors import AlreadyExists, StorageFull, TaskCancelled, ToolFailed
 from ricordo.events import Emitter, Event
-from ricordo.tasks import MemoryTaskStore, ReportProgress, Task, TaskPace, TaskWork, track_task
+from ricordo.jobs.tasks import MemoryTaskStore, ReportProgress, Task, TaskPace, TaskWork, track_task
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
-from ricordo.models import ChatModel, ReplyFinished, ReplyEvent, TextDelta, ThinkingDelta
+from ricordo.models import ChatModel, ReplyEvent, ReplyFinished, TextDelta, ThinkingDelta
 from ricordo.testing import (
     Call,
     Calls,

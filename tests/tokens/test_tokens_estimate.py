@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, messages
 from ricordo.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
-from ricordo.tokens import RequestEstimate, estimate_message, estimate_request, estimate_text, load_token_counter
+from ricordo.messages.tokens import (
+    RequestEstimate,
+    estimate_message,
+    estimate_request,
+    estimate_text,
+    load_token_counter,
+)
 
 SAMPLES = Path(__file__).parent / "samples"
 

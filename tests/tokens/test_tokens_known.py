@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from message_strategies import messages
 from ricordo.messages import Message, Text
-from ricordo.tokens import Estimator, estimate_message
-from ricordo.tokens.known import CountCache
+from ricordo.messages.tokens import Estimator, estimate_message
+from ricordo.messages.tokens.estimate import CountCache
 
 
 class Box:

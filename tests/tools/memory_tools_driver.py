@@ -15,20 +15,20 @@ ABOVE = {"harness", "middleware", "runtime", "agent", "memory", "http", "cli", "
 
 def used(module: str) -> list[object]:
     """Import the module alone, then use its tool."""
-    loaded = import_module(f"ricordo.tools.{module}")
+    loaded = import_module(f"ricordo.agent.tools.{module}")
     above = ABOVE & {name.split(".")[1] for name in sys.modules if name.startswith("ricordo.")}
     return [sorted(above), asyncio.run(_told(getattr(loaded, f"{module}_tool"), module))]
 
 
 async def _told(make: object, module: str) -> object:
     from memory_shelf import shelf
+    from ricordo.agent.tools.contract import ToolContext
     from ricordo.clock import MonotonicIds, SystemClock
-    from ricordo.files.in_memory import InMemoryFiles
     from ricordo.guard import Redactor
-    from ricordo.scopes import Scope
-    from ricordo.tools.contract import ToolContext
-    from ricordo.workspace.changes import ChangeSets
+    from ricordo.scope import Scope
+    from ricordo.storage.in_memory import InMemoryFiles
     from ricordo.workspace.entry import Entry
+    from ricordo.workspace.history.change_sets import ChangeSets
 
     files, clock, store = InMemoryFiles(), SystemClock(), shelf()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))

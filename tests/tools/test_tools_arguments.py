@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.agent.tools.function import FunctionTool, tool
+from ricordo.agent.tools.schema import build_shape, default_to_json
+from ricordo.agent.tools.shapes import Field, Mismatch, read_fields
 from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue
-from ricordo.tools.containers import Field, read_fields
-from ricordo.tools.function import FunctionTool, tool
-from ricordo.tools.schema import default_to_json, build_shape
-from ricordo.tools.shapes import Mismatch
 
 
 class Colour(enum.Enum):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from desks import Desks, Person
 from disks import FailingDisk, StepDisk
+from ricordo.agent.tools.file_edits import MAX_WRITE_BYTES, unified_diff
 from ricordo.errors import InvalidSetting
-from ricordo.tools.file_changes import MAX_WRITE_BYTES, unified_diff
 
 pytestmark = pytest.mark.anyio
 

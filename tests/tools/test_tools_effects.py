@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from desks import CONTEXT, Desk, Desks, Person
+from ricordo.agent.tools import ToolEffect, get_effect, memory_tools, session_tools
+from ricordo.agent.tools.expand import ExpandedMessages, expand_tool
 from ricordo.errors import CompactionNotFound, ToolFailed
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.tools import ToolEffect, get_effect, memory_tools, session_tools
-from ricordo.tools.expand import ExpandedMessages, expand_tool
+from ricordo.storage.in_memory import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

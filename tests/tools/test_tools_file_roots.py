@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desks import Desks, Person
+from ricordo.agent.tools.file_roots import FileRoots
 from ricordo.errors import RicordoError
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.tools.file_roots import FileRoots
+from ricordo.storage.in_memory import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desks import CONTEXT, Desks
+from ricordo.agent.tools import file_search as find_files
+from ricordo.agent.tools.file_roots import FileRoots
+from ricordo.agent.tools.file_search import grep_files_tool, matches_glob, walk_files
 from ricordo.errors import ToolFailed
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.tools import find_files
-from ricordo.tools.file_roots import FileRoots
-from ricordo.tools.folder_walk import walk_files
-from ricordo.tools.globs import matches_glob
-from ricordo.tools.grep_files import grep_files_tool
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -7,10 +7,10 @@ import threading
 import anyio
 import pytest
 
+from ricordo.agent.tools import Tool, ToolContext, tool
 from ricordo.errors import StorageFull, ToolFailed
 from ricordo.messages import Text
-from ricordo.scopes import Scope
-from ricordo.tools import Tool, ToolContext, tool
+from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 CONTEXT = ToolContext(call_id="c1", scope=Scope(project="shop"), agent="main", session="s1")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.agent.tools.shell import HeadTailBuffer
 from ricordo.guard import Redactor
-from ricordo.tools.head_and_tail import HeadTailBuffer
 
 SECRET = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
 BODY = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" + chr(97 + at) * 12 for at in range(6))

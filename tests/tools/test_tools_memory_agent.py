@@ -9,13 +9,13 @@ from hand_made_roots import begun
 from memory_shelf import shelf
 from places import place_of
 from ricordo import HarnessAgent
+from ricordo.agent import loop
+from ricordo.agent.tools import Approval, ApprovalHandler
 from ricordo.errors import StorageFull
 from ricordo.guard import parse_fence
-from ricordo.harness import loop
 from ricordo.messages import Text, ToolResult
 from ricordo.stores import Store
 from ricordo.testing import Call, Calls, Say, ScriptedModel
-from ricordo.tools import Approval, ApprovalHandler
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio

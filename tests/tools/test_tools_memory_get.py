@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.agent.tools import ToolContext
+from ricordo.agent.tools.memory import memory_get_tool
 from ricordo.errors import ToolFailed
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import parse_fence
-from ricordo.scopes import Scope
-from ricordo.tools import ToolContext
-from ricordo.tools.memory_get import memory_get_tool
+from ricordo.scope import Scope
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio
 

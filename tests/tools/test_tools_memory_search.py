@@ -8,20 +8,18 @@ import pytest
 
 from desks import CONTEXT
 from memory_shelf import shelf
+from ricordo.agent.tools import memory_tools
+from ricordo.agent.tools.memory import memory_get_tool, memory_search_tool, recall_tool
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import Message, Text
+from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime import Workspace, open_workspace
-from ricordo.runtime.assembly import Dependencies
-from ricordo.scopes import Scope
+from ricordo.runtime.workspace import Dependencies
+from ricordo.scope import Scope
 from ricordo.stores import NoMemory, StoreParts
-from ricordo.tokens import Tokens, estimate_text
-from ricordo.tools import memory_tools
-from ricordo.tools.memory_get import memory_get_tool
-from ricordo.tools.memory_search import memory_search_tool
-from ricordo.tools.recall import recall_tool
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from desks import CONTEXT, Person
 from hand_clock import HandClock
 from held_standing import HeldStanding
+from ricordo.agent.tools import Approval, ApprovalHandler, ToolContext, get_effect
+from ricordo.agent.tools.plan_mode import MAX_PLAN_BYTES, PlanMode, plan_tools
 from ricordo.clock import MonotonicIds
 from ricordo.errors import FileMissing, InvalidSetting, StorageFull, ToolFailed
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.state import PlanState, WorkState
-from ricordo.tools import Approval, ApprovalHandler, ToolContext, get_effect
-from ricordo.tools.plan_tools import plan_tools
-from ricordo.tools.planning import MAX_PLAN_BYTES, PlanMode
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.agent_state import PlanState, WorkState
+from ricordo.workspace.history.change_sets import ChangeSets
 
 pytestmark = pytest.mark.anyio
 

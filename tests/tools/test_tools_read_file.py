@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desks import CONTEXT, Desks
-from ricordo.files.in_memory import InMemoryFiles
+from ricordo.agent.tools.file_roots import FileRoots
+from ricordo.agent.tools.files import read_file_tool
+from ricordo.agent.tools.paging import cut_page, decode_text
 from ricordo.guard import Redactor
-from ricordo.tools.file_roots import FileRoots
-from ricordo.tools.paging import decode_text, cut_page
-from ricordo.tools.read_file import read_file_tool
+from ricordo.storage.in_memory import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 _READ_ON = re.compile(r"Read on with offset=(\d+)(?:, character=(\d+))?\]$")

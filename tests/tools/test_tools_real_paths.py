@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.tools.real_paths import PathResolver
+from ricordo.agent.permissions import PathResolver
 
 pytestmark = pytest.mark.anyio
 

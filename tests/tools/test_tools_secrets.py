@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from desks import Desks, Person
+from ricordo.agent.tools.shell import drop_secret_variables
 from ricordo.errors import InvalidEntry, RicordoError
 from ricordo.guard import Redactor
-from ricordo.tools.shell import drop_secret_variables
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]
 

@@ -7,18 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo.agent.tools import ToolContext
+from ricordo.agent.tools.sessions import (
+    MAX_PAGE_CHARS,
+    NO_MATCHES_TEXT,
+    NO_SESSIONS_TEXT,
+    NOT_FOUND_TEXT,
+    session_tools,
+)
 from ricordo.errors import ToolFailed
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import Message, Part, Role, Text, ToolCall, ToolResult, encode_message, with_mark
-from ricordo.messages.jsontext import dumps, loads, require_object
-from ricordo.scopes import Scope
-from ricordo.state import AgentState
-from ricordo.state.codec import encode_state as encode_state
-from ricordo.state.files import FileStateStore
-from ricordo.tools import ToolContext
-from ricordo.tools.session_pages import MAX_PAGE_CHARS
-from ricordo.tools.session_tools import NO_SESSIONS_TEXT, NOT_FOUND_TEXT, NO_MATCHES_TEXT, session_tools
+from ricordo.messages.json_text import dumps, loads, require_object
+from ricordo.scope import Scope
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.workspace.agent_state import AgentState
+from ricordo.workspace.agent_state import encode_state as encode_state
+from ricordo.workspace.agent_state_store import FileStateStore
 from ricordo.workspace.layout import transcript_path
 from watched_files import WatchedFiles
 

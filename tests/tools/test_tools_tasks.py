@@ -11,16 +11,16 @@ from desks import CONTEXT
 from hand_clock import HandClock
 from hand_tasks import HandTasks, hand_tasks
 from held_standing import HeldStanding
+from ricordo.agent.tools import Tool, get_effect
+from ricordo.agent.tools.tasks import DELIVERY_NOTE, SessionTasks, SubAgentWorker, short_id, spawn_tool, task_tools
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.events import Emitter
+from ricordo.jobs.tasks.contract import ReportProgress, Task, TaskProgress, TaskState
+from ricordo.jobs.tasks.runner import TaskRunner
+from ricordo.jobs.tasks.store import MemoryTaskStore
 from ricordo.messages import JsonValue
-from ricordo.state import PlanState, WorkState
-from ricordo.tasks.contract import TaskProgress, ReportProgress, Task, TaskState
-from ricordo.tasks.in_memory import MemoryTaskStore
-from ricordo.tasks.runner import TaskRunner
-from ricordo.tools import Tool, get_effect
-from ricordo.tools.task_tools import DELIVERY_NOTE, SessionTasks, SubAgentWorker, short_id, spawn_tool, task_tools
+from ricordo.workspace.agent_state import PlanState, WorkState
 
 pytestmark = pytest.mark.anyio
 

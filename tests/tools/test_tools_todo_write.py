@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from desks import CONTEXT
 from held_standing import HeldStanding
+from ricordo.agent.tools import get_effect
+from ricordo.agent.tools.todos import MAX_TODO_CHARS, MAX_TODOS, TodoItem, replace_todos, todo_write_tool
 from ricordo.errors import ToolFailed
 from ricordo.messages import JsonValue
-from ricordo.state import PlanState, WorkState, Todo
-from ricordo.tools import get_effect
-from ricordo.tools.todo_write import MAX_TODO_CHARS, MAX_TODOS, TodoItem, replace_todos, todo_write_tool
+from ricordo.workspace.agent_state import PlanState, Todo, WorkState
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +123,7 @@ def test_an_id_that_is_taken_is_not_given_again(monkeypatch: pytest.MonkeyPatch)
     twice = replace_todos((taken, taken), [TodoItem(content="old"), TodoItem(content="old")])
     assert twice[0] == taken
     assert twice[1].id != taken.id
-    monkeypatch.setattr("ricordo.tools.todo_write._ID_BYTES", 1)
+    monkeypatch.setattr("ricordo.agent.tools.todos._ID_BYTES", 1)
     assert len({todo.id for todo in replace_todos((), [TodoItem(content=str(number)) for number in range(100)])}) == 100
 
 

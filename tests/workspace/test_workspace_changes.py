@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from disks import FailingDisk, StepDisk
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing, StorageFull, VersionConflict
-from ricordo.files import ABSENT, FileStore, compute_version
-from ricordo.files.disk import Disk
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.storage import ABSENT, FileStore, compute_version
+from ricordo.storage.disk import Disk
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]

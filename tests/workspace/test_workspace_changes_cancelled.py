@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.files import ABSENT, compute_version
-from ricordo.files.disk import Disk
-from ricordo.files.local import LocalFiles
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.storage import ABSENT, compute_version
+from ricordo.storage.disk import Disk
+from ricordo.storage.local import LocalFiles
+from ricordo.workspace.history.change_sets import ChangeSets, Edit
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 

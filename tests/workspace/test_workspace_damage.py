@@ -3,9 +3,9 @@
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.workspace.damage import find_damage
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace.history.checks import find_damage
 
 pytestmark = pytest.mark.req("DF-B14")
 

@@ -2,13 +2,14 @@
 
 import pytest
 
-from ricordo.audit import list_history, undo_change
 from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.curation.undo import undo_change
 from ricordo.errors import AlreadyExists, FileMissing, IndexTooLarge
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.workspace.changes import ChangeSets
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.documents import TextReplacement, create_document, edit_document
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import list_history
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidEntry, InvalidScope
 from ricordo.guard import Redactor
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
 from ricordo.workspace.redaction import redact_entry

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from entry_strategies import ENTRIES, TEXTS
 from ricordo.errors import DocumentInvalid
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import dumps, loads
-from ricordo.scopes import Scope
+from ricordo.messages.json_text import dumps, loads
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import StorageFailed
-from ricordo.files import FileStore, StoredFile
-from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Text
+from ricordo.storage import FileStore, StoredFile
+from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH, ledger_date, ledger_path

@@ -18,8 +18,10 @@ from ricordo.workspace.profile import (
     ProfileSummary,
     create_fact_id,
     create_profile,
+    parse_profile,
+    profile_to_document,
+    render_profile,
 )
-from ricordo.workspace.profile_codec import profile_to_document, parse_profile, render_profile
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

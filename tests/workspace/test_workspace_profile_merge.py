@@ -8,9 +8,8 @@ from hypothesis import given
 
 from profile_strategies import profiles
 from ricordo.errors import VersionConflict
-from ricordo.workspace.profile import Fact, Profile, ProfileSummary
-from ricordo.workspace.profile_codec import parse_profile, render_profile
-from ricordo.workspace.profile_merge import merge_profile_documents, merge_profiles, stamp_changes
+from ricordo.workspace.merge import merge_profile_documents, merge_profiles, stamp_changes
+from ricordo.workspace.profile import Fact, Profile, ProfileSummary, parse_profile, render_profile
 
 pytestmark = pytest.mark.req("DF-C54")
 

@@ -9,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.messages import Usage
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.session_file import (
+from ricordo.workspace.session_files import (
     SessionFile,
+    SessionTotals,
     create_digest,
     parse_session,
+    to_tag,
     update_session,
 )
-from ricordo.workspace.session_head import SessionTotals, to_tag
 
 STARTED = datetime(2026, 5, 13, 9, 47, 3, 120_000, tzinfo=UTC)
 PATH = "sessions/2026-05-13-09h47.md"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ricordo.consolidation.topics import render_topic_list, create_topic, read_topic
-from ricordo.index.documents import SearchDocument
-from ricordo.index.markdown import chunk_markdown
+from ricordo.curation.topics import create_topic, read_topic, render_topic_list
+from ricordo.search.chunking import chunk_markdown
+from ricordo.search.documents import SearchDocument
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.topic_frame import find_frame_lines
+from ricordo.workspace.markdown import find_frame_lines
 
 STORY = Entry(content="A long story about walnuts.", by="user")
 

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from piped_processes import start_code
-from ricordo.files import FileStore
-from ricordo.files.in_memory import InMemoryFiles
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
+from ricordo.storage import FileStore
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript, read_transcript
 from watched_files import WatchedFiles
@@ -168,7 +168,7 @@ async def test_two_open_transcripts_of_one_session_lose_and_double_nothing(tmp_p
 _WRITER = """
 import sys, anyio
 from pathlib import Path
-from ricordo.files.local import LocalFiles
+from ricordo.storage.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.workspace.transcript import Transcript

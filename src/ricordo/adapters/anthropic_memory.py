@@ -1,7 +1,7 @@
-"""The memory tool in programs on Anthropic's SDK: its abstract classes, over our tool of six commands.
+"""The memory tool for Anthropic's SDK: its abstract classes, over our tool of six commands (extra `models`).
 
-Needs the package `anthropic`, which the extra `models` brings. Every command goes through `memory_files_tool`, so its
-arguments are checked, its changes are change sets, and its errors reach the model as error results.
+Every command goes through `memory_files_tool`, so its arguments are checked, its changes are change sets, and its
+errors reach the model as error results.
 """
 
 from typing import Protocol
@@ -17,9 +17,9 @@ from anthropic.types.beta import (
 )
 from anyio.from_thread import BlockingPortal
 
+from ricordo.agent.tools import Tool, ToolContext
 from ricordo.errors import ToolFailed
 from ricordo.messages import JsonValue
-from ricordo.tools import Tool, ToolContext
 
 __all__ = ["AnthropicMemoryTool", "BlockingAnthropicMemoryTool"]
 

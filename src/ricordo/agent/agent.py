@@ -1,4 +1,4 @@
-"""HarnessAgent: an agent with a memory that lasts and a window that is kept in bounds, in a few lines."""
+"""HarnessAgent: an agent with lasting memory and a bounded context window, in a few lines."""
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -9,43 +9,117 @@ from types import NoneType, TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from ricordo.agent import arguments
-from ricordo.agent.standpoint import HarnessAgentBase
-from ricordo.agent.stream import TurnStream
-from ricordo.beside import background_task
+from ricordo.agent.compactions import Compactions
+from ricordo.agent.contract import TurnResult, TurnStream, TypedResult
+from ricordo.agent.loop import TurnLimits
+from ricordo.agent.options import AgentOptions, PromptRefresh, ReductionOptions
+from ricordo.agent.permissions import Permissions
+from ricordo.agent.session import AgentSession, CompactionResult, RequestPreview
+from ricordo.agent.session_closing import ClosingMode
+from ricordo.agent.session_opening import open_session
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo.agent.task_list import TaskList
+from ricordo.agent.tools import ApprovalHandler, Tool
+from ricordo.agent.tools.plan_mode import PlanMode
+from ricordo.agent.tools.schema import create_output_type
 from ricordo.clock import Clock
-from ricordo.compaction.config import (
+from ricordo.concurrency import background_task
+from ricordo.context.config import (
     ClearResultsConfig,
     CompactionConfig,
     DedupeReadsConfig,
     ToolResultEvictionConfig,
     TruncateArgsConfig,
 )
-from ricordo.compaction.contract import Strategy
-from ricordo.consolidation.consolidate import ConsolidationResult
-from ricordo.errors import InvalidMessage
+from ricordo.context.contract import Strategy
+from ricordo.context.usage import ContextReport
+from ricordo.curation.consolidator import ConsolidationResult
+from ricordo.errors import InvalidMessage, MemoryClosed
 from ricordo.events import EventSink
-from ricordo.files.disk import Disk
-from ricordo.flush.config import FlushConfig
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.harness.turn_limits import TurnLimits
+from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Message, Text
-from ricordo.middleware import TurnResult, TypedResult
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.runtime import Settings
-from ricordo.runtime.agent_options import AgentOptions, PromptRefresh
-from ricordo.runtime.agents import open_session
-from ricordo.runtime.closing import ClosingMode
-from ricordo.runtime.given import check_type, check_scope
-from ricordo.runtime.reductions import ReductionOptions
-from ricordo.runtime.session import CompactionResult, RequestPreview
-from ricordo.runtime.usage import ContextReport
-from ricordo.scopes import Scope
-from ricordo.state import StateStore
-from ricordo.stores import Store
-from ricordo.tools import ApprovalHandler, Tool
-from ricordo.tools.output import create_output_type
+from ricordo.runtime.memory import Memory
+from ricordo.runtime.validation import check_scope, check_type
+from ricordo.scope import Scope
+from ricordo.storage.disk import Disk
+from ricordo.stores import LayeredMemory, Store
+from ricordo.workspace.agent_state import AgentState, StateStore, Todo
 
-__all__ = ["HarnessAgent"]
+__all__ = ["HarnessAgent", "HarnessAgentBase"]
+
+
+class HarnessAgentBase:
+    """What an open agent shows of itself. Raises `MemoryClosed` for all of it outside of its `async with` block."""
+
+    _open: AgentSession | None = None
+
+    @property
+    def session(self) -> str:
+        """The id of the session."""
+        return self._session.name
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory of the agent's root; None when it could not be opened, and with another store."""
+        session = self._session
+        layers = session.store.offers(LayeredMemory) if session.memory.is_own else None
+        if session.workspace is None or layers is None:
+            return None
+        return Memory(session.workspace, layers, settings=session.settings)
+
+    @property
+    def store(self) -> Store:
+        """What the agent remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        return self._session.store
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
+        return self._session.is_recorded
+
+    @property
+    def window(self) -> tuple[Message, ...]:
+        """What the next request begins with, without the system prompt."""
+        return self.state.window
+
+    @property
+    def state(self) -> AgentState:
+        """Where the agent stands, as it is kept for the next process: the window, and what stands beside it."""
+        return self._session.turn_runner.session_state.state
+
+    @property
+    def compactions(self) -> Compactions:
+        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
+        return self._session.compactions
+
+    @property
+    def plan(self) -> PlanMode | None:
+        """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
+        return self._session.services.plan_mode
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        """What the agent has to do, in its order."""
+        return self.state.work_state.todos
+
+    @property
+    def permissions(self) -> Permissions:
+        """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
+        return self._session.services.permissions
+
+    @property
+    def tasks(self) -> TaskList:
+        """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
+        return self._session.services.task_list
+
+    @property
+    def _session(self) -> AgentSession:
+        if self._open is None:
+            raise MemoryClosed("This agent is closed: use it inside its `async with` block.")
+        return self._open
+
 
 _P = ParamSpec("_P")
 _Output = TypeVar("_Output")
@@ -313,7 +387,7 @@ def _to_messages(given: str | Message | Sequence[Message]) -> list[Message]:
         return [Message(role="user", parts=(Text(text=given),))]
     found = [given] if isinstance(given, Message) else list(given)
     if not all(isinstance(message, Message) for message in found):
-        raise InvalidMessage("Messages are `Message` values: `ricordo.messages.dialects.from_openai` makes them.")
+        raise InvalidMessage("Messages are `Message` values: `ricordo.messages.formats.from_openai` makes them.")
     if found and all(map(_is_blank, found)):
         raise InvalidMessage("There is nothing to answer: the message is blank, which most providers refuse.")
     return found

@@ -1,28 +1,29 @@
-"""Arguments of an agent that a type can't keep out: each is refused in words when the agent is described.
+"""Checks of an agent's arguments that types can't make. Each error says what is expected.
 
-Invariant: what is given back is of the type that is said, whatever was given.
+Invariant: what is returned is of the stated type, whatever was passed.
 """
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ricordo.compaction.contract import Strategy
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo.agent.tools import ApprovalHandler, Tool
+from ricordo.agent.tools.memory import OPT_IN_TOOLS
+from ricordo.context.contract import Strategy
 from ricordo.errors import InvalidSetting
 from ricordo.guard.permissions import PermissionRule, parse_rule
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.state import StateStore
-from ricordo.tools import ApprovalHandler, Tool
-from ricordo.tools.memory_tools import OPT_IN_TOOLS
+from ricordo.workspace.agent_state import StateStore
 
 __all__ = [
     "check_approve",
     "check_opt_in_tools",
-    "parse_permission_rules",
     "check_state_store",
     "check_strategies",
     "check_sub_agents",
     "check_tools",
+    "parse_permission_rules",
 ]
+
 
 _T = TypeVar("_T")
 
@@ -32,14 +33,14 @@ def check_strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] |
     if given is None:
         return None
     return _check_sequence(
-        "strategies", given, "reductions of ricordo.compaction", lambda each: _has_methods(each, "act", "reduce")
+        "strategies", given, "reductions of ricordo.context", lambda each: _has_methods(each, "act", "reduce")
     )
 
 
 def check_tools(given: Sequence[Tool]) -> tuple[Tool, ...]:
     """Return the tools. Raises: InvalidSetting."""
     return _check_sequence(
-        "tools", given, "tools, as `ricordo.tools.tool` makes them", lambda each: _has_methods(each, "spec")
+        "tools", given, "tools, as `ricordo.agent.tools.tool` makes them", lambda each: _has_methods(each, "spec")
     )
 
 
@@ -78,7 +79,9 @@ def check_approve(given: ApprovalHandler | None) -> ApprovalHandler | None:
 def check_state_store(given: StateStore | None) -> StateStore | None:
     """Return where the state is kept. Raises: InvalidSetting."""
     if given is not None and not _has_methods(given, "load", "save"):
-        raise InvalidSetting(f"states is a ricordo.state.StateStore, which loads and saves, not {given!r}.")
+        raise InvalidSetting(
+            f"states is a ricordo.workspace.agent_state.StateStore, which loads and saves, not {given!r}."
+        )
     return given
 
 

@@ -1,22 +1,149 @@
-"""An agent in a session that is there, for a command that looks at its window or makes it smaller."""
+"""The agents of the command line: of a chat, and of a session whose window a command shows or changes.
+
+With a model the agent of a chat keeps todos, plans, and can let a sub-agent work in the background. Without one it
+quotes memory with its file and line.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.chat_agent import default_sub_agents
-from ricordo.cli.chat_offline import quoting_model
-from ricordo.cli.context import Target, load_scope, print_setting_errors
+from ricordo.cli.error_handling import hide_unrecorded_warning
 from ricordo.cli.render import print_note
-from ricordo.cli.warned import hide_unrecorded_warning
-from ricordo.errors import ExtraMissing, ModelError
+from ricordo.cli.target import Target, load_scope, print_setting_errors
+from ricordo.errors import ExtraMissing, InvalidInput, ModelError
 
 if TYPE_CHECKING:
-    from ricordo.agent import HarnessAgent
-    from ricordo.models import ChatModel
+    from typer.core import TyperGroup
 
-__all__ = ["open_session_agent", "find_session_id"]
+    from ricordo.agent import HarnessAgent
+    from ricordo.agent.sub_agents import SubAgent
+    from ricordo.agent.tools import ApprovalHandler
+    from ricordo.cli.chat_input import SlashCommand
+    from ricordo.models import ChatModel
+    from ricordo.runtime import Settings
+    from ricordo.search.results import Answer, Hit
+
+__all__ = [
+    "ChatOptions",
+    "INCOGNITO_NOTICE",
+    "NO_MODEL_MESSAGE",
+    "apply_incognito",
+    "build_agent",
+    "default_sub_agents",
+    "find_session_id",
+    "open_session_agent",
+    "quoting_model",
+]
+
+
+_MAX_QUOTE_CHARS = 600
+
+
+def quoting_model(target: Target) -> "ChatModel":
+    """Return the model that quotes the memory of `target`."""
+    from ricordo.agent.quoting_model import QuotingModel
+
+    return QuotingModel(partial(_format_answer, target))
+
+
+def _format_answer(target: Target, found: "Answer") -> str:
+    """Return the passage, what contradicts it and what it superseded, each with its place."""
+    rows = [("", found.hit)] if found.hit else []
+    rows += [("Contradicts, not decided: ", hit) for hit in found.contradicting]
+    rows += [("Superseded: ", hit) for hit in found.superseded]
+    return "\n".join(f"{label}{_format_quote(hit, target)}" for label, hit in rows)
+
+
+def _format_quote(hit: "Hit", target: Target) -> str:
+    content = hit.entry.content.strip()
+    shown = content if len(content) <= _MAX_QUOTE_CHARS else f"{content[: _MAX_QUOTE_CHARS - 1].rstrip()}…"
+    said = hit.entry.since or hit.entry.time
+    facts = [hit.speaker, f"{said.astimezone():%Y-%m-%d}" if said else "", _format_place(hit, target)]
+    return f"{shown}\n— {', '.join(filter(None, facts))}"
+
+
+def _format_place(hit: "Hit", target: Target) -> str:
+    """Return where it stands, as it is found from here; empty for what stands in no file."""
+    if not hit.path:
+        return ""
+    # only what comes from a root says of which, and a store that is none may not tell its folder
+    of_a_file = hit.source or Path(hit.path).is_absolute()
+    return f"{target.display_path(hit.path, hit.source) if of_a_file else hit.path}:{hit.line_number}"
+
+
+INCOGNITO_NOTICE = "Incognito: nothing of memory is shown to the agent, and nothing of this session is kept."
+NO_MODEL_MESSAGE = "Without a model only memory can answer: an incognito chat needs a --model."
+
+
+_SUB_AGENT_NAME = "general"
+_SUB_AGENT_DESCRIPTION = (
+    "Does one piece of work on its own, such as reading much to find little, and reports what came of it. It has your "
+    "tools but those of memory, past sessions, plans and tasks, and sees nothing of this conversation."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatOptions:
+    """What was asked for on the command line; without a `model` memory answers.
+
+    `command_group` are the commands that the chat runs as they are there.
+    """
+
+    target: Target
+    settings: "Settings"
+    model: "ChatModel | None"
+    command_group: "TyperGroup"
+    session: str | None = None
+    memory: bool = True
+    incognito: bool = False
+    files: bool = False
+    verbose: bool = False
+    named_root: Path | None = None
+
+
+async def build_agent(wishes: ChatOptions, approve: "ApprovalHandler | None") -> "HarnessAgent":
+    """Return the agent, which is not open yet; `approve` asks the person, None where nobody sits there."""
+    from ricordo.agent import HarnessAgent
+
+    acts = wishes.model is not None
+    return HarnessAgent.with_recommended_settings(
+        wishes.model or quoting_model(wishes.target),
+        workspace=wishes.target.root,
+        scope=await load_scope(wishes.target),
+        session=wishes.session,
+        memory_tools=wishes.memory,
+        memory_hooks=wishes.memory,
+        session_tools=wishes.memory,
+        incognito=wishes.incognito,
+        require_memory=True,
+        file_tools=wishes.files,
+        approve=approve,
+        planning=acts,
+        sub_agents=default_sub_agents() if acts else (),
+        settings=wishes.settings,
+    )
+
+
+def apply_incognito(wishes: ChatOptions, slash: "SlashCommand") -> ChatOptions:
+    """Return the wishes after `/incognito` or `/incognito off`. Raises: InvalidInput for another word, and offline."""
+    if slash.rest not in {"", "on", "off"}:
+        raise InvalidInput("/incognito begins a session that nothing is kept of; /incognito off ends it.")
+    on = slash.rest != "off"
+    if on and wishes.model is None:
+        raise InvalidInput(NO_MODEL_MESSAGE)
+    return wishes if on == wishes.incognito else replace(wishes, incognito=on, session=None)
+
+
+def default_sub_agents() -> "tuple[SubAgent, ...]":
+    """Return the sub-agents that the agent of a chat with a model can let work."""
+    from ricordo.agent.sub_agents import SubAgent
+
+    return (SubAgent(name=_SUB_AGENT_NAME, description=_SUB_AGENT_DESCRIPTION),)
+
 
 _OFFLINE = "offline"
 
@@ -55,9 +182,9 @@ async def find_session_id(target: Target, named: str | None) -> str | None:
 
     Raises: SessionNotFound.
     """
-    from ricordo.runtime.assembly import root_files
-    from ricordo.sessions import find_session, list_sessions
+    from ricordo.runtime.workspace import root_files
     from ricordo.workspace.layout import DEFAULT_AGENT
+    from ricordo.workspace.session_search import find_session, list_sessions
 
     files = root_files(target.user_folder)
     if named is not None:
@@ -67,7 +194,7 @@ async def find_session_id(target: Target, named: str | None) -> str | None:
 
 
 def _load_model(target: Target, *, asks: bool) -> "ChatModel | None":
-    from ricordo.runtime.named_model import load_agent_model
+    from ricordo.runtime.models import load_agent_model
 
     settings = target.settings
     if settings.model is None or settings.model == _OFFLINE:

@@ -1,4 +1,4 @@
-"""The chat: line after line, each recorded before it is answered, until somebody ends it.
+"""The loop of a chat: line after line, each recorded before it is answered, until somebody ends it.
 
 The root is made by the first thing that is said, and opened before when it is there; where it can't be opened there is
 no chat. At the end, what was said is learned from, within a limit that a key press cuts short.
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ricordo.beside import background_task
-from ricordo.cli.chat_agent import INCOGNITO_NOTICE, ChatOptions, build_agent, apply_incognito
-from ricordo.cli.chat_commands import (
+from ricordo.cli.agents import INCOGNITO_NOTICE, ChatOptions, apply_incognito, build_agent
+from ricordo.cli.chat_input import (
+    ApprovalAnswer,
+    ChatInput,
     SlashCommand,
     cli_arguments,
     parse_line,
@@ -26,35 +27,36 @@ from ricordo.cli.chat_commands import (
     run_command,
     unknown_command_message,
 )
-from ricordo.cli.chat_foreground import MainThreadRunner, ReadInterrupted
-from ricordo.cli.chat_input import ApprovalAnswer, ChatInput
-from ricordo.cli.chat_standing import (
+from ricordo.cli.chat_session_commands import (
+    NO_UNDO_MESSAGE,
     STATE_COMMANDS,
-    permanent_rule,
-    starts_session,
     format_ended_tasks,
-    has_session_state,
-    run_state_command,
     format_stopped_tasks,
+    has_session_state,
+    permanent_rule,
+    run_memory_command,
+    run_state_command,
+    starts_session,
 )
-from ricordo.cli.chat_store import NO_UNDO_MESSAGE, run_memory_command
-from ricordo.cli.chat_turn import TurnPrinter
+from ricordo.cli.chat_terminal import MainThreadRunner, ReadInterrupted, TurnPrinter
 from ricordo.cli.chat_window import WINDOW_COMMANDS, run_window_command
-from ricordo.cli.render import bold, pluralize, dim, print_error, print_note, print_line, escape
-from ricordo.cli.task_lines import is_active
+from ricordo.cli.render import bold, dim, escape, pluralize, print_error, print_line, print_note
+from ricordo.cli.task_output import is_active
 from ricordo.clock import SystemClock
+from ricordo.concurrency import background_task
 from ricordo.errors import InvalidInput, ModelRateLimited, RicordoError
-from ricordo.harness.wording import is_question
+from ricordo.models.offline import is_question
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from ricordo.agent import HarnessAgent
-    from ricordo.middleware import TurnResult
-    from ricordo.tasks import Task
-    from ricordo.tools import Approval
+    from ricordo.agent.contract import TurnResult
+    from ricordo.agent.tools import Approval
+    from ricordo.jobs.tasks import Task
 
 __all__ = ["Chat"]
+
 
 _OFFLINE_SECONDS, _MODEL_SECONDS = 2.0, 10.0
 _ANNOUNCE_AFTER_SECONDS = 0.3

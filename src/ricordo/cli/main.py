@@ -1,4 +1,4 @@
-"""The command `ricordo`, from its first moment on.
+"""The entry point of the command `ricordo`.
 
 Invariant: Ctrl-C ends it with the code 130 and without a traceback, also while its commands are still being loaded.
 """
@@ -8,6 +8,7 @@ import signal
 import sys
 
 __all__ = ["run"]
+
 
 _EXIT_INTERRUPTED = 128 + signal.SIGINT
 

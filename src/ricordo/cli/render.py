@@ -1,4 +1,4 @@
-"""Printing: text for people, JSON for programs, failures on stderr.
+"""Printing: text for people, JSON for programs, failures on stderr, progress on a terminal.
 
 Invariant: nothing that memory holds reaches a terminal as a control sequence; colour is only for terminals, and not
 when NO_COLOR is set.
@@ -10,7 +10,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import typer
@@ -18,21 +19,23 @@ import typer
 from ricordo.messages.types import JsonValue
 
 __all__ = [
-    "format_age",
     "bold",
-    "pluralize",
     "dim",
-    "print_json",
-    "print_error",
+    "escape",
+    "format_age",
+    "format_size",
     "highlight",
     "is_colourful",
-    "print_note",
-    "print_line",
     "join_sentences",
-    "escape",
-    "format_size",
+    "pluralize",
+    "print_error",
+    "print_json",
+    "print_line",
+    "print_note",
+    "progress_bar",
     "wrap",
 ]
+
 
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _Y_ENDING = re.compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
@@ -141,3 +144,13 @@ def _plural_of(noun: str) -> str:
 def is_colourful() -> bool:
     """Tell whether colours may be printed: to a terminal that shows them, unless NO_COLOR is set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+@contextmanager
+def progress_bar(total: int, label: str) -> Iterator[Callable[[int], None]]:
+    """Give a function that is told how much more of `total` was done; it shows nothing when nobody can see it."""
+    if not sys.stderr.isatty():
+        yield lambda more: None
+        return
+    with typer.progressbar(length=max(total, 1), label=label, file=sys.stderr) as bar:
+        yield bar.update

@@ -6,10 +6,8 @@ Nothing here reads a file, the environment or the clock: text in, text out.
 from secrets import token_bytes
 
 from ricordo.errors import set_message_cleaner
-from ricordo.guard.cut import cut, cut_start
-from ricordo.guard.fence import FencedItem, contains_fence, render_fence, parse_fence
-from ricordo.guard.redact import SecretMark, RedactedText, Redactor, has_secret
-from ricordo.guard.trust import Trust
+from ricordo.guard.fence import FencedItem, Trust, contains_fence, parse_fence, render_fence
+from ricordo.guard.redact import RedactedText, Redactor, SecretMark, cut, cut_start, has_secret
 
 # the marks in messages can't be compared with those of a root, whose key nothing but the root's own work has
 set_message_cleaner(Redactor(token_bytes(32)).clean)

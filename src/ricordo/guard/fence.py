@@ -1,4 +1,4 @@
-"""Memory on its way to a prompt: data in a block that it cannot leave, each piece with its source and trust.
+"""Memory on its way to a prompt: data in a fence that it can't leave, each piece with its source and trust.
 
     <memory note="...">
     <memory-item source="ledger 2026-11-21" trust="user" kind="decision" age="3 days" id="...">
@@ -6,18 +6,257 @@
     </memory-item>
     </memory>
 
-Invariants: the text of an item can neither close nor open a tag of the block, nor begin another speaker's turn; text
+Only the one character that makes a tag, or the beginning of another speaker's turn, is escaped, and reversibly.
+
+Invariants: the text of an item can neither close nor open a tag of the fence, nor begin another speaker's turn; text
 that does not try stays as it is, byte for byte; `parse_fence` gives the exact texts back.
 """
 
+import enum
+import functools
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from ricordo.guard.tags import MAX_NAME_LETTERS, escape_tags, fold_tag_name, is_invisible, unescape_tags
-from ricordo.guard.trust import Trust
+__all__ = [
+    "FencedItem",
+    "MAX_NAME_LETTERS",
+    "Trust",
+    "contains_fence",
+    "escape_tags",
+    "fold_tag_name",
+    "is_invisible",
+    "parse_fence",
+    "render_fence",
+    "unescape_tags",
+]
 
-__all__ = ["FencedItem", "contains_fence", "render_fence", "parse_fence"]
+
+@functools.total_ordering
+class Trust(enum.Enum):
+    """USER was said or saved by the person, AGENT was concluded by the agent, EXTERNAL came from a tool, the web or
+    an import. USER is the highest, EXTERNAL the lowest: `trust >= Trust.AGENT` leaves out what came from outside.
+    """
+
+    USER = "user"
+    AGENT = "agent"
+    EXTERNAL = "external"
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Trust):
+            return NotImplemented
+        return _TRUST_ORDER[self] < _TRUST_ORDER[other]
+
+
+_TRUST_ORDER = {Trust.EXTERNAL: 0, Trust.AGENT: 1, Trust.USER: 2}
+
+
+MAX_NAME_LETTERS = 48
+"""Letters and digits in the longest tag name, counted without separators."""
+# Names that hosts and model templates give to instructions, turns and tool traffic, without separators. `user` is
+# not among them: no template opens a turn with it alone, and `List<User>` is everyday code.
+_RESERVED_NAMES = """
+system systemprompt systemreminder systemmessage systemnote systeminstruction systeminstructions instruction
+instructions developer assistant human antml functioncalls functioncall functionresults functionresult toolcall
+toolcalls tooluse toolresult toolresults toolresponse startofturn endofturn sys think thinking
+"""
+_RESERVED = frozenset(_RESERVED_NAMES.split())
+_TOKENS_NAMES = """
+imstart imend imsep endoftext startoftext startofturn endofturn startheaderid endheaderid eotid eomid beginoftext
+endofprompt system user assistant tool start end message channel return call constrain
+"""
+_TOKENS = frozenset(_TOKENS_NAMES.split())
+_SQUARE_TAGS = frozenset(["INST", "SYSTEMPROMPT", "AVAILABLETOOLS", "TOOLCALLS", "TOOLRESULTS", "TOOLCONTENT"])
+_TURN_NAMES = frozenset(["human", "assistant", "system"])
+_OPENING_BRACKETS = "<＜﹤‹〈⟨〈❮˂ᐸ"
+_CLOSING_BRACKETS = frozenset(">＞﹥›〉⟩〉❯˃ᐳ")
+_SLASHES = frozenset("/∕⁄⧸╱／\\＼")
+_BARS = frozenset("|｜∣ǀ❘")
+_SEPARATORS = frozenset("-_.▁‐‑–−＿")
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+_BLANK_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f") | frozenset(
+    map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+_INVISIBLE = _BLANK_LETTERS | _BLANK_MARKS
+_LOOKALIKES = dict(zip("аеорсухіѕԁһјӏոսοατυικνмтѵɡı", "aeopcyxisdhjlnuoatuikvmtvgi", strict=True))
+_TAG_OPENER = re.compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING_BRACKETS}\[［:]")
+
+
+def escape_tags(text: str, names: AbstractSet[str]) -> str:
+    """`text` in which nothing can be read as a tag of one of `names` (folded, see `fold_tag_name`) or as a reserved one; the
+    same object when nothing had to change."""
+    return _rewrite(text, names, reading=False)
+
+
+def unescape_tags(text: str, names: AbstractSet[str]) -> str:
+    """The text that `escape_tags` was given, for the same `names`."""
+    return _rewrite(text, names, reading=True)
+
+
+def fold_tag_name(name: str) -> str:
+    """`name` as tags are compared: lower case, no separators, no accents, no invisible characters, no lookalikes."""
+    return "".join(_fold_character(mark) for mark in name if mark not in _SEPARATORS)
+
+
+@functools.lru_cache(maxsize=4_096)
+def is_invisible(mark: str) -> bool:
+    """Whether a character shows nothing and takes no room: format and control characters, joiners, bare accents."""
+    return mark in _BLANK_LETTERS or (
+        unicodedata.category(mark) in {"Cf", "Cc", "Mn", "Me", "Cn", "Cs"} and not mark.isspace()
+    )
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen: it is white space, format and control characters, and blank letters."""
+    return all(mark.isspace() or (is_invisible(mark) and not _is_accent(mark)) for mark in text)
+
+
+def _is_accent(mark: str) -> bool:
+    """Whether a mark is seen, though it takes no room of its own, or is no character at all."""
+    return mark not in _INVISIBLE and unicodedata.category(mark) in {"Mn", "Me", "Cn", "Cs"}
+
+
+@functools.lru_cache(maxsize=4_096)
+def _fold_character(mark: str) -> str:
+    if is_invisible(mark):
+        return ""
+    plain = "".join(part for part in unicodedata.normalize("NFKD", mark) if not is_invisible(part))
+    return "".join(_LOOKALIKES.get(part, part) for part in plain.casefold())
+
+
+def _rewrite(text: str, names: AbstractSet[str], *, reading: bool) -> str:
+    parts: list[str] = []
+    done = 0
+    for opener in _TAG_OPENER.finditer(text):
+        changed = _replacement(opener, reading=reading)
+        if changed is not None and _is_dangerous(text, opener, names):
+            parts += [text[done : opener.start()], changed]
+            done = opener.end()
+    return "".join([*parts, text[done:]]) if parts else text
+
+
+def _replacement(opener: re.Match[str], *, reading: bool) -> str | None:
+    """What takes the place of `opener` when it is dangerous; None for what is no escape and needs none."""
+    code, more = opener["code"], opener["more"]
+    mark = _opener_mark(opener)
+    if mark is None or (reading and code is None):
+        return None
+    if not reading:
+        return f"&{_reference_code(mark)};" if code is None else f"&amp;{more}{code};"
+    return f"&{more.removeprefix('amp;')}{code};" if more else mark
+
+
+def _reference_code(mark: str) -> str:
+    return "lt" if mark == "<" else f"#x{ord(mark):X}"
+
+
+def _opener_mark(opener: re.Match[str]) -> str | None:
+    """The character that `opener` is or stands for; None for a reference that no escape makes."""
+    code = opener["code"]
+    if code is None:
+        return opener.group()
+    mark = "<" if code == "lt" else chr(int(code[2:], 16))
+    return mark if _reference_code(mark) == code and mark in _OPENING_BRACKETS + "[［:" else None
+
+
+def _is_dangerous(text: str, opener: re.Match[str], names: AbstractSet[str]) -> bool:
+    mark = _opener_mark(opener)
+    if mark == ":":
+        return _ends_a_turn_name(text, opener.start())
+    if mark in {"[", "［"}:
+        return _is_square_tag(text, opener.end())
+    return _is_tag(text, opener.end(), names)
+
+
+def _visible_characters(text: str, at: int) -> Iterator[str]:
+    """The characters from `at` on, without the invisible ones."""
+    return (text[index] for index in range(at, len(text)) if not is_invisible(text[index]))
+
+
+def _is_tag(text: str, at: int, names: AbstractSet[str]) -> bool:
+    """Whether a tag begins with the bracket before `at`.
+
+    A name directly after the bracket or a slash is one as soon as it ends. With white space in other places it is
+    one only if nothing but the name comes before the closing bracket, so that `used < memory and free > 0` is none.
+    """
+    word, plain, slash = "", True, False
+    for mark in _visible_characters(text, at):
+        if mark in _BARS and not word and not slash:
+            return _is_special_token(text, text.index(mark, at) + 1)
+        if mark in _SEPARATORS or (letters := _fold_character(mark)).isalnum():
+            word += "" if mark in _SEPARATORS else letters
+            if len(word) > MAX_NAME_LETTERS:
+                return False
+        elif mark.isspace() or mark in _SLASHES:
+            if word and plain and _is_tag_name(word, names):
+                return True
+            slash = slash or (not word and mark in _SLASHES)
+            plain = slash and not word
+        else:
+            return _is_tag_name(word, names) and (plain or mark in _CLOSING_BRACKETS)
+    return plain and _is_tag_name(word, names)
+
+
+def _is_tag_name(word: str, names: AbstractSet[str]) -> bool:
+    return word in names or word in _RESERVED
+
+
+def _is_special_token(text: str, at: int) -> bool:
+    """Whether a special token such as `<|im_start|>` goes on at `at`, after its first bar."""
+    word, spaced, closing = "", False, False
+    for mark in _visible_characters(text, at):
+        if closing and not mark.isspace():
+            return mark in _CLOSING_BRACKETS and bool(word) and (not spaced or word in _TOKENS)
+        if mark in _BARS:
+            closing = True
+        elif mark in _SEPARATORS or (letters := _fold_character(mark)).isalnum():
+            word += "" if mark in _SEPARATORS else letters
+        elif mark.isspace():
+            spaced = True
+        else:
+            break
+        if len(word) > MAX_NAME_LETTERS:
+            return False
+    return word in _TOKENS and not spaced
+
+
+def _is_square_tag(text: str, at: int) -> bool:
+    """Whether a tag in square brackets, which is always in capitals, goes on at `at`."""
+    word = ""
+    for mark in _visible_characters(text, at):
+        if mark in _SLASHES or mark.isspace() or mark in _SEPARATORS:
+            continue
+        plain = unicodedata.normalize("NFKC", mark)
+        if plain == "]":
+            return word in _SQUARE_TAGS
+        word += plain
+        if not plain.isalpha() or len(word) > MAX_NAME_LETTERS:
+            return False
+    return False
+
+
+def _ends_a_turn_name(text: str, at: int) -> bool:
+    """Whether a turn marker such as `Human:` after an empty line ends at `at`."""
+    word, lines, index = "", 0, at - 1
+    while index >= 0 and (is_invisible(text[index]) or (text[index].isspace() and text[index] != "\n" and not word)):
+        index -= 1
+    while (
+        index >= 0
+        and len(word) <= 9
+        and not text[index].isspace()
+        and (text[index].isalpha() or is_invisible(text[index]))
+    ):
+        word = _fold_character(text[index]) + word
+        index -= 1
+    if word not in _TURN_NAMES:
+        return False
+    while index >= 0 and lines < 2 and (text[index].isspace() or is_invisible(text[index])):
+        lines += text[index] == "\n"
+        index -= 1
+    return lines >= 2 or (lines == 1 and index < 0)
+
 
 _FENCE_NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\Z")
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9 _.,:/#@+-]*")

@@ -1,24 +1,18 @@
-"""Permissions: which tool calls may be made, by rules that a person reads and writes as one line of text. Pure.
+"""Permission rules: which tool calls may be made, each rule one line of text. Pure.
 
     deny shell(git push --force*)
     ask write_file(src/*)
     allow shell(git status)
 
-A rule names a tool and what the call acts on, both with `*` for any characters; no other character is special. In what
-a call acts on, what can't be seen in a line, such as a line break, is written by its number as `\\u000a`. A denial
-counts before a question, and a question before a permission, wherever they stand.
+A rule names a tool and what the call acts on, both with `*` for any characters; what can't be seen in a line is written
+as `\\u000a`. Denials and questions look at every text of a call, in all its spellings, also as a path without `.` and
+`..`, and at each command of a command line. A permission looks at what the call acts on alone and has to match it in
+all spellings; a command that chains, substitutes or redirects needs one that says exactly it, or none of the command.
 
-Denials and questions look at every text of a call, also as a path without `.` and `..`, and at each command of a
-command line. A permission looks at what the call acts on and nothing else, and has to fit it in all its spellings. A
-command that chains, substitutes or redirects is let through only by a permission that says exactly it, or that says
-nothing of the command.
-
-A denial of commands is a guard rail, not a sandbox: it stops a command that is written in one of the usual ways, and a
-shell has endlessly many others. What must not happen at all is to be made impossible outside, by the rights of the
-process.
+A denial of commands is a guard rail, not a sandbox: it stops the usual spellings, and a shell has endlessly many.
 
 Invariants: a call that a denial or a question matches is never let through by a permission; a rule is read back from
-its text as what it is.
+its text as what it is. The work is linear in the length of a command.
 """
 
 import posixpath
@@ -29,25 +23,121 @@ from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 from ricordo.errors import InvalidSetting
-from ricordo.guard.commands import COMMAND_TOOLS, command_spellings, is_compound_command, collapse_spaces
 
 __all__ = [
-    "PermissionQuery",
+    "COMMAND_TOOLS",
     "Decision",
+    "PermissionQuery",
     "PermissionRule",
     "ToolPattern",
+    "collapse_spaces",
+    "collect_argument_texts",
+    "command_spellings",
     "decide",
     "has_restriction",
+    "is_compound_command",
     "parse_pattern",
     "parse_rule",
     "render_pattern",
     "render_rule",
-    "collect_argument_texts",
 ]
+
+
+COMMAND_TOOLS = frozenset({"bash", "shell"})
+"""The tools whose texts are command lines."""
+_COMPOUND = re.compile(r"[;&|`<>\n]|\$\(")
+_SEPARATORS = re.compile(r"[;&|`()\n]+")
+_QUOTES = re.compile(r"[\"'\\]+")
+_QUOTED = re.compile(r"""\\.|"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^']*+'""", re.DOTALL)
+_SEPARATING = re.compile(r"[\s;&|`()<>]")
+_CONTINUED = "\\\n"
+_COMBINED_REDIRECTION = re.compile(r"(?<=[<>])[&|]")
+_FIND_EXEC = re.compile(r"\s-(?:exec|ok)(?:dir)?\s")
+_MAX_PROGRAM_PLACES = 32
+_WRAPPERS = frozenset(
+    re.findall(
+        r"\S+",
+        "! { bash builtin busybox caffeinate chronic chroot command coproc dash do doas else elif env eval exec fish "
+        "flock function if ionice ksh nice nohup npx parallel pipenv pkexec poetry run runuser setsid sh stdbuf strace "
+        "su sudo then time timeout trap unbuffer until uv uvx watch while xargs zsh",
+    )
+)
+_WRAPPERS_WITH_OPERAND = frozenset({"chroot", "flock", "function", "su"})
+"""Those of them that name a file, a user or the like before what they run."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_REDIRECTION = re.compile(r"\d*[<>]")
+_OPTION = re.compile(r"-|\d*[<>]")
+_DURATION = re.compile(r"[\d.]+[smhd]?")
+
+
+def is_compound_command(command: str) -> bool:
+    """Tell whether a command line may do more than run one program: it chains, substitutes or redirects.
+
+    Quotes are not looked into, so a text that only quotes such a character counts too.
+    """
+    return _COMPOUND.search(command) is not None
+
+
+def collapse_spaces(command: str) -> str:
+    """Return `command` with each run of white space as one blank, and none at its ends."""
+    return " ".join(command.split())
+
+
+def command_spellings(command: str) -> Iterator[str]:
+    """Give the command line in one spelling, and each simple command in it in several.
+
+    A simple command is given as it is, without quotes, from each word on that may be its program (behind `VAR=x`,
+    `sudo -u me`, `env`, `bash -c`, `find -exec` and the like), and with its program by name for one by path.
+    """
+    yield collapse_spaces(command)
+    plain = _COMBINED_REDIRECTION.sub("", command.replace(_CONTINUED, ""))
+    for text in dict.fromkeys((command, plain, _QUOTED.sub(_join_quoted, plain))):
+        for piece in _SEPARATORS.split(text):
+            for spelled in dict.fromkeys((piece, _QUOTES.sub("", piece))):
+                for part in dict.fromkeys((spelled, *_FIND_EXEC.split(spelled)[1:])):
+                    yield from _spellings_by_program(part.split())
+
+
+def _join_quoted(quoted: re.Match[str]) -> str:
+    """Return what is quoted without what would part it, for the quoted value of a variable or of an option."""
+    return _SEPARATING.sub("_", quoted[0])
+
+
+def _spellings_by_program(words: Sequence[str]) -> Iterator[str]:
+    for place in _program_places(words):
+        yield " ".join(words[place:])
+        name = _program_name(words[place])
+        if name and name != words[place]:
+            yield " ".join((name, *words[place + 1 :]))
+
+
+def _program_places(words: Sequence[str]) -> Iterator[int]:
+    """Give the places where the program may stand: the first one, and as long as what stands there runs another.
+
+    The value of an option can't be told from a program, so both it and what follows it are places.
+    """
+    running, passed = False, 0
+    for place, word in enumerate(words[:_MAX_PROGRAM_PLACES]):
+        yield place
+        name = _program_name(word)
+        if name in _WRAPPERS or _REDIRECTION.match(word):
+            running, passed = True, int(name in _WRAPPERS_WITH_OPERAND)
+        elif not _ASSIGNMENT.match(word) and not (running and _is_wrapper_argument(word, words[place - 1])):
+            if not passed:
+                return
+            passed = 0
+
+
+def _is_wrapper_argument(word: str, before: str) -> bool:
+    return bool(_OPTION.match(word) or _OPTION.match(before) or _DURATION.fullmatch(word))
+
+
+def _program_name(program: str) -> str:
+    return program.rpartition("/")[2]
+
 
 Decision: TypeAlias = Literal["allow", "deny", "ask"]
 """What a rule says of a call: let it through unasked, refuse it, or ask a person."""
-
 _EXAMPLE = "such as `deny shell(git push*)` or `ask write_file`"
 _MAX_SHOWN_CHARS = 80
 _PATTERN = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)

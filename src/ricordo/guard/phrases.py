@@ -1,16 +1,19 @@
-"""Secrets that stand in sentences, tables and commands without a sign beside their name.
+"""Secrets in sentences, tables and commands without a sign beside their name, and cookies of sessions.
 
-"log in with password …", "use … as the password", a column of a table, `zip -P …`, the cookie of a session. In a
-sentence only what no word of it looks like counts. Invariant: repeats are bounded, so a search is linear in the text.
+"log in with password …", "use … as the password", a column of a table, `zip -P …`. In a sentence only what no word of
+it looks like counts.
+
+Invariant: repeats are bounded, so a search is linear in the text.
 """
 
 import re
 from collections.abc import Iterator
 
-from ricordo.guard.rule import SecretSpan
-from ricordo.guard.values import ValueForm, NameStrength, is_secret_value, is_placeholder
+from ricordo.guard.heuristics import NameStrength, ValueForm, is_placeholder, is_secret_value
+from ricordo.guard.key_rules import SecretSpan
 
 __all__ = ["PHRASE_FINDERS", "PREPOSED", "find_in_sentence", "is_unlike_word"]
+
 
 _VALUE_WORD = r"[\"'`“]?(?P<value>[^\s\"'`“”<>|]{6,64})"
 PREPOSED = re.compile(
@@ -19,7 +22,6 @@ PREPOSED = re.compile(
     re.IGNORECASE,
 )
 """What stands before a name whose value follows as the next word."""
-
 _CHANGED_TO = re.compile(
     r"(?:[ \t](?:was|is|has been|have been|got))?(?:[ \t]now)?(?:[ \t](?:changed|set|reset|updated))?[ \t]to:?[ \t]"
     + _VALUE_WORD,
@@ -38,7 +40,6 @@ _MAX_DISTANCE = 112
 _SYMBOLS = frozenset("!#$%^&*~")
 _DIGITS = re.compile(r"\d+")
 _ENDINGS = ".,:;?)]"
-
 _COOKIES = re.compile(rb"cookie:[ \t]{0,4}|curl\b[^\r\n]{0,200}?[ \t](?:-b|--cookie)[ \t=][\"']?")
 _COOKIE_PAIRS = re.compile(r"[^\r\n]{1,4096}")
 _COOKIE = re.compile(r"(?:\A|;[ \t]?)(?P<name>[\w.-]{1,64})=(?P<value>[^;,\s\"']{16,4096})")

@@ -1,21 +1,24 @@
-"""Secrets leave the text before it reaches any file: each becomes a mark of its type and a keyed digest.
+"""Redaction: each secret in a text becomes a mark of its type and a keyed digest before the text reaches a file.
 
-`[secret:openai-key:3f9a2c71]` says what was there and whether it was the same as elsewhere, and nothing more: without
-the root's key the digest cannot be computed, not even for a guess. Invariants: a value never appears in a result;
-redacting twice changes nothing; text without secrets comes back as the same object.
+`[secret:openai-key:3f9a2c71]` says what was there and whether it was the same as elsewhere. Without the root's key the
+digest can't be computed. Texts are cut beside their secrets, never within one.
+
+Invariants: a value never appears in a result; redacting twice changes nothing; text without secrets comes back as the
+same object.
 """
 
 import hashlib
 import re
 from dataclasses import dataclass, replace
 
-from ricordo.guard.named import name_strength
-from ricordo.guard.rule import SecretSpan
-from ricordo.guard.rules import SECRET_MARK, find_secrets
-from ricordo.guard.values import ValueForm, NameStrength, is_secret_value
+from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
+from ricordo.guard.key_rules import SecretSpan
+from ricordo.guard.keyword_secrets import name_strength
+from ricordo.guard.scanner import SECRET_MARK, find_secrets
 from ricordo.messages.types import JsonValue
 
-__all__ = ["SecretMark", "RedactedText", "Redactor", "has_secret"]
+__all__ = ["RedactedText", "Redactor", "SecretMark", "cut", "cut_start", "has_secret"]
+
 
 _MARKS_ONLY = re.compile(r"(?:" + SECRET_MARK.pattern + r"[\s.,;]*)+")
 _KEY_BYTES = 32
@@ -165,3 +168,36 @@ def _shift_marks(marks: tuple[SecretMark, ...], edits: list[tuple[int, int, int]
         if at == len(edits) or edits[at][0] >= mark.end:
             moved.append(replace(mark, start=mark.start + shift, end=mark.end + shift))
     return moved
+
+
+_SEARCH_RADIUS = 4_096
+_CHARACTER_REFERENCE = re.compile(r"&(?:amp;)*(?:[a-z]{2,5}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});")
+
+
+def cut(text: str, limit: int) -> str:
+    """The longest beginning of `text` of at most `limit` characters that splits no character reference, no secret and
+    no mark of one; `text` itself when it is short enough. Raises: ValueError for a negative limit."""
+    if limit < 0:
+        raise ValueError(f"a text cannot be cut to {limit} characters")
+    if len(text) <= limit:
+        return text
+    for opening, whole in (("&", _CHARACTER_REFERENCE), ("[", SECRET_MARK)):
+        start = text.rfind(opening, 0, limit)
+        match = whole.match(text, start) if start >= 0 else None
+        if match is not None and match.end() > limit:
+            return text[:start]
+    return text[: _secret_bounds(text, limit)[0]]
+
+
+def cut_start(text: str, start: int) -> str:
+    """The longest end of `text` that begins at `start` or later and does not begin within a secret."""
+    return text if start <= 0 else text[_secret_bounds(text, start)[1] :]
+
+
+def _secret_bounds(text: str, position: int) -> tuple[int, int]:
+    """Where the secret begins and ends that `position` lies in; twice `position` for none."""
+    first = max(0, position - _SEARCH_RADIUS)
+    for span in find_secrets(text[first : position + _SEARCH_RADIUS]):
+        if first + span.start < position < first + span.end:
+            return first + span.start, first + span.end
+    return position, position

@@ -4,62 +4,99 @@ Pure functions over text, the offline half of every later step: extraction, summ
 is served well, German, French, Spanish, Italian, Portuguese, Chinese and Japanese at a basic level, any other script
 by its words and sentences alone. Nothing here raises for any text, and everything is linear in its length."""
 
-from ricordo.language.cues import Act, detect_acts, blank_quotes, is_correction
-from ricordo.language.dates import DateMention, DateGrain, annotate_dates, find_dates
-from ricordo.language.folding import stem, strip_accents
-from ricordo.language.introductions import Introduction, find_introduction
-from ricordo.language.languages import LANGUAGES, Language, detect_language
-from ricordo.language.names import NameMention, find_names
-from ricordo.language.openers import strip_opener
-from ricordo.language.persons import name_listener, attribute_to_speaker, to_third_person, keeps_grammar, mentions_name
-from ricordo.language.repeating import coverage, repeats_sentence, drop_questions
-from ricordo.language.scripts import Script, dominant_script, is_unsegmented, script_of
-from ricordo.language.sentences import Sentence, SentenceKind, split_sentences
-from ricordo.language.similarity import containment, jaccard, overlap, text_similarity
-from ricordo.language.stopwords import STOP_WORDS, is_stop_word
-from ricordo.language.words import content_words, split_identifier, split_words
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.language.acts import Act, blank_quotes, detect_acts, is_correction
+    from ricordo.language.dates import DateGrain, DateMention, annotate_dates, find_dates
+    from ricordo.language.languages import (
+        LANGUAGES,
+        Language,
+        Script,
+        detect_language,
+        dominant_script,
+        is_unsegmented,
+        script_of,
+    )
+    from ricordo.language.names import Introduction, NameMention, find_introduction, find_names
+    from ricordo.language.sentences import Sentence, SentenceKind, split_sentences, strip_opener
+    from ricordo.language.similarity import (
+        containment,
+        coverage,
+        drop_questions,
+        jaccard,
+        overlap,
+        repeats_sentence,
+        text_similarity,
+    )
+    from ricordo.language.stemming import stem, strip_accents
+    from ricordo.language.third_person import (
+        attribute_to_speaker,
+        keeps_grammar,
+        mentions_name,
+        name_listener,
+        to_third_person,
+    )
+    from ricordo.language.words import STOP_WORDS, content_words, is_stop_word, split_identifier, split_words
 
 __all__ = [
-    "LANGUAGES",
-    "STOP_WORDS",
     "Act",
-    "DateMention",
     "DateGrain",
+    "DateMention",
     "Introduction",
+    "LANGUAGES",
     "Language",
     "NameMention",
+    "STOP_WORDS",
     "Script",
     "Sentence",
     "SentenceKind",
-    "detect_acts",
-    "name_listener",
+    "annotate_dates",
     "attribute_to_speaker",
     "blank_quotes",
     "containment",
     "content_words",
     "coverage",
-    "annotate_dates",
+    "detect_acts",
     "detect_language",
     "dominant_script",
+    "drop_questions",
     "find_dates",
     "find_introduction",
     "find_names",
-    "stem",
-    "to_third_person",
     "is_correction",
     "is_stop_word",
     "is_unsegmented",
     "jaccard",
     "keeps_grammar",
     "mentions_name",
+    "name_listener",
     "overlap",
     "repeats_sentence",
     "script_of",
     "split_identifier",
     "split_sentences",
-    "drop_questions",
-    "strip_accents",
-    "text_similarity",
-    "strip_opener",
     "split_words",
+    "stem",
+    "strip_accents",
+    "strip_opener",
+    "text_similarity",
+    "to_third_person",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".acts": "Act blank_quotes detect_acts is_correction",
+        ".dates": "DateGrain DateMention annotate_dates find_dates",
+        ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
+        ".names": "Introduction NameMention find_introduction find_names",
+        ".sentences": "Sentence SentenceKind split_sentences strip_opener",
+        ".similarity": "containment coverage drop_questions jaccard overlap repeats_sentence text_similarity",
+        ".stemming": "stem strip_accents",
+        ".third_person": "attribute_to_speaker keeps_grammar mentions_name name_listener to_third_person",
+        ".words": "STOP_WORDS content_words is_stop_word split_identifier split_words",
+    },
+)

@@ -1,43 +1,45 @@
-"""Whether two statements say the same, told in layers, outside of any model. Pure.
+"""Whether two statements say the same, without a model, and an index of statements that may. Pure.
 
-1. The same words, whatever their case, white space and the punctuation of sentences: one statement.
-2. What never is one: other numbers, other names, another yes or no, opposite words, the same words in another order.
-3. Else the likeness of their content words, from 0 to 1: shared words over all, where a word that takes the place of
-   another counts twice, since "drinks tea" is no wording of "drinks coffee". From the threshold on they are one.
-4. Where the caller has the likeness of their meaning (the cosine of embeddings), a very high one makes up for words
-   that differ, never for layer 2.
+1. The same words, whatever their case, white space and punctuation: one statement.
+2. Never one: other numbers, other names, another yes or no, opposite words, the same words in another order.
+3. Else the similarity of their content words, from 0 to 1, against a threshold; a replaced word counts twice.
+4. A very high cosine of embeddings, where the caller has it, makes up for words that differ, never for layer 2.
 
-Invariant: symmetrical and deterministic; a statement is one with itself; what layer 2 parts, no threshold joins.
+Invariants: symmetrical and deterministic; a statement is one with itself; what layer 2 parts, no threshold joins. The
+index leaves out nothing that `is_same_statement` joins by words.
 """
 
+import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import TypeAlias
 
-from ricordo.language.folding import stem, strip_accents
-from ricordo.language.languages import Language, detect_language
-from ricordo.language.opposites import SYNONYMS, LIGHT_WORDS, NUMBER_WORDS, OPPOSITES, PHRASE_WORDS, WISH_WORDS
-from ricordo.language.scripts import is_unsegmented
-from ricordo.language.stopwords import is_stop_word
+from ricordo.language.languages import Language, detect_language, is_unsegmented
+from ricordo.language.stemming import stem, strip_accents
+from ricordo.language.word_relations import LIGHT_WORDS, NUMBER_WORDS, OPPOSITES, PHRASE_WORDS, SYNONYMS, WISH_WORDS
+from ricordo.language.words import is_stop_word
 
 __all__ = [
     "DUPLICATE_THRESHOLD",
     "StatementFeatures",
-    "extract_features",
+    "StatementIndex",
     "contradicts",
+    "extract_features",
     "find_duplicate",
-    "statement_similarity",
-    "is_similar_word",
     "is_same_statement",
+    "is_similar_word",
     "statement_key",
+    "statement_similarity",
 ]
+
 
 DUPLICATE_THRESHOLD = 0.7
 """The likeness from which two statements are one; docs/design/profile.md shows what it finds and what it costs."""
-
 _MIN_COSINE = 0.92
 _MIN_WORDS_WITH_COSINE = 0.4
 _MAX_CHARS = 2_000
@@ -374,3 +376,94 @@ def _synonym_keys() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _stemmed_opposites() -> tuple[tuple[frozenset[str], ...], ...]:
     return tuple(tuple(side | {stem(word) for word in side} for side in row) for row in OPPOSITES)
+
+
+_Partition: TypeAlias = tuple[bool, bool, tuple[str, ...]]
+_PairIndex: TypeAlias = defaultdict[tuple[str, str], set[str]]
+_ROUNDING = 1e-9
+
+
+class StatementIndex:
+    """Statements by name, to be asked which of them may be the same as a text by `threshold` (0..1)."""
+
+    def __init__(self, threshold: float) -> None:
+        """Hold nothing yet."""
+        self._threshold = threshold
+        self._keys: defaultdict[str, set[str]] = defaultdict(set)
+        self._holding: defaultdict[_Partition, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._looks = _SimilarWords()
+
+    def add(self, name: str, text: str) -> None:
+        """Hold a statement; one of a name that is there already is held beside it."""
+        compared = extract_features(text)
+        self._keys[compared.key].add(name)
+        postings = self._holding[_partition_of(compared)]
+        for word in compared.words:
+            self._looks.add(word)
+            postings[word].add(name)
+
+    def find_candidates(self, text: str) -> set[str]:
+        """Return the names of the statements that may say the same as `text`, those with the same words included."""
+        compared = extract_features(text)
+        found = set(self._keys.get(compared.key, ()))
+        postings = self._holding.get(_partition_of(compared))
+        if not postings or not compared.words:
+            return found
+        rows = [
+            set().union(*(postings.get(other, ()) for other in {word, *self._looks.find_similar(word)}))
+            for word in compared.words
+        ]
+        # alike by t means that t of the words are shared, so at most the rest of them are not
+        shared = max(math.ceil(self._threshold * len(rows) - _ROUNDING), 1)
+        return found.union(*sorted(rows, key=len)[: len(rows) - shared + 1])
+
+
+class _SimilarWords:
+    """The words that are known, by the pairs of letters in them.
+
+    Looking for what is like a word is what takes long, so it is done for words that somebody asks for, and no other.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._asked: dict[str, set[str]] = {}
+        self._holding: _PairIndex = defaultdict(set)
+        self._asking: _PairIndex = defaultdict(set)
+
+    def add(self, word: str) -> None:
+        """Know a word."""
+        if word in self._known:
+            return
+        for other in _search_similar(word, self._asking) if self._asked else ():
+            self._asked[other].add(word)
+        self._known.add(word)
+        _index_word(word, self._holding)
+
+    def find_similar(self, word: str) -> Collection[str]:
+        """Return the words that look like this one, known or not."""
+        found = self._asked.get(word)
+        if found is None:
+            found = _search_similar(word, self._holding)
+            if word in self._known:
+                self._asked[word] = found
+                _index_word(word, self._asking)
+        return found
+
+
+def _search_similar(word: str, holding: _PairIndex) -> set[str]:
+    near: set[str] = set().union(*(holding.get(pair, ()) for pair in _letter_pairs(word)))
+    return {other for other in near if other != word and is_similar_word(word, other)}
+
+
+def _index_word(word: str, holding: _PairIndex) -> None:
+    for pair in _letter_pairs(word):
+        holding[pair].add(word)
+
+
+def _letter_pairs(word: str) -> Iterable[tuple[str, str]]:
+    """Return the pairs of letters of a word, each with the letter it begins with."""
+    return {(word[0], word[at : at + 2]) for at in range(len(word) - 1)}
+
+
+def _partition_of(compared: StatementFeatures) -> _Partition:
+    return compared.negative, compared.wished, compared.numbers

@@ -1,12 +1,10 @@
-"""Text to sentences with their places in the text.
+"""Text to sentences with their places, and sentences without the fillers they open with.
 
-A sentence ends at terminal punctuation that is followed by space (or by anything, in scripts that write no spaces), at
-a blank line, and at each list item, heading or table row. A dot inside a number, URL, path, version, file name or known
-abbreviation ends nothing. Fenced and indented code, logs and quoted lines come out as blocks of their own kind, so that
-a reader can leave them alone.
+A sentence ends at terminal punctuation, at a blank line, and at each list item, heading or table row. A dot inside a
+number, URL, path or abbreviation ends nothing. Code, logs and quoted lines are blocks of their own kind.
 
-Invariants: spans are ascending, do not overlap, `text[s.start:s.end] == s.text`, no sentence is blank, and the time is
-linear in the text.
+Invariants: spans ascend, do not overlap, `text[s.start:s.end] == s.text`, no sentence is blank, and the time is linear
+in the text. Without its opener a text is a tail of itself, and not empty unless it was.
 """
 
 import re
@@ -14,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Sentence", "SentenceKind", "split_sentences"]
+__all__ = ["Sentence", "SentenceKind", "split_sentences", "strip_opener"]
+
 
 SentenceKind = Literal["prose", "item", "heading", "quote", "code"]
 
@@ -161,3 +160,36 @@ def _ends_sentence(text: str, dot: re.Match[str]) -> bool:
     if word.isdigit() and len(word) <= 2:
         return _MONTH_FOLLOWS.match(text, dot.end()) is None
     return True
+
+
+_FILLER = (
+    r"(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
+    r"actually,? no|no,? actually|oh no|no,? wait|wait,? no|well,? no|sorry,? no|"
+    r"by the way|btw|hello|definitely|totally|sure thing|lovely|super|wait|hold on|no no|good morning|morning)"
+    r"(?: (?-i:[A-Z]\w{1,20}))?(?:[,!.…]+| - | — )\s*"
+    r"|(?:btw|by the way|scratch that|strike that|on second thought),? (?=\w)"
+    r"|actually (?=(?:the|my|our|we|i|it|he|she|they)\b)"
+)
+_ANNOUNCEMENT = (
+    r"(?:(?:also|and|oh|ok|okay|then|so|but)[, ]+)?"
+    r"(?:(?:good|bad|some) news(?: first)?|for (?:your|the|our|my) (?:planning|calendar|notes?|plan|records?)|"
+    r"(?:just )?(?:one|another|a last|one last|one more)(?: (?:more|other|small|last|quick))?"
+    r"(?: (?:thing|point|note|rule))?(?: (?:about|on|for) [\w ]{1,40})?|before (?:you|we) \w+(?: \w+){0,4}|"
+    r"while (?:we're|you're|i'm|we are|you are) (?:at it|there|here)|"
+    r"(?:question|item|point|note|fact|rule|topic|q|no\.?|number|nr\.?) ?#?\d{1,3}|"
+    r"(?:quick|short|small|side) (?:note|question|thing|reminder)|(?:last|first) (?:thing|point)|"
+    r"kurze notiz[^:]{0,40}|noch (?:etwas|eins|was)|übrigens)"
+    r"\s*(?:: | - | — )\s*"
+)
+_REPETITION = (
+    r"(?:as|like) (?:i|we)(?:['’](?:ve|d)| have| had)?(?: just| already)? "
+    r"(?:said|mentioned|noted|wrote|explained|told (?:you|everyone|them))"
+    r"(?: (?:before|earlier|already|yesterday|last time|above|previously))?(?:,\s*|\s*:\s+)"
+    r"|wie (?:schon |bereits )?(?:gesagt|erwähnt)(?:,\s*|\s*:\s+)"
+)
+_OPENER = re.compile(rf"^(?:{_FILLER}|{_ANNOUNCEMENT}|{_REPETITION})+", re.IGNORECASE)
+
+
+def strip_opener(text: str) -> str:
+    """Return the text without the fillers and announcements it opens with; all of it where nothing else is left."""
+    return _OPENER.sub("", text) or text

@@ -1,48 +1,51 @@
-"""Messages of a conversation and the tools that models are told of."""
+"""Messages of a conversation and the tools that models are told of; their tokens, formats and importers."""
 
-from ricordo.messages.codec import decode_message, encode_message
-from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
-from ricordo.messages.marks import (
-    Mark,
-    is_pinned,
-    get_mark,
-    with_mark,
-    with_pin,
-    with_delivered_results,
-    delivered_results,
-)
-from ricordo.messages.pairs import (
-    MessageGroup,
-    Pairing,
-    PartPosition,
-    count_provider_items,
-    find_cut_points,
-    split_groups,
-    find_orphan_results,
-    pair_calls,
-    find_safe_cut,
-)
-from ricordo.messages.types import (
-    JsonValue,
-    Media,
-    Message,
-    Part,
-    Role,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Unknown,
-    Usage,
-)
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.messages.codec import decode_message, encode_message
+    from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
+    from ricordo.messages.pairs import (
+        MessageGroup,
+        Pairing,
+        PartPosition,
+        count_provider_items,
+        find_cut_points,
+        find_orphan_results,
+        find_safe_cut,
+        pair_calls,
+        split_groups,
+    )
+    from ricordo.messages.types import (
+        JsonValue,
+        Mark,
+        Media,
+        Message,
+        Part,
+        Role,
+        Text,
+        Thinking,
+        ToolCall,
+        ToolResult,
+        ToolSpec,
+        Unknown,
+        Usage,
+        delivered_results,
+        get_mark,
+        is_pinned,
+        with_delivered_results,
+        with_mark,
+        with_pin,
+    )
 
 __all__ = [
-    "MessageGroup",
     "JsonValue",
     "Mark",
     "Media",
     "Message",
+    "MessageGroup",
     "Pairing",
     "Part",
     "PartPosition",
@@ -56,20 +59,30 @@ __all__ = [
     "Usage",
     "count_fingerprints",
     "count_provider_items",
-    "find_cut_points",
     "decode_message",
-    "encode_message",
-    "fingerprint",
-    "split_groups",
-    "is_pinned",
-    "get_mark",
-    "with_mark",
-    "find_orphan_results",
-    "pair_calls",
-    "with_pin",
-    "find_safe_cut",
-    "with_delivered_results",
     "delivered_results",
+    "encode_message",
+    "find_cut_points",
+    "find_orphan_results",
+    "find_safe_cut",
+    "fingerprint",
+    "get_mark",
+    "is_pinned",
+    "pair_calls",
+    "split_groups",
+    "with_delivered_results",
     "with_ids",
+    "with_mark",
     "with_parents",
+    "with_pin",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".codec": "decode_message encode_message",
+        ".identity": "count_fingerprints fingerprint with_ids with_parents",
+        ".pairs": "MessageGroup Pairing PartPosition count_provider_items find_cut_points find_orphan_results find_safe_cut pair_calls split_groups",
+        ".types": "JsonValue Mark Media Message Part Role Text Thinking ToolCall ToolResult ToolSpec Unknown Usage delivered_results get_mark is_pinned with_delivered_results with_mark with_pin",
+    },
+)

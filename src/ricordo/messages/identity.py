@@ -1,9 +1,8 @@
 """Stable ids for messages that come without one, and the chain from each message to the one before.
 
-Invariant: an id depends only on the session, on what the message says (role, name, parts, time) and on how many
-equal messages came before it. So the same conversation read twice gets the same ids, two equal messages get
-different ones, and what is appended changes no earlier id. The encoding of version 1 is part of this contract: it is
-what is digested.
+Invariant: an id depends only on the session, on what the message says (role, name, parts, time) and on how many equal
+messages came before it. So the same conversation read twice gets the same ids, and what is appended changes no earlier
+one. The encoding of version 1 is part of this contract: it is what is digested.
 """
 
 from collections import Counter
@@ -15,7 +14,8 @@ from ricordo.clock import encode_id
 from ricordo.messages.codec import encode_message
 from ricordo.messages.types import Message
 
-__all__ = ["count_fingerprints", "fingerprint", "find_overlap", "with_ids", "with_parents"]
+__all__ = ["count_fingerprints", "find_overlap", "fingerprint", "with_ids", "with_parents"]
+
 
 _ID_BYTES = 16
 

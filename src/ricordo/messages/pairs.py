@@ -1,13 +1,10 @@
 """Which call belongs to which result, and where a conversation may be cut without parting them.
 
-Invariant: at an index that `find_cut_points` names, no call before it has its result, here or still to come, at or after it.
-A result belongs to the nearest call before it with its id that has no result yet, else to the nearest with its id: ids
-may be used again in later turns. Calls and results are recognised by their parts, not by the role of the message, so
-results inside user messages pair as well.
+A result belongs to the nearest call before it with its id that has no result yet, else to the nearest with its id.
+A call without a result is pending while the last run of assistant messages contains it, so nothing after it is cut
+off; later it is abandoned and binds nothing.
 
-A call without a result is pending while the last run of assistant messages contains it: its result may still come, so
-nothing after it is cut off. Once the assistant has spoken again after something else, the call is abandoned and binds
-nothing.
+Invariant: at a cut point no call before it has its result, here or still to come, at or after it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +19,10 @@ __all__ = [
     "PartPosition",
     "count_provider_items",
     "find_cut_points",
-    "split_groups",
     "find_orphan_results",
-    "pair_calls",
     "find_safe_cut",
+    "pair_calls",
+    "split_groups",
 ]
 
 

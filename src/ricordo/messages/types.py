@@ -1,11 +1,15 @@
-"""Message: one entry of a conversation, and the parts it is made of.
+"""Message: one entry of a conversation, its parts, and the marks of messages that nobody said.
 
-Everything is frozen; a change makes a new value. Parts form a tagged union: match on the class. What a provider sends
-that we do not know travels as `Unknown`, verbatim, so that reading and writing a conversation loses nothing.
+Everything is frozen. Parts form a tagged union: match on the class; what a provider sends that we do not know travels
+as `Unknown`, verbatim. A mark in the metadata survives every codec and says what a message is: a `summary`, recalled
+`memory`, a `notice` of the harness, a reply that was `cut` off, or a `reminder` made for one request. A pinned message
+is carried through every compaction word for word.
+
+Invariant: what is marked is never extracted, nor searched as if somebody had said it, but for what was `cut`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
@@ -13,6 +17,7 @@ from ricordo.errors import InvalidMessage
 
 __all__ = [
     "JsonValue",
+    "Mark",
     "Media",
     "Message",
     "Part",
@@ -24,7 +29,14 @@ __all__ = [
     "ToolSpec",
     "Unknown",
     "Usage",
+    "delivered_results",
+    "get_mark",
+    "is_pinned",
+    "with_delivered_results",
+    "with_mark",
+    "with_pin",
 ]
+
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 Role = Literal["system", "user", "assistant", "tool"]
@@ -166,3 +178,46 @@ class Message:
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The tool results of this message, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+
+Mark = Literal["summary", "memory", "notice", "cut", "reminder"]
+_MARKS: tuple[Mark, ...] = get_args(Mark)
+_MARK_KEY = "ricordo"
+_PINNED_KEY = "ricordo.pinned"
+_DELIVERED_KEY = "ricordo.told"
+
+
+def with_mark(message: Message, mark: Mark) -> Message:
+    """Return `message` with the mark, its other metadata kept."""
+    return replace(message, metadata={**message.metadata, _MARK_KEY: mark})
+
+
+def get_mark(message: Message) -> Mark | None:
+    """Return the mark of a message; None when somebody said it."""
+    found = message.metadata.get(_MARK_KEY)
+    return next((mark for mark in _MARKS if mark == found), None)
+
+
+def with_pin(message: Message, *, on: bool = True) -> Message:
+    """Return `message` as one that a person pinned, or no longer pinned."""
+    others = {key: value for key, value in message.metadata.items() if key != _PINNED_KEY}
+    return replace(message, metadata={**others, _PINNED_KEY: True} if on else others)
+
+
+def is_pinned(message: Message) -> bool:
+    """Tell whether a person pinned this message."""
+    return message.metadata.get(_PINNED_KEY) is True
+
+
+def with_delivered_results(message: Message, ids: Sequence[str]) -> Message:
+    """Return a reply as one to a request that told of these results of background tasks; without `ids` as it is.
+
+    So the telling is durable with the reply, and is made again where there was none.
+    """
+    return replace(message, metadata={**message.metadata, _DELIVERED_KEY: list(ids)}) if ids else message
+
+
+def delivered_results(message: Message) -> tuple[str, ...]:
+    """Return the results that the request told of which this message answers; empty for nearly all."""
+    found = message.metadata.get(_DELIVERED_KEY)
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()

@@ -1,34 +1,44 @@
-"""Models: what Ricordo asks of a chat model and an embedder, and the adapter that reaches every provider.
+"""Models: what Ricordo asks of a chat model and an embedder, the adapters to providers, and what it may cost."""
 
-What stands here is free of side effects, so that plans may speak of models. Models are made by `provider.load_model`
-and `embedding.load_embedder`, and wrapped by `retry.Retrying` and `timed.Timed`.
-"""
+from typing import TYPE_CHECKING
 
-from ricordo.models.config import ModelSettings, RetryConfig
-from ricordo.models.contract import (
-    ChatModel,
-    Delta,
-    Embedder,
-    ReplyFinished,
-    Reply,
-    ReplyEvent,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-)
-from ricordo.models.overflow import find_overflow
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.models.config import ModelSettings, RetryConfig
+    from ricordo.models.contract import (
+        ChatModel,
+        Delta,
+        Embedder,
+        Reply,
+        ReplyEvent,
+        ReplyFinished,
+        StopReason,
+        TextDelta,
+        ThinkingDelta,
+    )
+    from ricordo.models.errors import find_overflow
 
 __all__ = [
     "ChatModel",
     "Delta",
     "Embedder",
-    "ReplyFinished",
     "ModelSettings",
     "Reply",
     "ReplyEvent",
+    "ReplyFinished",
     "RetryConfig",
     "StopReason",
     "TextDelta",
     "ThinkingDelta",
     "find_overflow",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".config": "ModelSettings RetryConfig",
+        ".contract": "ChatModel Delta Embedder Reply ReplyEvent ReplyFinished StopReason TextDelta ThinkingDelta",
+        ".errors": "find_overflow",
+    },
+)

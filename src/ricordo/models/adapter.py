@@ -1,7 +1,6 @@
 """The one adapter to every provider, over pydantic-ai's requests without agents.
 
-This module, `replies` and `vectors` import vendors' packages and take a second to load; `provider` and `embedding`
-load them when a model is asked for.
+It imports vendors' packages, which takes a second; `provider` loads it when a model is asked for.
 
 Invariant: what leaves here is a whole reply in our types or one of our errors. A stream whose provider never said that
 it ended is no reply.
@@ -12,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import partial
 from typing import NoReturn, Self
 
@@ -24,6 +24,13 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
@@ -31,23 +38,113 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from ricordo.errors import ModelError, ModelOverflow, ModelRefused, ReplyInvalid
-from ricordo.messages import JsonValue, Message, Part, ToolSpec, Unknown, Usage
-from ricordo.messages.dialects.pydantic_ai import to_pydantic_ai
-from ricordo.models.caching import CachingMode, cache_settings, with_breakpoint
-from ricordo.models.contract import ReplyFinished, Reply, ReplyEvent
-from ricordo.models.encodable import make_tool_encodable
-from ricordo.models.failures import raise_translated
-from ricordo.models.overflow import is_prompt_truncated
-from ricordo.models.plan import MIN_REPLY_TOKENS, REPLY_MARGIN, limit_reply_tokens
-from ricordo.models.replies import compute_cost, read_delta, has_ended, read_reply, read_stop_reason
-from ricordo.models.rules import RequestRules, select_rules
-from ricordo.models.sendable import count_prepared, prepare_messages
-from ricordo.models.shown import RequestBody, capture_requests
+from ricordo.messages import JsonValue, Message, Part, Text, ToolCall, ToolSpec, Unknown, Usage
+from ricordo.messages.formats.pydantic_ai import from_pydantic_ai, to_pydantic_ai
+from ricordo.messages.tokens import estimate_request
+from ricordo.models.contract import (
+    Delta,
+    Reply,
+    ReplyEvent,
+    ReplyFinished,
+    RequestBody,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    capture_requests,
+)
+from ricordo.models.errors import WINDOW_STOP, is_prompt_truncated, raise_translated
+from ricordo.models.request_messages import (
+    RequestRules,
+    count_prepared,
+    make_tool_encodable,
+    prepare_messages,
+    select_rules,
+)
+from ricordo.models.request_settings import CachingMode, cache_settings, thinking_settings, with_breakpoint
 from ricordo.models.structured import ANSWER_TOOL, split_type_unions, with_parsed
-from ricordo.models.thinking import thinking_settings
-from ricordo.tokens import estimate_request
+from ricordo.models.wrappers import MIN_REPLY_TOKENS, REPLY_MARGIN, limit_reply_tokens
 
-__all__ = ["ProviderModel", "package_error_types"]
+__all__ = [
+    "ProviderModel",
+    "compute_cost",
+    "has_ended",
+    "package_error_types",
+    "read_delta",
+    "read_reply",
+    "read_stop_reason",
+]
+
+
+_STOPS: dict[str, StopReason] = {"stop": "end", "tool_call": "tools", "length": "length", "content_filter": "refused"}
+_COUNT_FIELDS = frozenset({"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"})
+
+
+def read_reply(response: ModelResponse) -> Message:
+    """Return the reply as a message, without what no later request needs: the address, and counts of other kinds.
+
+    The call of the answer's tool, which nobody runs, becomes the text that it stands for.
+    """
+    (dumped,) = ModelMessagesTypeAdapter.dump_python([response], mode="json")
+    dumped["usage"] = {name: count for name, count in dumped["usage"].items() if name in _COUNT_FIELDS}
+    dumped["provider_url"] = None
+    return _with_answer_as_text(from_pydantic_ai([dumped])[0])
+
+
+def _with_answer_as_text(message: Message) -> Message:
+    """Return `message` with the call of the answer's tool, which nobody runs, as the text that it stands for."""
+    if not any(call.name == ANSWER_TOOL for call in message.tool_calls):
+        return message
+    parts = tuple(
+        Text(text=part.arguments) if isinstance(part, ToolCall) and part.name == ANSWER_TOOL else part
+        for part in message.parts
+        if not isinstance(part, Text)
+    )
+    return Message(role=message.role, parts=parts, time=message.time, usage=message.usage)
+
+
+def read_delta(event: ModelResponseStreamEvent) -> Delta | None:
+    """Return what an event of a stream adds to the text or the thoughts; None for any other one."""
+    match event:
+        case PartStartEvent(part=TextPart(content=str(text))) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return TextDelta(text=text) if text else None
+        case PartStartEvent(part=ThinkingPart(content=str(text))):
+            return ThinkingDelta(text=text) if text else None
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
+            return ThinkingDelta(text=text) if text else None
+        case _:
+            return None
+
+
+def _read_raw_stop(response: ModelResponse) -> str:
+    found = (response.provider_details or {}).get("finish_reason")
+    return found if isinstance(found, str) else ""
+
+
+def has_ended(response: ModelResponse) -> bool:
+    """Tell whether the provider said that the reply ended; pydantic-ai fills in a `stop` that nobody said."""
+    return bool(_read_raw_stop(response)) or response.finish_reason not in (None, "stop")
+
+
+def read_stop_reason(response: ModelResponse, message: Message) -> StopReason:
+    """Return why a reply ended, `message` being what it says."""
+    if _read_raw_stop(response) == WINDOW_STOP:
+        return "window"
+    stop = _STOPS.get(response.finish_reason or "", "end")
+    if stop in ("end", "tools"):
+        return "tools" if message.tool_calls else "end"
+    return stop
+
+
+def compute_cost(response: ModelResponse) -> Decimal | None:
+    """Return the price by the tables inside the package genai-prices, which ask no network."""
+    if response.usage.cost is not None:
+        return response.usage.cost
+    if not response.model_name:
+        return None
+    try:
+        return response.cost().total_price
+    except (LookupError, ValueError):
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

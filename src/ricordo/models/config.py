@@ -1,4 +1,4 @@
-"""What a model is told of its replies, and how often and how long a failed call to it is tried again."""
+"""Settings of models: length, temperature and thinking of replies, and when a failed call is tried again."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from ricordo.errors import InvalidSetting
 
 __all__ = ["ModelSettings", "RetryConfig"]
+
 
 _EFFORTS = get_args(Literal["low", "medium", "high"])
 

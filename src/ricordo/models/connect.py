@@ -1,7 +1,7 @@
-"""Making the clients of a provider: its key, its address, and an HTTP client that keeps no idle connection.
+"""The clients of a provider: its key, its address, and an HTTP client that keeps no idle connection.
 
-Invariant: a vendor's package never retries by itself, and no connection outlives its request, so that a model can be
-used from one event loop after another and needs no closing.
+Invariant: a vendor's package never retries by itself, and no connection outlives its request, so a model can be used
+from one event loop after another and needs no closing.
 """
 
 import inspect
@@ -16,16 +16,17 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
+from ricordo.concurrency import compute
 from ricordo.errors import InvalidSetting, ModelError, ModelNotFound
-from ricordo.messages.jsontext import loads, require_object
+from ricordo.messages.json_text import loads, require_object
 from ricordo.models.adapter import ProviderModel
-from ricordo.models.caching import choose_caching
 from ricordo.models.config import ModelSettings
-from ricordo.models.failures import create_extra_error, create_key_error, find_missing_variable
-from ricordo.models.shown import RequestBody, captured_requests
-from ricordo.uncut import compute
+from ricordo.models.contract import RequestBody, captured_requests
+from ricordo.models.errors import create_extra_error, create_key_error, find_missing_variable
+from ricordo.models.request_settings import choose_caching
 
-__all__ = ["connect_embedder", "connect_model", "collect_keys"]
+__all__ = ["collect_keys", "connect_embedder", "connect_model"]
+
 
 _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "api-key-not-set"
@@ -111,7 +112,7 @@ def _create_provider(
             raise InvalidSetting(f"The provider {kind} takes no base_url.")
         provider.client.base_url = base_url
     if type(provider.client).__module__.partition(".")[0] == "openai":
-        from ricordo.models.lean_openai import make_lean
+        from ricordo.models.openai_client import make_lean
 
         make_lean(provider.client)
     if hasattr(provider.client, "max_retries"):

@@ -1,12 +1,18 @@
 """ChatModel and Embedder: all that Ricordo asks of a model, in our own types, without any vendor's package.
 
-A reply is whole or it is an error of the `ModelError` branch; an empty or half reply is never handed on as a good one.
+What a model can do besides is a protocol of its own: limiting replies, naming the limits of requests and its address,
+and showing a request that is not sent.
+
+Invariants: a reply is whole or it is an error of the `ModelError` branch. A model without one of these protocols stays
+as it is, and has no limit that is known.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from ricordo.messages import JsonValue, Message, ToolSpec, Usage
 
@@ -18,13 +24,26 @@ __all__ = [
     "ChatModel",
     "Delta",
     "Embedder",
-    "ReplyFinished",
+    "HasBaseUrl",
+    "HasRequestLimits",
     "Reply",
     "ReplyEvent",
+    "ReplyFinished",
+    "RequestBody",
+    "ShowsRequests",
     "StopReason",
+    "SupportsReplyLimit",
     "TextDelta",
     "ThinkingDelta",
+    "capture_requests",
+    "captured_requests",
+    "declared_window",
+    "get_base_url",
+    "limit_replies",
+    "max_messages",
+    "request_body",
 ]
+
 
 StopReason = Literal["end", "tools", "length", "refused", "window"]
 """Why a reply ended: it was done, it calls tools, its output limit, a refusal, or the window was full."""
@@ -128,3 +147,115 @@ class Embedder(Protocol):
         Raises: ModelError as `ChatModel` does.
         """
         ...
+
+
+@runtime_checkable
+class SupportsReplyLimit(Protocol):
+    """A `ChatModel` that can be told how long its replies may get."""
+
+    def with_reply_limit(self, tokens: int) -> ChatModel:
+        """Return this model with replies of at most so many tokens, thinking included; this one stays as it is."""
+        ...
+
+
+def limit_replies(model: ChatModel, tokens: int) -> ChatModel:
+    """Return `model` with replies of at most so many tokens; itself where it can't be told."""
+    return model.with_reply_limit(tokens) if isinstance(model, SupportsReplyLimit) else model
+
+
+@runtime_checkable
+class HasRequestLimits(Protocol):
+    """A `ChatModel` that tells the limits of its requests."""
+
+    @property
+    def max_messages(self) -> int | None:
+        """How many messages one request may have; None where no limit is known."""
+        ...
+
+    @property
+    def declared_window(self) -> int | None:
+        """The window in tokens as it is documented, whatever a provider said of one request; None if not known."""
+        ...
+
+
+def max_messages(model: ChatModel) -> int | None:
+    """Return how many messages one request to `model` may have; None where no limit is known."""
+    return model.max_messages if isinstance(model, HasRequestLimits) else None
+
+
+def declared_window(model: ChatModel) -> int | None:
+    """Return the window with which a session with `model` begins, in tokens; None where it is not known."""
+    return model.declared_window if isinstance(model, HasRequestLimits) else model.window
+
+
+@runtime_checkable
+class HasBaseUrl(Protocol):
+    """A `ChatModel` that knows the address it was given; None where it is reached at its provider."""
+
+    @property
+    def base_url(self) -> str | None:
+        """The address."""
+        ...
+
+
+def get_base_url(model: ChatModel | None) -> str | None:
+    """Return the address that was given for `model`; None where none was, or where it can't be told."""
+    return model.base_url if isinstance(model, HasBaseUrl) else None
+
+
+_CAPTURED: ContextVar["list[RequestBody] | None"] = ContextVar("ricordo.held_requests", default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestBody:
+    """The JSON of one request, and the address that it goes to, without its query."""
+
+    url: str
+    body: Mapping[str, JsonValue]
+
+
+@runtime_checkable
+class ShowsRequests(Protocol):
+    """A `ChatModel` that can show a request without sending it."""
+
+    async def request_body(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> RequestBody | None:
+        """Return the request for the reply to `messages` as it would be written; None where that can't be shown.
+
+        Raises: InvalidMessage, ModelOverflow for what would not be sent.
+        """
+        ...
+
+
+async def request_body(
+    model: ChatModel,
+    messages: Sequence[Message],
+    *,
+    tools: Sequence[ToolSpec] = (),
+    schema: Mapping[str, JsonValue] | None = None,
+) -> RequestBody | None:
+    """Return the request that `model` would write; None for one that can't show it. Raises as `ShowsRequests` does."""
+    if not isinstance(model, ShowsRequests):
+        return None
+    return await model.request_body(messages, tools=tools, schema=schema)
+
+
+@contextmanager
+def capture_requests() -> Iterator[list[RequestBody]]:
+    """Hold back the requests that are written inside of this block, in this task; they are in the list."""
+    found: list[RequestBody] = []
+    token = _CAPTURED.set(found)
+    try:
+        yield found
+    finally:
+        _CAPTURED.reset(token)
+
+
+def captured_requests() -> list[RequestBody] | None:
+    """Return where a request that is about to be sent is to be put instead; None where it is to be sent."""
+    return _CAPTURED.get()

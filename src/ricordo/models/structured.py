@@ -1,8 +1,4 @@
-"""Asking for an answer in a form, and checking that it came in that form.
-
-Invariant: what is returned is an object that holds every required key; anything else is an error, never a guess.
-The error holds what was said instead, and does not show it.
-"""
+"""Structured answers: asking for an object of a JSON schema, and checking that the answer is one."""
 
 import re
 from collections.abc import Mapping
@@ -11,14 +7,14 @@ from functools import partial
 
 from ricordo.errors import InvalidMessage, ReplyInvalid
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import loads
+from ricordo.messages.json_text import loads
 from ricordo.models.contract import Reply
 
-__all__ = ["ANSWER_TOOL", "split_type_unions", "parse_structured_answer", "with_parsed"]
+__all__ = ["ANSWER_TOOL", "parse_structured_answer", "split_type_unions", "with_parsed"]
+
 
 ANSWER_TOOL = "give_answer"
 """The tool whose arguments are the answer, where a provider has no other way to answer in a form."""
-
 _CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""Claiming: check a root before any of it is used, and make a new root and put it on the list of trusted ones.
+"""Claiming: check a root before any of it is used; make a new one, and put it on the list of trusted roots.
 
 Invariant: a root is on the user's list before its key is stored in it, so a root that was begun here is never refused.
 """
@@ -10,24 +10,24 @@ from functools import partial
 from pathlib import Path
 
 from ricordo.clock import Clock, IdSource, format_rfc3339
+from ricordo.concurrency import run_in_thread
 from ricordo.errors import AlreadyExists, FileMissing, RootNotTrusted, StorageError, StorageReadOnly
-from ricordo.files import ABSENT, FileStore, StoredFile
-from ricordo.runtime.guard_key import digest_key, load_guard_key, identity_from_key, create_root_key
-from ricordo.runtime.marker import claim_root
+from ricordo.runtime.roots import claim_root, create_root_key, digest_key, identity_from_key, load_guard_key
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.trust import (
     IGNORE_ALL,
-    is_own_ignore_file,
     is_in_data_folder,
-    trust_record_path,
-    restrict_modes,
+    is_own_ignore_file,
     is_vouched_for,
+    restrict_modes,
+    trust_record_path,
 )
-from ricordo.scopes import Scope
-from ricordo.uncut import run_in_thread
+from ricordo.scope import Scope
+from ricordo.storage import ABSENT, FileStore, StoredFile
 from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE
 
 __all__ = ["claim_trusted_root", "read_root_identity", "trust_root", "untrust_root"]
+
 
 _LOG = logging.getLogger("ricordo.trust")
 

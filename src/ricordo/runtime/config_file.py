@@ -1,8 +1,8 @@
-"""The settings file of a root, `config.toml`: read, flattened to dotted keys with their lines, and never run.
+"""The settings file `config.toml`, flattened to dotted keys with their lines.
 
-The file may come with a folder that somebody else wrote, so nothing in it is more than a plain value, and it holds no
-secret: a key in it is refused, with a hint at the environment. Invariant: what is wrong with it is told with its line
-where that can be found, and a file that is missing is one without settings.
+It holds plain values and no secrets: a key in it is refused, with a hint at the environment.
+
+Invariant: an error names the line where that can be found. A missing file is one without settings.
 """
 
 import re
@@ -16,9 +16,9 @@ from ricordo.guard import has_secret
 
 __all__ = ["CONFIG_FILE", "ConfigFile", "is_secret_name", "parsed_config", "read_config"]
 
+
 CONFIG_FILE = "config.toml"
 """The name of the settings file, in the root."""
-
 _MAX_BYTES = 256 * 1024
 _ERROR_LINE = re.compile(r"at line (\d+)")
 _TABLE_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")

@@ -1,8 +1,9 @@
-"""Guarded models: every request that memory makes for its own work passes the guard.
+"""Guarded models: every request that memory makes for its own work is redacted.
 
-Memory reads files that people write by hand, and a secret in them stays in the file. Invariant: no model for learning,
-summaries or curation, no embedder of a provider and no reranker is sent a secret that the guard finds; it is sent the
-mark instead.
+Memory reads files that people write, and a secret in them stays in the file.
+
+Invariant: no model for extraction, summaries or consolidation, and no embedder of a provider, is sent a secret that the
+guard finds; it is sent a mark instead.
 """
 
 from collections.abc import Sequence
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING
 from anyio.to_thread import run_sync
 
 from ricordo.guard import Redactor
-from ricordo.harness.offline import OFFLINE
 from ricordo.messages import Message
 from ricordo.models import ChatModel, Embedder
-from ricordo.models.around import ModelWrapper
-from ricordo.models.naming import provider_name
-from ricordo.recall.reranking import Reranker
-from ricordo.scopes import Scope
-from ricordo.spending import SpendingMeter
+from ricordo.models.offline import OFFLINE
+from ricordo.models.provider import provider_name
+from ricordo.models.spending import SpendingMeter
+from ricordo.models.wrappers import ModelWrapper
+from ricordo.scope import Scope
+from ricordo.search.recall import Reranker
 from ricordo.workspace.redaction import redact_messages
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["GuardedEmbedder", "GuardedModel", "GuardedReranker", "guard_embedder", "prepare_memory_model"]
+
 
 _LOCAL_PROVIDERS = frozenset({"hashing", "minilm", "static"})
 

@@ -1,8 +1,8 @@
-"""Rerankers by their names: what a program registered, or an installed package offers as an entry point.
+"""Rerankers by name: what a program registered, or an installed package offers as an entry point.
 
-Nothing is looked for, and nothing imported, before one is named.
+Nothing is imported before it is named.
 
-Invariant: a name that gives no reranker is an error with the names that would, and is never passed over.
+Invariant: a name that gives no reranker is an error with the names that would.
 """
 
 import re
@@ -13,23 +13,22 @@ from inspect import iscoroutinefunction
 from typing import TypeAlias
 
 from ricordo.errors import ExtraMissing, InvalidSetting
-from ricordo.recall.reranking import Reranker
+from ricordo.search.recall import Reranker
 
 __all__ = [
     "RERANKER_GROUP",
     "RerankerFactory",
     "choose_reranker",
+    "list_rerankers",
     "load_reranker",
     "register_reranker",
-    "list_rerankers",
 ]
+
 
 RERANKER_GROUP = "ricordo.rerankers"
 """The group of entry points under which packages offer their rerankers."""
-
 RerankerFactory: TypeAlias = Callable[[], Reranker]
 """Makes a reranker, such as its class. It is called off the event loop, at each opening of a memory."""
-
 _NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_.+-]*")
 _NO_RERANKER = "none"
 _FACTORIES: dict[str, RerankerFactory] = {}

@@ -1,25 +1,156 @@
-"""Roots: which folder holds the memory of where one stands."""
+"""Roots: where the folder of a memory lies, whose it is, and its key.
+
+`project.json` says whose a root is: one project, one team, or one user. `guard.key` has 32 random bytes for keyed
+digests, and 32 more that identify the root; those are made anew when a root is trusted. A root of an earlier version
+has the first half only.
+
+Invariant: a root that belongs to one owner is never opened for another.
+"""
 
 import hashlib
+import json
 import os
-from collections.abc import Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
-from ricordo.errors import DocumentInvalid, StorageFailed
-from ricordo.runtime.marker import parse_marker
-from ricordo.scopes import Scope, owner_part, encode_folder_name
-from ricordo.workspace.layout import PROJECT_FILE, USERS, WORKSPACE
+from ricordo.clock import Clock, IdSource, format_rfc3339
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch, StorageFailed, StorageReadOnly
+from ricordo.messages.json_text import decode_json
+from ricordo.scope import Scope, encode_folder_name, owner_part
+from ricordo.storage import FileStore
+from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, PROJECT_FILE, USERS, WORKSPACE
 
 __all__ = [
+    "KEY_LENGTHS",
+    "LAYOUT_VERSION",
     "ROOT_FOLDER",
     "cache_folder",
-    "find_root",
+    "claim_folder",
+    "claim_root",
+    "create_key",
+    "create_root_key",
     "default_root",
-    "new_root_path",
-    "scope_folder",
-    "user_root_path",
+    "digest_key",
+    "find_root",
     "find_workspace",
+    "identity_from_key",
+    "load_guard_key",
+    "new_root_path",
+    "owning_scope",
+    "parse_marker",
+    "read_marker",
+    "read_version",
+    "scope_folder",
+    "upgrade_version",
+    "user_root_path",
 ]
+
+
+LAYOUT_VERSION = 2
+"""The version of the layout: from 2 on, what belongs to a user of a shared root lies in a folder of that user."""
+_UNREADABLE_MARKER = (
+    f"{PROJECT_FILE} can't be read: restore it from a backup, or write the scope of this root into it again."
+)
+_SHARED_PARTS = frozenset({"tenant", "team", "project"})
+_PRIVATE_PARTS = ("user", "agent", "session")
+
+
+def owning_scope(scope: Scope) -> Scope:
+    """Return the part of `scope` that owns a root: its tenant, with its team and project if it names any.
+
+    Without those it is the tenant with the first of user, agent and session.
+    """
+    parts = scope.parts()
+    shared = {name: value for name, value in parts.items() if name in _SHARED_PARTS}
+    if shared.keys() - {"tenant"}:
+        return Scope(**shared)
+    alone = next((name for name in _PRIVATE_PARTS if name in parts), None)
+    return Scope(**shared | ({alone: parts[alone]} if alone else {}))
+
+
+async def read_marker(files: FileStore) -> Scope | None:
+    """Return whose root this is; None for a folder that is none yet. Raises `DocumentInvalid`."""
+    try:
+        stored = await files.read(PROJECT_FILE)
+    except FileMissing:
+        return None
+    return parse_marker(stored.data)
+
+
+def parse_marker(marker: bytes) -> Scope:
+    """Return whose root it is by its marker. Raises `DocumentInvalid`."""
+    try:
+        return Scope(**decode_json(marker)["scope"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DocumentInvalid(_UNREADABLE_MARKER) from error
+
+
+async def read_version(files: FileStore) -> int:
+    """Return the version of the layout that a marker names; the newest for a folder without one."""
+    try:
+        version = decode_json((await files.read(PROJECT_FILE)).data).get("version", 1)
+    except FileMissing:
+        return LAYOUT_VERSION
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise DocumentInvalid(_UNREADABLE_MARKER) from error
+    return version if isinstance(version, int) else 1
+
+
+async def upgrade_version(files: FileStore) -> None:
+    """Let the marker name the newest version of the layout. Raises: FileMissing, StorageReadOnly."""
+    stored = await files.read(PROJECT_FILE)
+    marker = decode_json(stored.data) | {"version": LAYOUT_VERSION}
+    await files.replace(PROJECT_FILE, _encode_marker(marker), expected=stored.version)
+
+
+async def claim_root(
+    files: FileStore,
+    scope: Scope,
+    *,
+    clock: Clock,
+    ids: IdSource,
+    begin: Callable[[], Awaitable[object]] | None = None,
+) -> Scope:
+    """Return whose root this is, and make it that of `scope` if it is nobody's yet, after `begin`.
+
+    Raises: ScopeMismatch if it belongs to another tenant, team, project or user.
+    """
+    return await claim_folder(files, owning_scope(scope), clock=clock, ids=ids, begin=begin)
+
+
+async def claim_folder(
+    files: FileStore,
+    wanted: Scope,
+    *,
+    clock: Clock,
+    ids: IdSource,
+    begin: Callable[[], Awaitable[object]] | None = None,
+) -> Scope:
+    """Return whose place this is, and give it to `wanted` if it is nobody's yet. As `claim_root` else."""
+    owner = await read_marker(files)
+    if owner is None:
+        kind = "user" if wanted.user else next(reversed(wanted.parts()))
+        marker = {
+            "version": LAYOUT_VERSION, "id": ids.new(), "kind": kind, "scope": wanted.parts(), "created": format_rfc3339(clock.now())
+        }  # fmt: skip
+        if begin:
+            await begin()
+        with suppress(AlreadyExists):
+            await files.create(IGNORE_FILE, b"*\n")
+        with suppress(AlreadyExists):
+            await files.create(PROJECT_FILE, _encode_marker(marker))
+        owner = await read_marker(files)
+    if owner != wanted:
+        raise ScopeMismatch(f"This root belongs to {owner}; it can't be opened for {wanted}.")
+    return wanted
+
+
+def _encode_marker(marker: Mapping[str, object]) -> bytes:
+    return (json.dumps(marker, indent=1, ensure_ascii=False) + "\n").encode()
+
 
 ROOT_FOLDER = ".ricordo"
 """The name of a project's root, at the top of its git work tree."""
@@ -97,3 +228,62 @@ def cache_folder(cache: Path, root: Path) -> Path:
     """Return the folder below `cache` for the index of a root that does not hold it itself."""
     digest = hashlib.sha256(str(root.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
     return cache / "roots" / digest[:24]
+
+
+_HALF_BYTES = 32
+KEY_LENGTHS = frozenset({_HALF_BYTES, 2 * _HALF_BYTES})
+"""How many bytes the file of a key may have."""
+
+
+def create_key() -> bytes:
+    """Return a secret for what has no root to keep one in."""
+    return secrets.token_bytes(_HALF_BYTES)
+
+
+def create_root_key(digests: bytes | None = None) -> bytes:
+    """Return a new key of a root, for which the half for digests may be given."""
+    return (digests or create_key()) + create_key()
+
+
+def identity_from_key(stored: bytes) -> str:
+    """Return by what a root with this key is known."""
+    return sha256(b"ricordo root\0" + stored).hexdigest()
+
+
+def digest_key(stored: bytes) -> bytes:
+    """Return the secret for keyed digests of a root with this key."""
+    return stored[:_HALF_BYTES]
+
+
+async def load_guard_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None = None) -> bytes:
+    """Return the key of a root, which is made when there is none.
+
+    Before a new key is stored, `note` is called with the identity of the root, so that what is stored was noted.
+    Raises: DocumentInvalid; StorageFull; what `note` raises.
+    """
+    try:
+        key = (await files.read(GUARD_KEY)).data
+    except FileMissing:
+        key = await _store_new_key(files, note)
+    if len(key) not in KEY_LENGTHS:
+        raise DocumentInvalid(
+            f"{GUARD_KEY} is damaged: restore it from a backup, or delete it and run `ricordo trust`, which lets what "
+            "was forgotten come back."
+        )
+    return key
+
+
+async def _store_new_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None) -> bytes:
+    """Store a new key and return it, or the one that another process stored meanwhile.
+
+    In a root that can only be read it holds for this process: nothing is written that would need it later.
+    """
+    key = create_root_key()
+    if note:
+        await note(identity_from_key(key))
+    with suppress(StorageReadOnly):
+        try:
+            await files.create(GUARD_KEY, key)
+        except AlreadyExists:
+            return (await files.read(GUARD_KEY)).data
+    return key

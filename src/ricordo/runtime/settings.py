@@ -1,10 +1,10 @@
-"""Settings: the person's own config.toml, the root's, the environment, then arguments; the later one wins.
+"""Settings: the person's config.toml, the root's, the environment, then arguments; the later one wins.
 
-No other file of Ricordo goes by the environment. What decides where memory lies, where a model is reached, and what may
-be called unasked, is taken from this machine alone: the config.toml of a root may have come with a folder that somebody
-else wrote. The person's own lies in their data folder.
+Nothing else reads the environment. The config.toml of a root may have come with a folder of somebody else, so it can't
+say where memory lies, where a model is reached, or what may be called without asking. The address of a model serves
+other models of its provider; for any other model it is an error that nobody said where it is reached.
 
-Invariant: a setting is known by its field, and checked when it is read; what it is, and who said so, can be shown.
+Invariant: a setting is a field, checked when it is read; its value and origin can be shown.
 """
 
 import getpass
@@ -17,51 +17,98 @@ from pathlib import Path
 
 import platformdirs
 
-from ricordo.audit.history_retention import HistoryConfig
-from ricordo.compaction.config import (
+from ricordo.agent.tools.memory import OPT_IN_TOOLS
+from ricordo.context.config import (
     ClearResultsConfig,
     CompactionConfig,
     DedupeReadsConfig,
     ToolResultEvictionConfig,
     TruncateArgsConfig,
 )
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.context.preamble import DEFAULT_BUDGET
+from ricordo.context.prompt import WORKSPACE_BUDGET
+from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.curation.config import (
+    ConsolidationConfig,
+    InjectionConfig,
+    MaintenanceConfig,
+    ProfileConfig,
+    RetentionConfig,
+)
 from ricordo.errors import InvalidSetting
-from ricordo.flush.config import FlushConfig
-from ricordo.flush.signal_patterns import load_detector
+from ricordo.extraction.config import FlushConfig
+from ricordo.extraction.signal_patterns import load_detector
 from ricordo.guard.permissions import PermissionRule, parse_rule
-from ricordo.harness.offline import OFFLINE
-from ricordo.harness.prompt import WORKSPACE_BUDGET
-from ricordo.harness.turn_recall import TurnRecallConfig
+from ricordo.jobs import InboxConfig
 from ricordo.language.signals import SignalDetector, default_detector
-from ricordo.maintenance.config import MaintenanceConfig
-from ricordo.maintenance.rules import RetentionConfig
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.profile.config import ProfileConfig
-from ricordo.profile.injection import InjectionConfig
-from ricordo.queue import InboxConfig
-from ricordo.recall.relevance import DEFAULT_OPENING_MEMORIES
+from ricordo.models.contract import get_base_url
+from ricordo.models.offline import OFFLINE
+from ricordo.models.provider import provider_name
+from ricordo.models.spending import SpendingConfig
 from ricordo.runtime.config_file import ConfigFile, read_config
-from ricordo.runtime.endpoints import check_endpoint_owner, resolve_endpoint
-from ricordo.runtime.layers import SettingValue, SettingLayers, SettingOrigin
-from ricordo.runtime.setting_types import list_setting_types, suggest_name, list_setting_tables
+from ricordo.runtime.setting_layers import (
+    SettingLayers,
+    SettingOrigin,
+    SettingValue,
+    list_setting_tables,
+    list_setting_types,
+    suggest_name,
+)
 from ricordo.runtime.trust import TRUST_ALL, check_trust, is_vouched_for
-from ricordo.spending import SpendingConfig
-from ricordo.stores.opening import parse_address
-from ricordo.stores.preamble import DEFAULT_BUDGET
-from ricordo.tools.memory_tools import OPT_IN_TOOLS
+from ricordo.search.recall import DEFAULT_OPENING_MEMORIES
+from ricordo.stores.addresses import parse_address
+from ricordo.workspace.history.retention import HistoryConfig
 
-__all__ = ["MACHINE_SETTINGS", "Settings", "environment_variable"]
+__all__ = ["MACHINE_SETTINGS", "Settings", "check_endpoint_owner", "environment_variable", "resolve_endpoint"]
+
+
+def resolve_endpoint(
+    name: str, *, variable: str, own: str | None, base_url: str | None, owner: str | None, agent: ChatModel | None
+) -> str | None:
+    """Return the address of the model `name`, None for that of its provider.
+
+    `own` is the address that was given for it, which `variable` of the environment gives too, empty where none does.
+    `base_url` is the address that was given for `owner`, the model that the settings name; without that name it belongs
+    to `agent`, the agent's model.
+
+    Raises: InvalidSetting if the agent's model has an address and nobody said whether this model is reached there.
+    """
+    agents = get_base_url(agent)
+    if own is not None or (base_url is None and agents is None):
+        return own
+    held = owner if owner not in {None, OFFLINE} else agent.name if agent else ""
+    if base_url is not None and agents in {None, base_url} and provider_name(held) == provider_name(name):
+        return base_url
+    whose = f"the address of {held}" if held else "an address, but no model that it belongs to"
+    told = f"set {variable}, or give " if variable else "give "
+    raise InvalidSetting(
+        f"It is not clear where {name} is reached, so it is not asked: the settings hold {whose}. To say where it is,"
+        f" {told}a model made by load_model({name!r}, base_url=...)."
+    )
+
+
+def check_endpoint_owner(owner: object, name: object, *, base_url: object) -> None:
+    """Refuse the model `name` in place of `owner` of another provider, for which `base_url` was given.
+
+    Raises: InvalidSetting.
+    """
+    if base_url is None or not isinstance(owner, str) or not isinstance(name, str) or OFFLINE in {owner, name}:
+        return
+    if provider_name(owner) != provider_name(name):
+        raise InvalidSetting(
+            f"It is not clear where {name} is reached, so it is not asked: base_url was given for {owner}. Set"
+            f" RICORDO_BASE_URL to the address of {name}, or leave it out."
+        )
+
 
 MACHINE_SETTINGS = frozenset(
     {"base_url", "cache", "data", "embedder_base_url", "index", "permissions", "root", "trust", "user"}
 )
 """Settings that a root's config.toml can't give: they say where memory lies, whose it is, who is sent a key, and what
 may be called unasked. So do the settings `base_url` of its tables."""
-
 _PERSONAL_SETTINGS = frozenset({"permissions"})
 """Those of them that the person's own config.toml can give."""
-
 _PREFIX = "RICORDO_"
 _NESTED = "__"
 _PRESETS: Mapping[str, Mapping[str, Callable[[], object]]] = {

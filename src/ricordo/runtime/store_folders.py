@@ -1,17 +1,18 @@
-"""Folders of stores: which of them may become one, judged by what lies in them.
+"""Which folders may become a store, judged by their contents.
 
-A store hides its folder from git, so it takes none in which other things lie; a memory folder of somebody else's tools
-stays as it is, so it has to be one.
+A store hides its folder from git, so it takes none that holds other things. A memory folder of other tools stays as it
+is, so it has to be one.
 """
 
 import re
 from pathlib import Path
 
 from ricordo.errors import InvalidInput, InvalidSetting
-from ricordo.files.disk import translate_os_error
+from ricordo.storage.disk import translate_os_error
 from ricordo.workspace.layout import PROJECT_FILE, WORKSPACE
 
-__all__ = ["expand_home", "check_not_file", "check_no_foreign_files", "check_memory_folder"]
+__all__ = ["check_memory_folder", "check_no_foreign_files", "check_not_file", "expand_home"]
+
 
 _STORE_FILES = re.compile(
     r"\.gitignore|\.~.+|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"

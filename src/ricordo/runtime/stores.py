@@ -1,10 +1,9 @@
-"""Stores: every backend under its scheme, and a store opened by one line. No backend is imported before it is opened.
+"""Stores by scheme: opened by one line, registered by a program, or offered as an entry point of `ricordo.stores`.
 
-A scheme is one of Ricordo's own, one that a program registered, or one that an installed package offers as an entry
-point of the group `ricordo.stores`. The process-wide default is a store that keeps nothing, until one is set.
+No backend is imported before it is opened. The default of the process keeps nothing, until one is set.
 
-Invariant: a folder is claimed for its owner, and hidden from git, before a backend sees it, and no folder with other
-things in it becomes a store.
+Invariant: a folder is claimed for its owner, and hidden from git, before a backend sees it. No folder with other things
+in it becomes a store.
 """
 
 import os
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from hashlib import blake2b
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import NoneType
@@ -22,48 +22,96 @@ from types import NoneType
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, IdSource
+from ricordo.concurrency import run_even_if_cancelled
 from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting
 from ricordo.events import EventSink
-from ricordo.files import FileStore
-from ricordo.files.disk import Disk
-from ricordo.files.known_folder import RequiredFolder
-from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor, has_secret
-from ricordo.index.keyword import WorkspaceIndex
 from ricordo.models import Embedder
-from ricordo.runtime.assembly import Dependencies, open_workspace, trust_list_files
-from ricordo.runtime.built_in_stores import BUILT_IN_STORES, import_store
 from ricordo.runtime.claiming import claim_trusted_root
-from ricordo.runtime.given import check_type, check_scope
-from ricordo.runtime.guard_key import digest_key, load_guard_key, create_key
 from ricordo.runtime.guarded_models import guard_embedder
-from ricordo.runtime.roots import default_root, find_workspace
-from ricordo.runtime.serving import load_named_embedder
+from ricordo.runtime.models import load_named_embedder
+from ricordo.runtime.roots import create_key, default_root, digest_key, find_workspace, load_guard_key
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.store_folders import expand_home, check_not_file, check_no_foreign_files, check_memory_folder
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Closes
-from ricordo.stores.contract import Backend, Store, StoreParts
-from ricordo.stores.opening import SCHEMES, Address, OpenRequest, StoreFactory, parse_address
-from ricordo.uncut import run_even_if_cancelled
+from ricordo.runtime.store_folders import check_memory_folder, check_no_foreign_files, check_not_file, expand_home
+from ricordo.runtime.validation import check_scope, check_type
+from ricordo.runtime.workspace import Dependencies, open_workspace, trust_list_files
+from ricordo.scope import Scope
+from ricordo.search.index import WorkspaceIndex
+from ricordo.storage import FileStore
+from ricordo.storage.disk import Disk
+from ricordo.storage.folders import RequiredFolder
+from ricordo.storage.local import LocalFiles
+from ricordo.stores.addresses import SCHEMES, Address, OpenRequest, StoreFactory, parse_address
+from ricordo.stores.contract import Backend, Closes, Store, StoreParts
 from ricordo.workspace.layout import PROJECT_FILE
 
 __all__ = [
+    "BUILT_IN_STORES",
+    "BuiltInStore",
     "STORE_GROUP",
     "StoreOpener",
     "StoreScheme",
     "close_store",
     "get_default_store",
+    "import_store",
+    "list_schemes",
     "open_backend",
     "open_store",
     "register_store",
-    "list_schemes",
     "set_default_store",
 ]
 
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltInStore:
+    """Where a backend is found as `module:function`, what it keeps, and the extra that it needs."""
+
+    import_path: str
+    description: str
+    extra: str = ""
+
+
+BUILT_IN_STORES = {
+    "none": BuiltInStore(import_path="nothing:open_nothing", description="nothing"),
+    "sessions": BuiltInStore(
+        import_path="session_files:open_session_files", description="a Markdown file for each session, and their index"
+    ),
+    "markdown": BuiltInStore(import_path="markdown:open_markdown", description="one Markdown file"),
+    "jsonl": BuiltInStore(import_path="jsonl:open_jsonl", description="one file with a JSON document a line"),
+    "json": BuiltInStore(import_path="json_document:open_json", description="one JSON document"),
+    "kv": BuiltInStore(import_path="kv:open_kv", description="an embedded key-value database", extra="kv"),
+    "fulltext": BuiltInStore(
+        import_path="fulltext:open_fulltext", description="a file of entries, and a full-text index"
+    ),
+    "vector": BuiltInStore(
+        import_path="vector:open_vector", description="a file of entries, and their vectors", extra="vector"
+    ),
+    "folder": BuiltInStore(
+        import_path="memory_folder:open_memory_folder",
+        description="an existing folder of MEMORY.md and topic files, as it is",
+    ),
+    "ring": BuiltInStore(import_path="ring:open_ring", description="the newest entries, in this process"),
+    "mock": BuiltInStore(import_path="mock:open_mock", description="a list, in this process"),
+    "fanout": BuiltInStore(import_path="fanout:open_fanout", description="what it is given, in several stores"),
+}
+
+
+def import_store(scheme: str, built_in: BuiltInStore) -> StoreFactory:
+    """Import a backend and return what opens it. Raises: ExtraMissing where its package is not installed."""
+    module, _, function = built_in.import_path.partition(":")
+    try:
+        factory: StoreFactory = getattr(import_module(f"ricordo.stores.{module}"), function)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ricordo"):
+            raise
+        raise ExtraMissing(
+            f"The store {scheme} needs {error.name}: pip install 'ricordo[{built_in.extra}]' installs it."
+        ) from error
+    return factory
+
+
 STORE_GROUP = "ricordo.stores"
 """The group of entry points under which packages offer their stores, the name being the scheme."""
-
 _SCHEME_NAME = re.compile(r"[a-z][a-z0-9_+-]+")
 
 
@@ -82,13 +130,10 @@ class StoreScheme:
 
 _SCHEMES_WITHOUT_FOLDER = frozenset({"none", "ring", "mock", "fanout"})
 """Schemes of which what stands after the colon is no folder."""
-
 _USER_FOLDER_SCHEMES = frozenset({"folder"})
 """Schemes of which the folder is the user's own: nothing but memories is put into it, and it is claimed elsewhere."""
-
 _DEFAULT_FOLDERS = {"sessions": ".harness"}
 """The folder of a scheme where an address names none."""
-
 _LEADING_SLASHES = re.compile(r"//(?!/)")
 _LAYERED_SCHEME = StoreScheme(name="layered", description="everything that a Ricordo root does")
 

@@ -1,11 +1,9 @@
-"""Trust: decide which roots may be used. A root may be used if this user made or trusted it on this machine.
+"""Trust: a root may be used if this user made or trusted it on this machine.
 
-A root can come with a folder that somebody else wrote, such as a cloned repository. Its files choose models, enter the
-prompt and say whose memory it is. So the user's data folder has a list of trusted roots. A root is identified by a
-digest of its own key, not by its path. A root that was moved stays trusted. A root that somebody else made is not,
-because every key on the list was made here.
+A root can come with a folder that somebody else wrote, such as a cloned repository; its files choose models and enter
+the prompt. So the user's data folder lists trusted roots by a digest of their key, not by their path.
 
-Invariants: no file of a root that is not trusted takes effect, and nothing is written into it; no link leads from a
+Invariants: no file of a root that is not trusted takes effect, and nothing is written into it. No link leads from a
 root to another one.
 """
 
@@ -19,24 +17,36 @@ from itertools import chain
 from pathlib import Path
 
 from ricordo.errors import DocumentInvalid, RootNotTrusted
-from ricordo.files.disk import translate_os_error
-from ricordo.runtime.guard_key import KEY_LENGTHS, identity_from_key
+from ricordo.runtime.roots import KEY_LENGTHS, identity_from_key
+from ricordo.storage.disk import translate_os_error
 from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, WORKSPACE
 
 __all__ = [
-    "TRUST_ALL", "IGNORE_ALL", "TRUST_LIST", "IGNORE_ALL_BUT_CURATED", "check_links", "check_trust", "is_listed", "is_own_ignore_file",
-    "is_vacant", "is_in_data_folder", "find_links", "trust_record_path", "restrict_modes", "find_foreign_owner", "read_key_file", "is_vouched_for",
-]  # fmt: skip
+    "IGNORE_ALL",
+    "IGNORE_ALL_BUT_CURATED",
+    "TRUST_ALL",
+    "TRUST_LIST",
+    "check_links",
+    "check_trust",
+    "find_foreign_owner",
+    "find_links",
+    "is_in_data_folder",
+    "is_listed",
+    "is_own_ignore_file",
+    "is_vacant",
+    "is_vouched_for",
+    "read_key_file",
+    "restrict_modes",
+    "trust_record_path",
+]
+
 
 TRUST_LIST = "trusted"
 """The folder of the list of trusted roots, below the user's data folder."""
-
 TRUST_ALL = "1"
 """The value of RICORDO_TRUST that trusts every root."""
-
 IGNORE_ALL = b"*\n"
 """The .gitignore of a root, which hides all of it from git."""
-
 IGNORE_ALL_BUT_CURATED = (
     b"# MEMORY.md and the topics may be committed; `ricordo memory untrack` hides them again.\n"
     b"*\n"
@@ -47,7 +57,6 @@ IGNORE_ALL_BUT_CURATED = (
     b"!/workspace/memory/topics/**\n"
 )
 """The .gitignore of a root after `ricordo memory track`."""
-
 _LOG = logging.getLogger("ricordo.trust")
 _OTHERS_MODE = stat.S_IRWXG | stat.S_IRWXO
 _HARMLESS_NAMES = frozenset({"locks", ".DS_Store"})

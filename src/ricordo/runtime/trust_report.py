@@ -1,7 +1,7 @@
-"""The report of what would take effect if a root were trusted. Nothing of the root is used or changed for it.
+"""The report of what would take effect if a root were trusted.
 
-The root may be somebody else's. So each file is read up to a limit, no link is followed, and the report says which
-files can't be read.
+Invariant: nothing of the root is used or changed for it. Files are read up to a limit, no link is followed, and what
+can't be read is named.
 """
 
 import os
@@ -18,23 +18,24 @@ from secrets import token_bytes
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, RicordoError, StorageError
 from ricordo.guard import Redactor
-from ricordo.messages.jsontext import decode_json
+from ricordo.messages.json_text import decode_json
 from ricordo.runtime.config_file import CONFIG_FILE, is_secret_name, parsed_config
-from ricordo.runtime.guard_key import identity_from_key
-from ricordo.runtime.listing import list_settings
+from ricordo.runtime.roots import identity_from_key
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.settings_list import list_settings
 from ricordo.runtime.trust import (
+    find_foreign_owner,
+    find_links,
+    is_in_data_folder,
     is_listed,
     is_own_ignore_file,
-    is_in_data_folder,
-    find_links,
-    find_foreign_owner,
-    read_key_file,
     is_vouched_for,
+    read_key_file,
 )
 from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, PROJECT_FILE
 
-__all__ = ["TrustReport", "has_private_key", "list_tracked_files", "create_trust_report"]
+__all__ = ["TrustReport", "create_trust_report", "has_private_key", "list_tracked_files"]
+
 
 _MAX_BYTES = 1_000_000
 _MAX_FILES = 20_000

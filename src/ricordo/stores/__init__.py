@@ -1,7 +1,19 @@
-"""The swappable contract save / recall / preamble, bound to a scope, and its backends."""
+"""Stores: save, recall and preamble, bound to a scope, and the backends that keep memories."""
 
-from ricordo.stores.capabilities import Forgets, LayeredMemory, Lists, Undoes
-from ricordo.stores.contract import Backend, Driver, Store, StoreParts
-from ricordo.stores.nothing import NoMemory
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.stores.contract import Backend, Driver, Forgets, LayeredMemory, Lists, Store, StoreParts, Undoes
+    from ricordo.stores.in_memory import NoMemory
 
 __all__ = ["Backend", "Driver", "Forgets", "LayeredMemory", "Lists", "NoMemory", "Store", "StoreParts", "Undoes"]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".contract": "Backend Driver Forgets LayeredMemory Lists Store StoreParts Undoes",
+        ".in_memory": "NoMemory",
+    },
+)

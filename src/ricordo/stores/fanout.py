@@ -1,31 +1,141 @@
-"""Fanout: several stores at once. What is saved goes to all of them; what is read comes from the first that answers.
+"""Fanout: several stores at once. A save goes to all of them; a read comes from the first that answers.
 
-The first store is the primary: the entry as it keeps it is what the others are given, so all know it by the same id.
-When one can't save, the others do nevertheless, and then the save raises: some have the entry, and it is not yet as
-safe as was asked for. To save the same entry again, with its id, would give it to those that have it a second time.
+The first store is the primary: the others are given the entry as it keeps it, so all have the same id. When one can't
+save, the others do, and then the save raises. A store that can't be opened is tried again at every save.
 
-One that can't be opened is left out until it can be, which is tried at every save; then it gets what it missed.
+Invariant: a store that was away is given what it missed, in order, before anything else reaches it.
 """
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Protocol, TypeVar, cast
 
-from ricordo.errors import EntryNotFound, InvalidSetting, RicordoError, StorageError, StorageFailed
-from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, KeepsTombstones, Lists, SessionNotes
-from ricordo.stores.contract import Backend, Driver, Store, StoreParts
-from ricordo.stores.fanout_parts import BoundMember, FanoutMember
-from ricordo.stores.opening import OpenRequest, split_addresses
-from ricordo.stores.plain import read_options
-from ricordo.tokens import Tokens
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.tombstones import Tombstone
+import anyio
 
-__all__ = ["FanoutStore", "open_fanout"]
+from ricordo.errors import (
+    EntryNotFound,
+    InvalidInput,
+    InvalidSetting,
+    RicordoError,
+    ScopeError,
+    StorageError,
+    StorageFailed,
+)
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
+from ricordo.stores.addresses import OpenRequest, split_addresses
+from ricordo.stores.base import read_options
+from ricordo.stores.contract import (
+    Backend,
+    Closes,
+    Driver,
+    Forgets,
+    KeepsSessions,
+    KeepsTombstones,
+    Lists,
+    SessionNotes,
+    Store,
+    StoreParts,
+)
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.tombstones import Tombstone
+
+__all__ = ["BoundMember", "FanoutMember", "FanoutStore", "open_fanout"]
+
+
+_LOG = logging.getLogger("ricordo.stores")
+
+
+class FanoutMember:
+    """One backend, by the `name` that errors call it by; `error` says why it is closed, None while it is open."""
+
+    def __init__(self, name: str, enter: Callable[[], Awaitable[Backend]]) -> None:
+        """Open nothing yet; `enter` opens it."""
+        self.name = name
+        self.backend: Backend | None = None
+        self.error: RicordoError | None = None
+        self._enter: Callable[[], Awaitable[Backend]] | None = enter
+        self._open_lock = anyio.Lock()
+
+    async def open(self) -> Backend | None:
+        """Return the backend, opened where it was not; None while it can't be, which is told to the log once.
+
+        Raises: ScopeError and InvalidInput, which no further try would mend.
+        """
+        async with self._open_lock:
+            if self.backend is None and self._enter is not None:
+                try:
+                    self.backend = await self._enter()
+                except (ScopeError, InvalidInput):
+                    raise
+                except (RicordoError, OSError) as error:
+                    self._record_error(error)
+                else:
+                    self.error = None
+            return self.backend
+
+    def stop_opening(self) -> None:
+        """Open it no more."""
+        self._enter = None
+
+    def _record_error(self, error: RicordoError | OSError) -> None:
+        if self.error is None:
+            _LOG.warning("The store %s can't be opened, so the others keep what is saved: %s", self.name, error)
+        self.error = error if isinstance(error, RicordoError) else StorageFailed(str(error))
+
+
+class BoundMember:
+    """A part for one scope; `store` is None while it is closed, or has not got yet what it missed."""
+
+    def __init__(self, part: FanoutMember, scope: Scope) -> None:
+        """Bind what is open."""
+        self.name = part.name
+        self.store = part.backend.bind(scope) if part.backend else None
+        self.error = part.error
+        self._member = part
+        self._scope = scope
+        self._missed_entries: list[Entry] = []
+        self._catch_up_lock = anyio.Lock()
+
+    async def catch_up(self) -> None:
+        """Open it if it can be, and give it what it missed; what keeps it from that is its `error`."""
+        async with self._catch_up_lock:
+            if self.store is not None:
+                return
+            try:
+                backend = await self._member.open()
+                store = backend.bind(self._scope) if backend else None
+                while store and self._missed_entries:
+                    await store.save(self._missed_entries[0])
+                    self._missed_entries.pop(0)
+                self.store, self.error = store, self._member.error
+            except RicordoError as error:
+                self.error = error
+
+    async def save_or_queue(self, entry: Entry) -> None:
+        """Save in it what the others have, now or when it is open. Raises `StorageError`."""
+        if self.store is None:
+            self._missed_entries.append(entry)
+        else:
+            await self.store.save(entry)
+
+    def discard_missed(self, entry_id: str) -> bool:
+        """Take out of what it missed what was forgotten, and tell whether it was there."""
+        kept = [entry for entry in self._missed_entries if entry.id != entry_id]
+        found = len(kept) < len(self._missed_entries)
+        self._missed_entries[:] = kept
+        return found
+
+    def require_store(self) -> Store:
+        """Return the store of one that is open. Raises: StorageFailed for one that is not."""
+        if self.store is None:
+            raise StorageFailed(f"The store {self.name} is closed.")
+        return self.store
+
 
 _T = TypeVar("_T")
 

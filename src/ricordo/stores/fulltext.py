@@ -1,7 +1,7 @@
-"""Full text: entries in plain files, found in the order of BM25 alone; the preamble is the newest of them.
+"""Full text: entries in daily files, ranked by BM25 alone. The preamble is the newest of them.
 
-Invariant: the index is a cache beside the files. Deleted, or put aside as broken, it is made again of them and gives
-the same answers; where it can't be used the files are searched as they are.
+Invariant: the index is a cache beside the files. Deleted or set aside as broken, it is rebuilt from them with the same
+answers. Where it can't be used, the files are searched.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -14,35 +14,42 @@ from typing import TypeAlias
 import anyio
 from anyio.to_thread import run_sync
 
+from ricordo.concurrency import run_even_if_cancelled
 from ricordo.errors import InvalidSetting
-from ricordo.files import FileStore
-from ricordo.index.contract import MEMORY_SORTS, Match, Query, SearchIndex
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import MEMORY_SORTS, Match, Query, SearchIndex
+from ricordo.search.results import Hit
+from ricordo.storage import FileStore
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import (
+    FileTombstones,
+    ForgettingDriver,
+    StoreFolder,
+    StoreTombstones,
+    match_entries,
+    open_folder,
+    read_options,
+)
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.ledgers import (
     DEFAULT_NEWEST,
     DailyLedgers,
+    add_locations,
+    display_path,
     parse_newest_option,
     render_newest,
-    display_path,
-    add_locations,
 )
-from ricordo.stores.opening import OpenRequest
-from ricordo.stores.plain import StoreFolder, match_entries, open_folder, read_options
-from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
-from ricordo.tokens import Tokens
-from ricordo.uncut import run_even_if_cancelled
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.layout import WORKSPACE
 
 __all__ = ["FulltextStore", "open_fulltext"]
 
+
 _INDEX_NAME = "memory_fulltext.db"
 _EXTRA_MATCHES = 50
 """How many matches are asked for beyond the limit: some are pieces of one entry, or were superseded."""
-
 _OpenIndex: TypeAlias = Callable[[Path, FileStore], Awaitable[SearchIndex]]
 
 

@@ -1,13 +1,12 @@
-"""One JSON document: `memory.json`, written whole at each save.
+"""One JSON document: `memory.json`, written as a whole at each save.
 
     {"version":1,
     "entries":[
     {"id":"01hx...","time":"2026-11-21T08:03:11.482Z","kind":"fact","content":"We use pnpm.","by":"user"}
     ]}
 
-Invariants: a save names the version it was based on, so of two processes none takes away what the other wrote; fields
-and entries that are not understood stay as they are; a document that can't be read is kept under another name before
-a new one takes its place.
+Invariants: a save names the version it was based on, so no process overwrites what another wrote. Unknown fields and
+entries stay as they are. A document that can't be read is kept under another name before a new one is written.
 """
 
 import logging
@@ -17,22 +16,30 @@ from dataclasses import dataclass, field
 
 from anyio.to_thread import run_sync
 
-from ricordo.audit import resolve_id
 from ricordo.errors import DocumentInvalid, FileMissing, InvalidMessage, StorageError
-from ricordo.files import StoredFile, compute_version
-from ricordo.files.broken import quarantine_document
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import dumps, require_integer, loads, require_object
-from ricordo.scopes import Scope
+from ricordo.messages.json_text import dumps, loads, require_integer, require_object
+from ricordo.scope import Scope
+from ricordo.storage import StoredFile, compute_version
+from ricordo.storage.paths import quarantine_document
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import (
+    FileTombstones,
+    ForgettingDriver,
+    StoreFolder,
+    StoreTombstones,
+    assign_ids,
+    open_folder,
+    read_options,
+)
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.held_file import ParsedFile, rewrite_file
-from ricordo.stores.opening import OpenRequest
-from ricordo.stores.plain import StoreFolder, assign_ids, open_folder, read_options
-from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
+from ricordo.stores.parsed_files import ParsedFile, rewrite_file
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
+from ricordo.workspace.ledger import resolve_id
 
 __all__ = ["JsonStore", "open_json"]
+
 
 _LOG = logging.getLogger("ricordo.stores")
 _FILE_NAME = "memory.json"

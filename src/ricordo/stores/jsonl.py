@@ -1,7 +1,7 @@
 """JSON lines: `memory.jsonl`, one line for each entry, added by one durable append.
 
-Invariants: a line that is torn or somebody else's hides no other and stays in the file; forgetting takes one line out
-and leaves every other as it is, byte for byte.
+Invariants: a line that is torn or not an entry hides no other and stays in the file. Forgetting removes one line and
+leaves every other byte as it is.
 """
 
 import logging
@@ -14,23 +14,33 @@ from functools import cached_property, partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.audit import resolve_id
 from ricordo.errors import DocumentInvalid, InvalidMessage
-from ricordo.files import StoredFile
-from ricordo.index.contract import Query
-from ricordo.messages.jsontext import dumps, loads, require_object
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
+from ricordo.messages.json_text import dumps, loads, require_object
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
+from ricordo.storage import StoredFile
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import (
+    FileTombstones,
+    ForgettingDriver,
+    StoreFolder,
+    StoreTombstones,
+    assign_ids,
+    match_entries,
+    open_folder,
+    read_options,
+    render_entries,
+)
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.held_file import ParsedFile, rewrite_file
-from ricordo.stores.opening import OpenRequest
-from ricordo.stores.plain import StoreFolder, match_entries, render_entries, assign_ids, open_folder, read_options
-from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
-from ricordo.tokens import Tokens
+from ricordo.stores.parsed_files import ParsedFile, rewrite_file
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
+from ricordo.workspace.ledger import resolve_id
 
 __all__ = ["JsonlStore", "open_jsonl"]
+
 
 _LOG = logging.getLogger("ricordo.stores")
 _FILE_NAME = "memory.jsonl"

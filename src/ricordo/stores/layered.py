@@ -1,8 +1,8 @@
-"""Layered: the whole of Ricordo behind the three operations.
+"""The layered store: the whole of Ricordo behind the three operations.
 
-A read merges the visible places, narrowest first: what is the user's alone in the project, what the project shares,
-then the user's own root. A write goes to the narrowest one unless the entry names a wider scope; the user's own root is
-created by the first entry that does. Saved means: in the ledger, synced, and known to the index.
+A read merges the visible roots, narrowest first: the user's own in the project, the project's, then the user's own
+everywhere. A write goes to the narrowest one unless the entry names a wider scope. Saved means: in the ledger, synced,
+and known to the index. Each write of a session file is a change set, as every other of a root.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -13,54 +13,163 @@ from typing import Protocol
 
 from anyio.to_thread import run_sync
 
-from ricordo.audit import (
-    HistoryItem,
-    MarkAct,
-    MemoryUsage,
-    UsageAct,
-    resolve_history_item,
-    forget,
-    forget_copies,
-    list_history,
-    is_by_person,
-    find_entries,
-    mark_entry,
-    undo_change,
-)
-from ricordo.audit.usage import parse_shown_ids
 from ricordo.clock import Clock, truncate_to_milliseconds
-from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.concurrency import run_in_thread
+from ricordo.context.preamble import (
+    DEFAULT_BUDGET,
+    Preamble,
+    PreambleDriver,
+    compose_preamble,
+    normalize_words,
+    recent_session_items,
+)
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.forget import forget, forget_copies
+from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
+from ricordo.curation.marks import MarkAct, mark_entry
+from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
-from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
-from ricordo.recall.recall import recall_memories
-from ricordo.recall.reranking import Reranker
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import SessionNotes
-from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.empty_places import EmptyRoots
-from ricordo.stores.layered_damage import DamageMonitor
-from ricordo.stores.layered_entries import merge_duplicates, find_shown_ids, curated_keys, entry_keys, has_content
-from ricordo.stores.layered_reading import RootReader, hits_outward, newest_key, visible_entries
-from ricordo.stores.layered_sessions import RootSessions
-from ricordo.stores.place import MemoryRoot
-from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, PreambleDriver, compose_preamble, normalize_words
-from ricordo.stores.session_preamble import recent_session_items
-from ricordo.stores.tombstones import RootTombstones
-from ricordo.tokens import Tokens
-from ricordo.uncut import run_in_thread
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.search.recall import Reranker, recall_memories
+from ricordo.search.results import Hit
+from ricordo.stores.base import RootTombstones
+from ricordo.stores.contract import Backend, Driver, SessionNotes, StoreParts
+from ricordo.stores.root_reader import DamageMonitor, RootReader, hits_outward, newest_key, visible_entries
+from ricordo.stores.session_drafts import close_session_file, remove_forgotten
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import LocatedEntry
-from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.ledger import append_entries, read_all_entries
+from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
+from ricordo.workspace.history.change_sets import CURATION_LOCK
+from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
+from ricordo.workspace.history.usage import MemoryUsage, UsageAct, parse_shown_ids
+from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, WORKSPACE
+from ricordo.workspace.ledger import append_entries, find_entries, is_curated, read_all_entries
+from ricordo.workspace.session_catalog import SessionCatalog
+from ricordo.workspace.session_index import SessionRow
 
-__all__ = ["LayeredStore", "LayeredDriver", "RootSet"]
+__all__ = [
+    "EmptyRoots",
+    "LayeredDriver",
+    "LayeredStore",
+    "RootSessions",
+    "RootSet",
+    "SUMMARIZE_ACT",
+    "curated_keys",
+    "entry_keys",
+    "find_shown_ids",
+    "has_content",
+    "merge_duplicates",
+]
+
+
+class EmptyRoots:
+    """Knows which places were empty at the last look; one that was not is not looked at again."""
+
+    def __init__(self) -> None:
+        """Know of none."""
+        self._empty: frozenset[str] = frozenset()
+        self._nonempty: set[str] = set()
+
+    def exclude_empty(self, places: Sequence[MemoryRoot]) -> list[MemoryRoot]:
+        """Return the places to search: the first, and those of the others that were not empty."""
+        return [place for number, place in enumerate(places) if number == 0 or place.label not in self._empty]
+
+    def refresh(self, places: Sequence[MemoryRoot]) -> bool:
+        """Look which are empty now; tell whether one is not that was. It blocks on the disk."""
+        before, wider = self._empty, [place for place in places[1:] if place.label not in self._nonempty]
+        self._empty = frozenset(place.label for place in wider if not place.has_documents())
+        self._nonempty |= {place.label for place in wider} - self._empty
+        return not before <= self._empty
+
+
+def find_shown_ids(entries: Iterable[Entry], named: frozenset[str], shown: str) -> set[str]:
+    """Return the ids of those entries that a text names by id, or has the words of."""
+    return {entry.id for entry in entries if entry.id in named or f" {normalize_words(entry.content)} " in f" {shown} "}
+
+
+def has_content(document: bytes) -> bool:
+    """Tell whether a document has more than headings, as one does not whose memories were all taken back."""
+    return any(not line.startswith("#") for line in render_prompt_lines(document))
+
+
+def merge_duplicates(located: Iterable[LocatedEntry]) -> list[Entry]:
+    """Return each entry once: as curated memory has it, with the quote that its ledger keeps."""
+    found: dict[str, list[LocatedEntry]] = {}
+    for one in located:
+        found.setdefault(one.entry.id, []).append(one)
+    return [_merge_versions(sorted(places, key=lambda one: not is_curated(one.path))) for places in found.values()]
+
+
+def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
+    entry = places[0].entry
+    quote = next((one.entry.source.quote for one in places if one.entry.source.quote is not None), None)
+    return replace(entry, source=replace(entry.source, quote=quote))
+
+
+def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
+    """Return the ids and the words of what curated memory says, with the ids that its entries stand for."""
+    placed: set[str] = set()
+    for found in curated:
+        entry = found.entry
+        placed |= {
+            *entry_keys(entry),
+            *field_ids(entry, MERGED_FIELD),
+            *field_ids(entry, REPLACED_FIELD),
+            entry.supersedes or entry.id,
+        }
+    return placed
+
+
+def entry_keys(entry: Entry) -> set[str]:
+    """Return the id and the words of an entry; the words are told from an id by the mark before them."""
+    return {entry.id, f": {normalize_words(entry.content)}"}
+
+
+SUMMARIZE_ACT = "summarize"
+"""What a change set is called that wrote a session file."""
+
+
+class RootSessions:
+    """The session files of one place, with what is held of them until they change."""
+
+    def __init__(self, place: MemoryRoot) -> None:
+        """Read nothing yet."""
+        self._root = place
+        recording = partial(place.changes.apply, act=SUMMARIZE_ACT, who="closing")
+        self._catalog = SessionCatalog(place.files, f"{WORKSPACE}/", recording, redactor=place.redactor)
+
+    async def rows(self) -> list[SessionRow]:
+        """Return what is known of each session, the newest first."""
+        return await self._catalog.rows() if await self._root.files.list(SESSIONS) else []
+
+    async def close(self, notes: SessionNotes) -> str:
+        """Write the file of a session, index it, and return its path; empty for an empty one.
+
+        What was forgotten since the notes were made is no part of it. Raises: StorageError.
+        """
+        async with self._catalog.lock(), self._root.files.lock(CURATION_LOCK):
+            notes = remove_forgotten(notes, await self._root.read_forgotten())
+            row = await self._catalog.find_row(notes.session)
+            if row is None and not notes.summary.strip():
+                return ""
+            start = notes.started or (row.date if row else self._root.clock.now())
+            change = partial(close_session_file, notes=notes, draft=None, start=start, parts=self._root)
+            path = await self._catalog.write(row, change, start)
+            await self._catalog.write_index()
+        await self._root.index.refresh()
+        return f"{WORKSPACE}/{path}"
+
+    async def pending_ids(self) -> tuple[str, ...]:
+        """Return the ids of the sessions that have no summary yet, oldest first."""
+        return tuple(row.session for row in reversed(await self.rows()) if row.pending and row.session)
+
 
 _RECENT_CHANGES = 32
 _LAST_SESSIONS = 5
 _SESSIONS_SHARE = 4
 """Which part of the preamble the last sessions take at most."""
-
 _VISIBILITY_PARTS = ("tenant", "user", "team", "project")
 """The parts of a scope that say which places it sees."""
 

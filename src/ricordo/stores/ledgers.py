@@ -1,8 +1,7 @@
-"""Ledgers of a plain store: entries as bullets in `memory/2026-11-21.md`, the same files that a Ricordo root has.
+"""Daily ledgers of a simple store: bullets in `memory/2026-11-21.md`, the same files that a Ricordo root has.
 
-An entry is added to the ledger of the day it was saved, never to one before the newest, so the order of the files is
-that of saving when a clock runs backwards. Invariant: only the folder `memory/` of one owner is ever listed, as what
-else lies beside it may be somebody else's.
+An entry is added to the ledger of its day, never to one before the newest, so the files keep the order of saving when
+a clock runs backwards. Invariant: only the folder `memory/` of one owner is ever listed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,33 +10,31 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from operator import is_
 
-from ricordo.audit import resolve_id
 from ricordo.errors import FileMissing, InvalidSetting, StorageError
-from ricordo.files import AppendedRange, FileInfo, FileStore, StoredFile
-from ricordo.recall.hits import Hit
-from ricordo.stores.bullets import BulletFile
-from ricordo.stores.held_file import ParsedFile
-from ricordo.stores.opening import Address
-from ricordo.stores.plain import render_entries
-from ricordo.tokens import Tokens
+from ricordo.messages.tokens import Tokens
+from ricordo.search.results import Hit
+from ricordo.storage import AppendedRange, FileInfo, FileStore, StoredFile
+from ricordo.stores.addresses import Address
+from ricordo.stores.base import render_entries
+from ricordo.stores.parsed_files import BulletFile, ParsedFile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.layout import LEDGERS, WORKSPACE, is_ledger, ledger_date, ledger_path
-from ricordo.workspace.ledger import LedgerBlock
+from ricordo.workspace.ledger import LedgerBlock, resolve_id
 
 __all__ = [
     "DEFAULT_NEWEST",
     "DailyLedgers",
     "WorkspaceView",
+    "add_locations",
+    "display_path",
     "parse_newest_option",
     "render_newest",
-    "display_path",
-    "add_locations",
 ]
+
 
 DEFAULT_NEWEST = 20
 """How many entries a preamble shows at most when nothing else is said."""
-
 _LONG_FOLDER = f"{LEDGERS}/long/"
 
 

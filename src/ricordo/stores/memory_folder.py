@@ -1,39 +1,142 @@
 """Memory folder: an existing folder of MEMORY.md and topic files, as other tools write them, used where it lies.
 
-What is saved is a bullet at the end of the topic for its kind, and a topic that is new gets a line in MEMORY.md. The
-folder is the user's own and stays as it is: nothing is put into it but memories, no marker, no lock and no rule for
-git. Whose it is, and its locks, are kept in the user's data folder. Invariant: what others wrote stays to the byte.
+MEMORY.md links to topics; a topic is a front matter of name, description and type, and text below it. A bullet with an
+id is an entry, and all other text of a topic is one memory. What is saved is a bullet at the end of the topic for its
+kind, and a new topic gets a line in MEMORY.md.
+
+Invariants: nothing but memories is put into the folder, no marker and no lock. What others wrote stays to the byte.
 """
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.consolidation.topics import topic_type
+from ricordo.context.preamble import Preamble, PreambleDriver, compose_preamble
+from ricordo.curation.memory_document import DocumentPart, parse_memory_document
+from ricordo.curation.topics import entry_kind, is_generated, read_topic, topic_type
 from ricordo.errors import EntryNotFound, FileMissing, InvalidInput, ScopeMismatch, StorageError
-from ricordo.files import FileStore, StoredFile
-from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
-from ricordo.stores.bullets import BulletFile
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.memory_root import MonotonicClock
+from ricordo.search.results import Hit
+from ricordo.storage import FileStore, StoredFile
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import (
+    FileTombstones,
+    ForgettingDriver,
+    StoreFolder,
+    StoreTombstones,
+    match_entries,
+    open_folder,
+    read_options,
+)
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.folder_documents import INDEX, has_link, parse_document, create_topic, add_link
-from ricordo.stores.held_file import ParsedFile, rewrite_file
 from ricordo.stores.ledgers import add_locations
-from ricordo.stores.opening import OpenRequest
-from ricordo.stores.plain import StoreFolder, match_entries, open_folder, read_options
-from ricordo.stores.preamble import Preamble, PreambleDriver, compose_preamble
-from ricordo.stores.saving_clock import MonotonicClock
-from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
-from ricordo.tokens import Tokens
+from ricordo.stores.parsed_files import BulletFile, ParsedFile, rewrite_file
+from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import LocatedEntry
-from ricordo.workspace.index_bounds import IndexBounds
+from ricordo.workspace.entry_codec import LocatedEntry, derive_id
 
-__all__ = ["MemoryFolderStore", "open_memory_folder"]
+__all__ = ["INDEX", "MemoryFolderStore", "add_link", "create_topic", "has_link", "open_memory_folder", "parse_document"]
+
+
+INDEX = "MEMORY.md"
+_TITLE = b"# Memory\n\n"
+_LINK = re.compile(rb"\]\((?:\./)?([^)\s#]+\.md)(?:#[^)]*)?\)")
+_MAX_INDEX_LINES = 199
+"""How far down in the index other tools read: a link below it is not seen."""
+_TOPIC_TITLES: Mapping[str, tuple[str, str]] = {
+    "user": ("User", "What the user prefers"),
+    "feedback": ("Feedback", "How to work: conventions, corrections and lessons"),
+    "project": ("Project", "Facts, decisions and goals of the project"),
+    "reference": ("Reference", "Where things are to be looked up"),
+}
+
+
+def parse_document(path: str, data: bytes) -> list[LocatedEntry]:
+    """Return what a document says, in its order; a line of the index that only leads to a topic says nothing."""
+    parts = parse_memory_document(data, path).parts
+    return _parse_index(path, parts) if path == INDEX else _parse_topic(path, data, parts)
+
+
+def has_link(index: bytes, path: str) -> bool:
+    """Tell whether the index leads to the topic at `path`."""
+    return path.encode() in _LINK.findall(index)
+
+
+def create_topic(type_name: str) -> bytes:
+    """Return the beginning of a topic for memories of this type."""
+    name, description = _TOPIC_TITLES[type_name]
+    front = f"---\nname: {name}\ndescription: {description}\ntype: {type_name}\n---\n"
+    return f"{front}\n# {name}\n\n".encode()
+
+
+def add_link(index: bytes, path: str, topic: bytes) -> bytes:
+    """Return the index with a line that leads to the topic at `path`: below the last such line, else at its end."""
+    told = read_topic(path, topic)
+    name = re.sub(r"[\[\]()]", "", told.name) or path
+    end = b"\r\n" if b"\r\n" in index else b"\n"
+    line = f"- [{name}]({path})".encode() + (f": {told.description}".encode() if told.description else b"")
+    lines = (index or _TITLE).splitlines(keepends=True)
+    links = [number for number, each in enumerate(lines[:_MAX_INDEX_LINES], start=1) if _LINK.search(each)]
+    at = links[-1] if links else len(lines)
+    if not lines[at - 1].endswith((b"\n", b"\r")):
+        lines[at - 1] += end
+    return b"".join([*lines[:at], line, end, *lines[at:]])
+
+
+def _parse_index(path: str, parts: tuple[DocumentPart, ...]) -> list[LocatedEntry]:
+    found = []
+    for line, offset, part in _iter_positions(parts):
+        text = part.data.decode("utf-8", "replace").strip()
+        if part.entry is not None and not _LINK.search(part.data):
+            found.append(_locate(part.entry, path, line, offset, part))
+        elif (
+            part.entry is None and text and not part.fenced and not text.startswith("#") and not _LINK.search(part.data)
+        ):
+            found.append(_locate(_create_manual_entry(path, text, line), path, line, offset, part))
+    return found
+
+
+def _parse_topic(path: str, data: bytes, parts: tuple[DocumentPart, ...]) -> list[LocatedEntry]:
+    entries = [
+        _locate(part.entry, path, line, offset, part)
+        for line, offset, part in _iter_positions(parts)
+        if part.entry is not None and part.is_named
+    ]
+    topic = read_topic(path, data)
+    front = next((number for number, part in enumerate(parts) if not part.fenced), len(parts))
+    body = [part for part in parts[front if parts and parts[0].data.strip() == b"---" else 0 :] if not part.is_named]
+    text = b"".join(part.data for part in body).decode("utf-8", "replace").strip()
+    told = ": ".join(filter(None, (topic.name, topic.description)))
+    if not text.lstrip("# ").removeprefix(topic.name).strip() and (entries or is_generated(data)):
+        return entries
+    whole = _create_manual_entry(path, "\n\n".join(filter(None, (told, text))), 0, entry_kind(topic.type))
+    return [LocatedEntry(entry=whole, path=path, line=1, end_line=1, offset=0, length=0), *entries]
+
+
+def _iter_positions(parts: tuple[DocumentPart, ...]) -> Iterator[tuple[int, int, DocumentPart]]:
+    """Yield each part with its line, from 1, and its offset."""
+    line, offset = 1, 0
+    for part in parts:
+        yield line, offset, part
+        line += part.data.count(b"\n")
+        offset += len(part.data)
+
+
+def _locate(entry: Entry, path: str, line: int, offset: int, part: DocumentPart) -> LocatedEntry:
+    last = line + max(part.data.rstrip().count(b"\n"), 0)
+    return LocatedEntry(entry=entry, path=path, line=line, end_line=last, offset=offset, length=len(part.data))
+
+
+def _create_manual_entry(path: str, text: str, number: int, kind: str = "fact") -> Entry:
+    return Entry(content=text, kind=kind, by="hand", id=derive_id(path, text if number else "", number))
+
 
 _BOUNDS = IndexBounds()
 _MAX_DEPTH = 3

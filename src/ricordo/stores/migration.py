@@ -1,8 +1,7 @@
 """Migration: every entry of one store saved in another, each once, and read back.
 
-The source is only listed. Entries are saved oldest first, so that the newest stays the one that was saved last, with
-their ids, so that a second time finds what is there already. Invariant: nothing is said to be moved that was not read
-back as it was.
+The source is only listed. Entries are saved oldest first, so the newest stays the newest, and with their ids, so that a
+second run finds what is there. Invariant: nothing counts as moved that was not read back as it was.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +10,7 @@ from dataclasses import dataclass, replace
 from ricordo.clock import truncate_to_milliseconds
 from ricordo.errors import InvalidInput, RicordoError, StorageError
 from ricordo.guard import has_secret
-from ricordo.stores.capabilities import KeepsTombstones
-from ricordo.stores.contract import Store, entries_as_stored
+from ricordo.stores.contract import KeepsTombstones, Store, entries_as_stored
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -21,9 +19,10 @@ __all__ = [
     "list_entries",
     "migrate",
     "plan_migration",
-    "verify_migration",
     "skip_forgotten",
+    "verify_migration",
 ]
+
 
 _LOST = "it was saved, and can't be read back"
 _OTHER = "another memory has this id"

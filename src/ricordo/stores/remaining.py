@@ -2,10 +2,9 @@
 
 from anyio.to_thread import run_sync
 
-from ricordo.audit import Remaining, remaining_entries, remaining_in
-from ricordo.stores.capabilities import LayeredMemory, Lists
-from ricordo.stores.contract import Store
+from ricordo.stores.contract import LayeredMemory, Lists, Store
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.remaining import Remaining, remaining_entries, remaining_in
 
 __all__ = ["remaining", "remaining_in_layers"]
 

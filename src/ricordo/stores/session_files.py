@@ -1,11 +1,11 @@
-"""Session files: the default of the plain stores. Each session gets one Markdown file that people read and edit.
+"""Session files: the default simple store. Each session gets one Markdown file that people read and edit.
 
     sessions/2026-11-21-08h00.md      what the session was about, and what was saved in it
     sessions/.draft-<session>.jsonl   what a running session has saved so far
     index.json                        a cache of the files, for recall and the preamble
 
-Saving appends to the draft, closing makes the file of it. Invariant: an entry whose save returned stands in a draft or
-in a file, in one of them at the latest when the next store is opened, whatever was killed meanwhile.
+Saving appends to the draft, and closing turns it into the file. Invariant: an entry whose save returned stands in a
+draft or in a file, at the latest when the next store is opened, whatever was killed meanwhile.
 """
 
 from collections.abc import AsyncIterator
@@ -16,26 +16,31 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
+from ricordo.concurrency import run_even_if_cancelled
+from ricordo.context.preamble import compose_session_preamble
 from ricordo.errors import InvalidSetting, StorageError
-from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import SessionNotes
-from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.opening import OpenRequest
-from ricordo.stores.plain import StoreFolder, match_entries, open_folder, read_options
-from ricordo.stores.session_closing import close_session_file, remove_entry, remove_forgotten
-from ricordo.stores.session_drafts import SessionDraft, RunningSessions, SessionDrafts
-from ricordo.stores.session_preamble import compose_session_preamble
-from ricordo.stores.session_shelf import SessionCatalog
-from ricordo.stores.tombstones import FileTombstones, ForgettingDriver
-from ricordo.tokens import Tokens
-from ricordo.uncut import run_even_if_cancelled
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import FileTombstones, ForgettingDriver, StoreFolder, match_entries, open_folder, read_options
+from ricordo.stores.contract import Backend, Driver, SessionNotes, StoreParts
+from ricordo.stores.session_drafts import (
+    RunningSessions,
+    SessionDraft,
+    SessionDrafts,
+    close_session_file,
+    remove_entry,
+    remove_forgotten,
+)
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import derive_id
+from ricordo.workspace.session_catalog import SessionCatalog
 from ricordo.workspace.session_index import SessionRow
 
 __all__ = ["LAST_SESSIONS", "SessionFilesStore", "open_session_files"]
+
 
 LAST_SESSIONS = 5
 """How many sessions the preamble shows when nothing else is said."""

@@ -1,36 +1,230 @@
-"""Vectors: entries in plain files, found by the cosine of their vectors to that of the query.
+"""Vectors: entries in daily files, ranked by the cosine of their vectors to that of the query.
 
-An entry is durable before it is embedded. One that could not be embedded, or was changed since, or has a vector of
-another model, is found by its text meanwhile, and embedded at the next save or opening at which the embedder answers.
-The preamble is the newest entries by time. Invariant: the vectors are a cache beside the files.
+An entry is durable before it is embedded. One without a vector of its text by the present model is found by its text,
+and embedded at the next save or opening at which the embedder answers. The preamble is the newest entries by time.
+
+Invariants: the vectors are a cache beside the files. A failing or slow embedder fails no save and no recall.
 """
 
-from collections.abc import AsyncIterator
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
+import anyio
+import numpy as np
 from anyio.to_thread import run_sync
+from numpy.typing import NDArray
 
-from ricordo.errors import InvalidSetting
-from ricordo.index.contract import Query
-from ricordo.index.vector import VectorIndex
+from ricordo.concurrency import run_even_if_cancelled
+from ricordo.errors import InvalidSetting, ModelError, ModelOverflow, ModelRefused, ReplyInvalid
+from ricordo.messages.tokens import Tokens
 from ricordo.models import Embedder
-from ricordo.models.hashing import HashingEmbedder
-from ricordo.recall.hits import Hit
-from ricordo.scopes import Scope
+from ricordo.models.embedders.hashing import HashingEmbedder
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
+from ricordo.search.vector_index import Vector, VectorIndex, VectorMatch, text_digest
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import (
+    FileTombstones,
+    ForgettingDriver,
+    StoreFolder,
+    StoreTombstones,
+    match_entries,
+    open_folder,
+    read_options,
+)
 from ricordo.stores.contract import Backend, StoreParts
-from ricordo.stores.embedding import EntryEmbedder
-from ricordo.stores.ledgers import DEFAULT_NEWEST, DailyLedgers, parse_newest_option, render_newest, add_locations
-from ricordo.stores.nearest import hits_by_vector, merge_hits, create_filter
-from ricordo.stores.opening import OpenRequest
-from ricordo.stores.plain import StoreFolder, match_entries, open_folder, read_options
-from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
-from ricordo.tokens import Tokens
-from ricordo.uncut import run_even_if_cancelled
+from ricordo.stores.ledgers import DEFAULT_NEWEST, DailyLedgers, add_locations, parse_newest_option, render_newest
 from ricordo.workspace.entry import Entry
 
-__all__ = ["VectorStore", "open_vector"]
+__all__ = [
+    "EntryEmbedder",
+    "ListsUnembedded",
+    "VectorStore",
+    "create_filter",
+    "entry_digest",
+    "hits_by_vector",
+    "merge_hits",
+    "open_vector",
+    "text_to_embed",
+]
+
+
+_MAX_EMBEDDED_CHARACTERS = 8_000
+"""The most characters of an entry that are embedded: its beginning, which every usual model takes."""
+
+
+def text_to_embed(entry: Entry) -> str:
+    """Return what is embedded of an entry: its beginning and its tags."""
+    text = "\n".join((entry.content[:_MAX_EMBEDDED_CHARACTERS], *entry.tags))
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def entry_digest(entry: Entry) -> str:
+    """Return what tells whether a vector was made of what the entry says now."""
+    return text_digest(text_to_embed(entry))
+
+
+def create_filter(entries: Mapping[str, Entry], query: Query) -> Callable[[str, str], bool]:
+    """Return what tells of an id and a digest whether the entry may be found and the vector is of what it says now."""
+    filters = replace(query, text="")
+
+    def passes(identity: str, digest: str) -> bool:
+        entry = entries.get(identity)
+        return entry is not None and entry_digest(entry) == digest and bool(match_entries([entry], filters, 1))
+
+    return passes
+
+
+def hits_by_vector(entries: Mapping[str, Entry], near: Sequence[VectorMatch]) -> list[Hit]:
+    """Return the hits of what is near, best first; what has nothing in common with the query is left out."""
+    ids = {one.id for one in near}
+    concerned = [entry for entry in entries.values() if entry.id in ids or entry.supersedes]
+    hits = {hit.entry.id: hit for hit in match_entries(concerned, Query(text=""), len(concerned))}
+    return [_score_hit(hits[one.id], min(one.cosine, 1.0)) for one in near if one.cosine > 0 and one.id in hits]
+
+
+def merge_hits(by_text: Sequence[Hit], nearest: Sequence[Hit], limit: int) -> list[Hit]:
+    """Return both: first what was found by text, in at most half of the places unless the others leave more free."""
+    share = max(limit - len(nearest), (limit + 1) // 2)
+    return [*by_text[:share], *nearest][:limit]
+
+
+def _score_hit(hit: Hit, cosine: float) -> Hit:
+    reasons = [f"cosine {cosine:.2f}", *([f"superseded by {hit.superseded_by}"] if hit.superseded_by else [])]
+    return replace(hit, score=cosine, why="; ".join(reasons), signals={"cosine": cosine})
+
+
+_LOG = logging.getLogger("ricordo.stores")
+_BATCH_SIZE = 64
+_PAUSE_SECONDS = 60.0
+"""How long an embedder that did not answer in time is not asked again."""
+_TEXT_ERRORS = (ModelOverflow, ModelRefused, ReplyInvalid)
+
+
+@runtime_checkable
+class ListsUnembedded(Protocol):
+    """A backend that finds entries by their vectors."""
+
+    async def missing_vectors(self) -> tuple[str, ...]:
+        """Return the ids of the entries without a vector of the embedder, newest first: they are found by text."""
+        ...
+
+
+class EntryEmbedder:
+    """The way from entries to the vectors of one index."""
+
+    def __init__(self, embedder: Embedder, index: VectorIndex) -> None:
+        """Embed by `embedder` into `index`."""
+        self.index = index
+        self._embedder = embedder
+        self._refused_digests: set[tuple[str, str]] = set()
+        self._paused_until = -1.0
+        self._has_warned = False
+        self._is_filling = False
+        self._digests: dict[str, tuple[Entry, str]] = {}
+
+    async def embed_text(self, text: str, *, seconds: float) -> NDArray[np.float32] | None:
+        """Return the vector of a text; None when the embedder fails, or takes longer than `seconds`."""
+        try:
+            rows = await self._request_vectors([text], seconds)
+        except ModelError as error:
+            self._warn(error)
+            return None
+        return None if rows is None else rows[0]
+
+    async def embed(self, entries: Sequence[Entry], *, seconds: float) -> bool:
+        """Give entries their vectors; tell whether all of them have one now."""
+        try:
+            rows = await self._request_vectors([text_to_embed(entry) for entry in entries], seconds)
+        except _TEXT_ERRORS as error:
+            if len(entries) > 1:
+                return all([await self.embed([entry], seconds=seconds) for entry in entries])
+            self._warn(error)
+            self._refused_digests.update((entry.id, entry_digest(entry)) for entry in entries)
+            return False
+        except ModelError as error:
+            self._warn(error)
+            return False
+        if rows is None:
+            return False
+        vectors = [
+            Vector(id=entry.id, digest=entry_digest(entry), numbers=row)
+            for entry, row in zip(entries, rows, strict=True)
+        ]
+        return await self.index.add(vectors)
+
+    async def embed_missing(self, entries: Sequence[Entry], *, seconds: float) -> bool:
+        """Embed for at most `seconds` what has no vector, in its order; tell whether nothing is left to be tried.
+
+        What belongs to none of `entries`, or to another model, is removed once all of them have a vector.
+        """
+        if self._is_filling:
+            return False
+        self._is_filling = True
+        try:
+            return await self._embed_batches(entries, time.monotonic() + seconds)
+        finally:
+            self._is_filling = False
+
+    def find_missing(self, entries: Sequence[Entry], digests: Mapping[str, str]) -> list[Entry]:
+        """Return the entries without a vector of the text that they have now."""
+        made = [_digest_entry(entry, self._digests.get(entry.id)) for entry in entries]
+        self._digests = {one[0].id: one for one in made}
+        return [entry for entry, digest in made if digests.get(entry.id) != digest]
+
+    async def _embed_batches(self, entries: Sequence[Entry], deadline: float) -> bool:
+        missing = self.find_missing(entries, await self.index.digests())
+        todo = [entry for entry in missing if (entry.id, entry_digest(entry)) not in self._refused_digests]
+        while todo and (left := deadline - time.monotonic()) > 0:
+            batch, todo = todo[:_BATCH_SIZE], todo[_BATCH_SIZE:]
+            tried = await self.embed(batch, seconds=left)
+            if not tried and any((entry.id, entry_digest(entry)) not in self._refused_digests for entry in batch):
+                return False
+        if todo:
+            return False
+        # the length of the vectors may have turned out to be another one
+        if not self.find_missing(entries, await self.index.digests()):
+            await self.index.retain({entry.id for entry in entries})
+        return True
+
+    async def _request_vectors(self, texts: list[str], seconds: float) -> NDArray[np.float32] | None:
+        if time.monotonic() < self._paused_until:
+            return None
+        try:
+            with anyio.fail_after(seconds):
+                rows = await self._embedder.embed(texts)
+        except TimeoutError:
+            self._paused_until = time.monotonic() + _PAUSE_SECONDS
+            self._warn(f"no answer within {seconds:.0f} s")
+            return None
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True) if rows.ndim == 2 else np.zeros((0, 1))
+        if len(lengths) != len(texts) or not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
+            raise ReplyInvalid(f"{self._embedder.model_id} gave no vector for a text.")
+        self._has_warned = False
+        unit: NDArray[np.float32] = (rows / lengths).astype(np.float32)
+        return unit
+
+    def _warn(self, trouble: object) -> None:
+        """Say once that embedding fails, until it works again."""
+        if not self._has_warned:
+            _LOG.warning(
+                "%s: %s. What is saved is kept, and found by its text until it can be embedded.",
+                self._embedder.model_id,
+                str(trouble).rstrip("."),
+            )
+        self._has_warned = True
+
+
+def _digest_entry(entry: Entry, known: tuple[Entry, str] | None) -> tuple[Entry, str]:
+    """Return the entry with its digest, which is made once for one that is still the same object."""
+    return known if known is not None and known[0] is entry else (entry, entry_digest(entry))
+
 
 _VECTORS_NAME = "memory_vectors.db"
 _ANSWER_SECONDS = 5.0

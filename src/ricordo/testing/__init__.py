@@ -1,32 +1,38 @@
 """For tests of agents: a scripted model, a server that speaks the real wire protocols, and checks of stores."""
 
-from ricordo.testing.failures import OverflowShape, overflow, overloaded_error, rate_limit_error, server_error
-from ricordo.testing.model import ScriptedModel
-from ricordo.testing.own_stores import BUILT_IN_STORES
-from ricordo.testing.script import (
-    Call,
-    Calls,
-    Empty,
-    Fail,
-    Garbage,
-    HalfStream,
-    Hang,
-    Hold,
-    RecordedRequest,
-    Respond,
-    Say,
-    ScriptItem,
-    ScriptLike,
-    ScriptUsedUp,
-)
-from ricordo.testing.server import LoopbackServer
-from ricordo.testing.states import STATE_STORE_CHECKS, StateStoreCheck
-from ricordo.testing.stores import STORE_CHECKS, StoreCheck, StoreConformance
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.testing.model import ScriptedModel
+    from ricordo.testing.script import (
+        Call,
+        Calls,
+        Empty,
+        Fail,
+        Garbage,
+        HalfStream,
+        Hang,
+        Hold,
+        OverflowShape,
+        RecordedRequest,
+        Respond,
+        Say,
+        ScriptItem,
+        ScriptLike,
+        ScriptUsedUp,
+        overflow,
+        overloaded_error,
+        rate_limit_error,
+        server_error,
+    )
+    from ricordo.testing.server import LoopbackServer
+    from ricordo.testing.state_conformance import STATE_STORE_CHECKS, StateStoreCheck
+    from ricordo.testing.store_conformance import BUILT_IN_STORES, STORE_CHECKS, StoreCheck, StoreConformance
 
 __all__ = [
     "BUILT_IN_STORES",
-    "STATE_STORE_CHECKS",
-    "STORE_CHECKS",
     "Call",
     "Calls",
     "Empty",
@@ -39,6 +45,8 @@ __all__ = [
     "OverflowShape",
     "RecordedRequest",
     "Respond",
+    "STATE_STORE_CHECKS",
+    "STORE_CHECKS",
     "Say",
     "ScriptItem",
     "ScriptLike",
@@ -52,3 +60,14 @@ __all__ = [
     "rate_limit_error",
     "server_error",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".model": "ScriptedModel",
+        ".script": "Call Calls Empty Fail Garbage HalfStream Hang Hold OverflowShape RecordedRequest Respond Say ScriptItem ScriptLike ScriptUsedUp overflow overloaded_error rate_limit_error server_error",
+        ".server": "LoopbackServer",
+        ".state_conformance": "STATE_STORE_CHECKS StateStoreCheck",
+        ".store_conformance": "BUILT_IN_STORES STORE_CHECKS StoreCheck StoreConformance",
+    },
+)

@@ -1,4 +1,4 @@
-"""Messages, as Anthropic speaks them."""
+"""Messages and token counts, as Anthropic speaks them."""
 
 import json
 from collections.abc import Iterator
@@ -6,23 +6,23 @@ from dataclasses import replace
 
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue, Usage
-from ricordo.messages.dialects import from_anthropic
+from ricordo.messages.formats import from_anthropic
+from ricordo.messages.tokens import estimate_request
 from ricordo.models import StopReason
-from ricordo.testing.answer import THINKING_SIGNATURE, ScriptedReply, split_pieces
-from ricordo.testing.script import Fail
-from ricordo.testing.wire import (
+from ricordo.testing.protocol import (
+    EventFrame,
     ParsedRequest,
     RequestBody,
-    EventFrame,
     WireProtocol,
     make_event_frame,
     read_optional_record,
     read_tool,
     read_tools,
 )
-from ricordo.tokens import estimate_request
+from ricordo.testing.script import THINKING_SIGNATURE, Fail, ScriptedReply, split_pieces
 
 __all__ = ["ANTHROPIC_COUNT", "ANTHROPIC_MESSAGES"]
+
 
 _STOP_REASONS: dict[StopReason, str] = {
     "end": "end_turn",
@@ -179,6 +179,5 @@ ANTHROPIC_MESSAGES = WireProtocol(
     error_frame=lambda fail: make_event_frame(_error_body(fail), name="error"),
 )
 """The path `/v1/messages`."""
-
 ANTHROPIC_COUNT = replace(ANTHROPIC_MESSAGES, whole=_count_tokens)
 """The path `/v1/messages/count_tokens`: an estimate."""

@@ -1,4 +1,4 @@
-"""A chat model that plays a script in process: the fastest way to test an agent, with the model's every mood at hand.
+"""A chat model that plays a script in process: the fastest way to test an agent.
 
 Invariant: each request is recorded before it is answered, and a conversation that providers refuse is refused.
 """
@@ -19,10 +19,9 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.models import ReplyFinished, Reply, ReplyEvent, TextDelta, ThinkingDelta
+from ricordo.models import Reply, ReplyEvent, ReplyFinished, TextDelta, ThinkingDelta
 from ricordo.models.structured import with_parsed
-from ricordo.testing.answer import ScriptedReply, build_reply, split_pieces
-from ricordo.testing.refusal import pairing_refusal
+from ricordo.testing.refusals import pairing_refusal
 from ricordo.testing.script import (
     Fail,
     Garbage,
@@ -32,11 +31,15 @@ from ricordo.testing.script import (
     Playback,
     PlayedItem,
     RecordedRequest,
-    ScriptLike,
     ReplyItem,
+    ScriptedReply,
+    ScriptLike,
+    build_reply,
+    split_pieces,
 )
 
 __all__ = ["ScriptedModel"]
+
 
 _ERRORS_BY_STATUS: dict[int, type[ModelError]] = {
     404: ModelNotFound,

@@ -1,24 +1,94 @@
-"""Responses, OpenAI's newer protocol: a reply is a list of items, and every event of a stream has its number."""
+"""Responses, OpenAI's newer protocol: a reply is a list of items, and every event of a stream has its number.
 
-from collections.abc import Iterator
+Input items of the assistant that stand side by side are one message, as they were one reply. Types that are not known
+are kept verbatim.
+"""
 
-from ricordo.messages import JsonValue, Usage
-from ricordo.testing.answer import ScriptedReply, split_pieces
+import json
+from collections.abc import Iterator, Sequence
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages import JsonValue, Media, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, Unknown, Usage
+from ricordo.messages.json_text import require_objects, require_text
 from ricordo.testing.openai_chat import openai_error_body
-from ricordo.testing.responses_input import read_input
-from ricordo.testing.script import Fail
-from ricordo.testing.wire import (
+from ricordo.testing.protocol import (
+    EventFrame,
     ParsedRequest,
     RequestBody,
-    EventFrame,
     WireProtocol,
     make_event_frame,
     read_optional_record,
     read_tool,
     read_tools,
 )
+from ricordo.testing.script import Fail, ScriptedReply, split_pieces
 
-__all__ = ["OPENAI_RESPONSES"]
+__all__ = ["OPENAI_RESPONSES", "read_input"]
+
+
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_TEXT_TYPES = {"input_text", "output_text", "summary_text", "text"}
+
+
+def read_input(body: RequestBody) -> list[Message]:
+    """Return the messages of a request, the instructions first.
+
+    Raises:
+        InvalidMessage: the shape is not understood.
+    """
+    instructions, given = body.get("instructions"), body.get("input")
+    found: list[Message] = []
+    if isinstance(instructions, str) and instructions:
+        found.append(Message(role="system", parts=(Text(text=instructions),)))
+    if isinstance(given, str):
+        return [*found, Message(role="user", parts=(Text(text=given),))]
+    for item in require_objects(given, "input"):
+        read = _read_item(item)
+        if found and read.role == found[-1].role == "assistant":
+            read = Message(role="assistant", parts=(*found.pop().parts, *read.parts))
+        found.append(read)
+    return found
+
+
+def _read_item(item: RequestBody) -> Message:
+    kind = item.get("type") or "message"
+    if kind == "message":
+        role = require_text(item.get("role"), "input.role")
+        if role not in _ROLES:
+            raise InvalidMessage(f"input.role: one of {', '.join(_ROLES)} is needed, not {role!r}.")
+        return Message(role=_ROLES[role], parts=tuple(_read_content(item.get("content"))))
+    if kind == "function_call_output":
+        call_id = require_text(item.get("call_id"), "input.call_id")
+        return Message(role="tool", parts=(ToolResult(call_id=call_id, parts=tuple(_read_content(item["output"]))),))
+    return Message(role="assistant", parts=(_read_reply_item(str(kind), item),))
+
+
+def _read_reply_item(kind: str, item: RequestBody) -> Part:
+    if kind == "function_call":
+        fields = (require_text(item.get(key), f"input.{key}") for key in ("call_id", "name", "arguments"))
+        return ToolCall(**dict(zip(("id", "name", "arguments"), fields, strict=True)))
+    if kind == "reasoning":
+        summary = "".join(
+            require_text(part.get("text"), "summary") for part in require_objects(item.get("summary") or [], "summary")
+        )
+        return Thinking(text=summary)
+    return Unknown(kind=f"openai:{kind}", raw=json.dumps(dict(item)))
+
+
+def _read_content(content: JsonValue) -> Sequence[Text | Media | Unknown]:
+    if isinstance(content, str):
+        return [Text(text=content)]
+    return [_read_part(part) for part in require_objects(content, "input.content")]
+
+
+def _read_part(part: RequestBody) -> Text | Media | Unknown:
+    kind = require_text(part.get("type"), "input.content.type")
+    if kind in _TEXT_TYPES:
+        return Text(text=require_text(part.get("text"), "input.content.text"))
+    if kind == "input_image" and isinstance(part.get("image_url"), str):
+        return Media(media_type="image/*", uri=str(part["image_url"]))
+    return Unknown(kind=f"openai:{kind}", raw=json.dumps(dict(part)))
+
 
 _INCOMPLETE_REASONS = {"length": "max_output_tokens", "window": "max_output_tokens", "refused": "content_filter"}
 

@@ -1,17 +1,21 @@
-"""The values of a script: what a scripted model, or the server that stands in for a provider, does at each request.
+"""The items of a script: what a scripted model or server does at each request, and ready-made errors.
 
 A script is a list that is played in order, one item for each request, or a function from the request to an item. The
-items are values without behaviour: the same script plays in process and over the wire.
+same script plays in process and over the wire. `build_reply` fills in what an item leaves open: ids, usage, and why the
+reply ended.
 
 Invariant: a script never starts again. A request after its last item is an error that names the request.
 """
 
+import json
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from typing import TypeAlias
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Literal, TypeAlias
 
-from ricordo.messages import JsonValue, Message, ToolSpec, Usage
+from ricordo.messages import JsonValue, Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage
+from ricordo.messages.tokens import cut_text, estimate_message, estimate_request
 from ricordo.models import StopReason
 
 __all__ = [
@@ -23,15 +27,24 @@ __all__ = [
     "HalfStream",
     "Hang",
     "Hold",
+    "OverflowShape",
     "Playback",
     "PlayedItem",
     "RecordedRequest",
+    "ReplyItem",
     "Respond",
     "Say",
     "ScriptItem",
     "ScriptLike",
     "ScriptUsedUp",
-    "ReplyItem",
+    "ScriptedReply",
+    "THINKING_SIGNATURE",
+    "build_reply",
+    "overflow",
+    "overloaded_error",
+    "rate_limit_error",
+    "server_error",
+    "split_pieces",
 ]
 
 
@@ -208,3 +221,213 @@ class Playback:
                 raise ScriptUsedUp(f"The script has {len(items)} items, and this is request {request.number}.")
             self._position += 1
             return items[self._position - 1]
+
+
+OverflowShape = Literal[
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "anthropic-bytes",
+    "gemini",
+    "openrouter",
+    "vllm",
+    "llama.cpp",
+    "ollama",
+    "bedrock",
+    "xai",
+    "kimi",
+    "lm-studio",
+]
+
+
+def overflow(shape: OverflowShape, *, window: int = 8_192, size: int = 9_000, in_stream: bool = False) -> Fail:
+    """Return the error with which a provider refuses a request of `size` tokens in a window of `window` tokens.
+
+    The fields `window` and `size` of the result are those that the message names; several providers name none. Some
+    servers shorten the prompt silently instead: that is a good reply whose usage is small.
+    """
+    return replace(_OVERFLOW_SHAPES[shape](window, size), overflow=True, in_stream=in_stream)
+
+
+def rate_limit_error(retry_after: float | None = None) -> Fail:
+    """Return the error of a provider that asks to wait `retry_after` seconds, or does not say how long."""
+    headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
+    message = "Rate limit reached: too many tokens per minute."
+    return Fail(429, message, code="rate_limit_exceeded", headers=headers)
+
+
+def server_error(status: int = 500) -> Fail:
+    """Return the error of a provider that has failed."""
+    return Fail(status, "The server had an error.")
+
+
+def overloaded_error(*, in_stream: bool = False) -> Fail:
+    """Return the error of a provider with too much to do, which often comes in the middle of a stream."""
+    return Fail(529, "Overloaded", type="overloaded_error", in_stream=in_stream)
+
+
+def _openai_chat(window: int, size: int) -> Fail:
+    message = (
+        f"This model's maximum context length is {window} tokens. However, your messages resulted in {size} tokens."
+    )
+    return Fail(400, message, code="context_length_exceeded", param="messages", window=window, size=size)
+
+
+def _openai_responses(_window: int, _size: int) -> Fail:
+    message = "Your input exceeds the context window of this model."
+    return Fail(400, message, code="context_length_exceeded", param="input")
+
+
+def _anthropic(window: int, size: int) -> Fail:
+    return Fail(400, f"prompt is too long: {size} tokens > {window} maximum", window=window, size=size)
+
+
+def _anthropic_bytes(_window: int, _size: int) -> Fail:
+    return Fail(413, "Request exceeds the maximum size", type="request_too_large")
+
+
+def _gemini(window: int, size: int) -> Fail:
+    message = f"The input token count ({size}) exceeds the maximum number of tokens allowed ({window})."
+    return Fail(
+        400,
+        message,
+        body={"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}},
+        window=window,
+        size=size,
+    )
+
+
+def _openrouter(window: int, size: int) -> Fail:
+    message = (
+        f"This endpoint's maximum context length is {window} tokens. However, you requested about {size} tokens "
+        f"({size} of text input)."
+    )
+    return Fail(400, message, body={"error": {"message": message, "code": 400}}, window=window, size=size)
+
+
+def _vllm(window: int, size: int) -> Fail:
+    message = f"This model's maximum context length is {window} tokens. However, your request has {size} input tokens."
+    return Fail(400, message, type="BadRequestError", code=400, param="input_tokens", window=window, size=size)
+
+
+def _llama_cpp(window: int, size: int) -> Fail:
+    message = f"request ({size} tokens) exceeds the available context size ({window} tokens)"
+    kind = "exceed_context_size_error"
+    return Fail(
+        400,
+        message,
+        type=kind,
+        body={"error": {"code": 400, "message": message, "type": kind, "n_prompt_tokens": size, "n_ctx": window}},
+        window=window,
+        size=size,
+    )
+
+
+def _ollama(_window: int, _size: int) -> Fail:
+    return Fail(400, "the input length exceeds the context length")
+
+
+def _bedrock(_window: int, _size: int) -> Fail:
+    return Fail(400, "Input is too long for requested model.")
+
+
+def _xai(window: int, size: int) -> Fail:
+    message = f"This model's maximum prompt length is {window} but the request contains {size} tokens."
+    return Fail(400, message, window=window, size=size)
+
+
+def _kimi(window: int, size: int) -> Fail:
+    message = f"Your request exceeded model token limit: {window} (requested: {size})"
+    return Fail(400, message, window=window, size=size)
+
+
+def _lm_studio(_window: int, _size: int) -> Fail:
+    return Fail(400, "The number of tokens to keep from the initial prompt is greater than the context length.")
+
+
+_OVERFLOW_SHAPES: Mapping[OverflowShape, Callable[[int, int], Fail]] = {
+    "openai-chat": _openai_chat,
+    "openai-responses": _openai_responses,
+    "anthropic": _anthropic,
+    "anthropic-bytes": _anthropic_bytes,
+    "gemini": _gemini,
+    "openrouter": _openrouter,
+    "vllm": _vllm,
+    "llama.cpp": _llama_cpp,
+    "ollama": _ollama,
+    "bedrock": _bedrock,
+    "xai": _xai,
+    "kimi": _kimi,
+    "lm-studio": _lm_studio,
+}
+
+
+THINKING_SIGNATURE = "c2NyaXB0ZWQ="
+"""The seal of everything that a script thinks."""
+_FRAME_TOKENS = 8
+"""Tokens of a reply that are not its text."""
+_WORD = re.compile(r"\s*\S+\s*|\s+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedReply:
+    """One reply. `text` is None where nothing is said, which is not the same as the empty string."""
+
+    number: int
+    text: str | None
+    thinking: str
+    calls: tuple[ToolCall, ...]
+    stop: StopReason
+    usage: Usage
+
+    @property
+    def message(self) -> Message:
+        """The reply as a message of the assistant."""
+        return Message(role="assistant", parts=_message_parts(self.text, self.thinking, self.calls), usage=self.usage)
+
+
+def build_reply(request: RecordedRequest, item: ReplyItem) -> ScriptedReply:
+    """Fill in what `item` leaves open: ids by the number of the request, usage by estimate."""
+    text, thinking, calls = _item_content(item)
+    stop: StopReason = item.stop if isinstance(item, Say) else "tools" if calls else "end"
+    if request.reply_limit is not None and text and not calls and item.usage is None:
+        whole, text = text, cut_text(text, max(request.reply_limit - _FRAME_TOKENS, 1))
+        stop = stop if text == whole else "length"
+    made = tuple(_build_tool_call(call, f"call_{request.number}_{index}") for index, call in enumerate(calls, start=1))
+    reply = Message(role="assistant", parts=_message_parts(text, thinking, made))
+    usage = item.usage or Usage(
+        input=estimate_request(request.messages, tools=request.tools).input, output=estimate_message(reply)
+    )
+    return ScriptedReply(number=request.number, text=text, thinking=thinking, calls=made, stop=stop, usage=usage)
+
+
+def split_pieces(text: str) -> list[str]:
+    """Cut `text` as a stream would: at words, a single word in two; joined they are the text, and none is empty."""
+    words = _WORD.findall(text)
+    if len(words) != 1 or len(text) < 2:
+        return words
+    middle = len(text) // 2
+    return [text[:middle], text[middle:]]
+
+
+def _item_content(item: ReplyItem) -> tuple[str | None, str, tuple[Call, ...]]:
+    match item:
+        case Say():
+            return item.text, item.thinking, ()
+        case Call():
+            return None, "", (item,)
+        case Calls():
+            return item.text or None, item.thinking, item.calls
+        case Empty():
+            return None, "", ()
+
+
+def _message_parts(text: str | None, thinking: str, calls: tuple[ToolCall, ...]) -> tuple[Part, ...]:
+    thought = (Thinking(text=thinking, signature=THINKING_SIGNATURE),) if thinking else ()
+    said = () if text is None else (Text(text=text),)
+    return (*thought, *said, *calls)
+
+
+def _build_tool_call(call: Call, default_id: str) -> ToolCall:
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(dict(call.arguments))
+    return ToolCall(id=call.id or default_id, name=call.name, arguments=arguments)

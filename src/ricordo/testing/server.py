@@ -1,41 +1,262 @@
-"""A server on this machine that speaks the providers' protocols and plays a script: agents are tested as they are.
+"""A server on this machine that speaks the providers' protocols and plays a script.
 
-Invariant: every request is recorded before it is answered, with keys masked. What a provider would refuse is refused:
-a request that is not understood, a tool result without its call, a call without its result.
+One thread serves each request. A reply is sent whole, as a stream, held back, cut off, or not at all.
+
+Invariants: every request is recorded before it is answered, with keys masked. Nothing waits in a buffer: what was sent
+is with the client before the next line of the sender runs. What a provider would refuse is refused.
 """
 
+import http.server
+import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import loads, require_object
+from ricordo.messages.json_text import loads, require_object
 from ricordo.testing.anthropic import ANTHROPIC_COUNT, ANTHROPIC_MESSAGES
-from ricordo.testing.embeddings import embeddings_protocol as embeddings_wire
-from ricordo.testing.gate import ReplyGate
-from ricordo.testing.http import Connection, HttpServer
 from ricordo.testing.openai_chat import OPENAI_CHAT, openai_error_body
+from ricordo.testing.openai_chat import embeddings_protocol as embeddings_wire
 from ricordo.testing.openai_responses import OPENAI_RESPONSES
-from ricordo.testing.play import play_item
-from ricordo.testing.refusal import pairing_refusal
+from ricordo.testing.protocol import EventFrame, ParsedRequest, RequestBody, WireProtocol, encode_json
+from ricordo.testing.refusals import pairing_refusal, request_refusal, window_refusal
 from ricordo.testing.script import (
     Empty,
     Fail,
     Garbage,
+    HalfStream,
     Hang,
+    Hold,
     Playback,
     PlayedItem,
     RecordedRequest,
+    ReplyItem,
     ScriptLike,
     ScriptUsedUp,
+    build_reply,
 )
-from ricordo.testing.strict import request_refusal, window_refusal
-from ricordo.testing.wire import ParsedRequest, RequestBody, WireProtocol, encode_json
 
-__all__ = ["LoopbackServer"]
+__all__ = ["Connection", "HttpServer", "LoopbackServer", "ReplyGate", "play_item"]
+
+
+class ReplyGate:
+    """Holds threads back. Opening it lets go those that stand at it now; closing lets go everything, for good."""
+
+    def __init__(self) -> None:
+        """Start with nobody waiting."""
+        self._condition = threading.Condition()
+        self._open_count = 0
+        self._is_closed = False
+        self._held_count = 0
+
+    @property
+    def held_count(self) -> int:
+        """How many stand at the gate."""
+        with self._condition:
+            return self._held_count
+
+    def take_ticket(self) -> int:
+        """Stand at the gate, and return the ticket to wait with; `open` lets go whoever has arrived."""
+        with self._condition:
+            self._held_count += 1
+            self._condition.notify_all()
+            return self._open_count
+
+    def wait_for_held(self, count: int, timeout: float) -> bool:
+        """Block until `count` stand at the gate, at most `timeout` seconds; False when they have not come."""
+        with self._condition:
+            return self._condition.wait_for(lambda: self._held_count >= count, timeout)
+
+    def wait(self, ticket: int) -> bool:
+        """Block until the gate opens; False when it was closed instead."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._is_closed or self._open_count > ticket)
+            self._held_count -= 1
+            return not self._is_closed
+
+    def open(self) -> None:
+        """Let go everybody who has arrived."""
+        with self._condition:
+            self._open_count += 1
+            self._condition.notify_all()
+
+    def close(self) -> None:
+        """Let go everybody, now and later, with the answer False."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
+
+
+class Connection(http.server.BaseHTTPRequestHandler):
+    """One request and what is sent for it."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: "HttpServer"
+
+    def do_POST(self) -> None:
+        """Hand the request over."""
+        self.close_connection = True
+        self.content = self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.server.handle(self)
+
+    def log_message(self, *args: Any, **fields: Any) -> None:
+        """Say nothing: what came is recorded, and what went wrong is reported."""
+
+    def send(self, content: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        """Send a whole answer."""
+        self._send_head(
+            status, {"content-type": "application/json", "content-length": str(len(content)), **(headers or {})}
+        )
+        self.wfile.write(content)
+
+    def send_half(self, content: bytes) -> None:
+        """Announce the whole of `content`, and send its first half."""
+        self._send_head(200, {"content-type": "application/json", "content-length": str(len(content))})
+        self.wfile.write(content[: len(content) // 2])
+
+    def start_stream(self) -> None:
+        """Begin an answer of server-sent events."""
+        self._send_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+
+    def send_events(self, events: Iterable[bytes]) -> None:
+        """Send each of `events` by itself."""
+        for content in events:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(content), content))
+
+    def end_stream(self) -> None:
+        """Say that the answer is whole; a stream without it breaks off."""
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _send_head(self, status: int, headers: Mapping[str, str]) -> None:
+        known = status in {item.value for item in HTTPStatus}
+        self.send_response(status, None if known else "Error")
+        for name, value in {**headers, "connection": "close"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+class HttpServer(http.server.ThreadingHTTPServer):
+    """Listens on a free port of this machine, one thread for each request."""
+
+    daemon_threads = True
+
+    def __init__(self, handle: Callable[[Connection], None], failed: Callable[[], None]) -> None:
+        """Hand each request to `handle`; `failed` is called while its exception is being handled."""
+        self.handle = handle
+        self._on_failure = failed
+        super().__init__(("127.0.0.1", 0), Connection)
+
+    def server_bind(self) -> None:
+        """Bind without asking anybody for the name of this machine."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = "127.0.0.1", int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report what went wrong instead of printing it."""
+        self._on_failure()
+
+
+def play_item(
+    item: PlayedItem, request: RecordedRequest, *, wire: WireProtocol, connection: Connection, gate: ReplyGate
+) -> None:
+    """Answer `request` over `connection` as `item` says; what is held back waits at `gate`."""
+    match item:
+        case Fail():
+            _send_failure(item, request, wire, connection)
+        case Garbage():
+            _send_garbage(item, request, connection)
+        case Hang():
+            gate.wait(gate.take_ticket())
+        case Hold(reply=reply):
+            _send_held(reply, request, wire, connection, gate)
+        case HalfStream():
+            _send_half(item, request, wire, connection)
+        case _:
+            _send_reply(item, request, wire, connection)
+
+
+def _send_reply(reply: ReplyItem, request: RecordedRequest, wire: WireProtocol, connection: Connection) -> None:
+    if not request.streamed:
+        connection.send(_encode_reply(reply, request, wire))
+        return
+    connection.start_stream()
+    _send_frames(_reply_frames(reply, request, wire), connection)
+    connection.end_stream()
+
+
+def _send_failure(fail: Fail, request: RecordedRequest, wire: WireProtocol, connection: Connection) -> None:
+    if not (fail.in_stream and request.streamed):
+        connection.send(encode_json(wire.error(fail)), status=fail.status, headers=fail.headers)
+        return
+    connection.start_stream()
+    _send_frames([wire.error_frame(fail)], connection)
+    connection.end_stream()
+
+
+def _send_garbage(garbage: Garbage, request: RecordedRequest, connection: Connection) -> None:
+    if not request.streamed:
+        connection.send(garbage.content)
+        return
+    connection.start_stream()
+    connection.send_events([b"event: message_start\ndata: %b\n\n" % garbage.content])
+    connection.end_stream()
+
+
+def _send_held(
+    reply: ReplyItem, request: RecordedRequest, wire: WireProtocol, connection: Connection, gate: ReplyGate
+) -> None:
+    # The ticket is drawn before the first piece leaves: a client that has seen it can already let the reply go.
+    ticket = gate.take_ticket()
+    if not request.streamed:
+        if gate.wait(ticket):
+            connection.send(_encode_reply(reply, request, wire))
+        return
+    frames = _reply_frames(reply, request, wire)
+    held_from = _end_of_content(frames, 1)
+    connection.start_stream()
+    _send_frames(frames[:held_from], connection)
+    if gate.wait(ticket):
+        _send_frames(frames[held_from:], connection)
+        connection.end_stream()
+
+
+def _send_half(half: HalfStream, request: RecordedRequest, wire: WireProtocol, connection: Connection) -> None:
+    if not request.streamed:
+        connection.send_half(_encode_reply(half.reply, request, wire))
+        return
+    frames = _reply_frames(half.reply, request, wire)
+    connection.start_stream()
+    _send_frames(frames[: _end_of_content(frames, half.after)], connection)
+    if half.clean:
+        connection.end_stream()
+
+
+def _end_of_content(frames: list[EventFrame], pieces: int) -> int:
+    """Return the index after the first `pieces` pieces of content, or after all; the opening when there are none."""
+    places = [index for index, frame in enumerate(frames) if frame.is_content]
+    if pieces < len(places):
+        return places[pieces - 1] + 1 if pieces else places[0]
+    return places[-1] + 1 if places else 1
+
+
+def _encode_reply(reply: ReplyItem, request: RecordedRequest, wire: WireProtocol) -> bytes:
+    return encode_json(wire.whole(build_reply(request, reply), request.body))
+
+
+def _reply_frames(reply: ReplyItem, request: RecordedRequest, wire: WireProtocol) -> list[EventFrame]:
+    return wire.frames(build_reply(request, reply), request.body)
+
+
+def _send_frames(frames: list[EventFrame], connection: Connection) -> None:
+    connection.send_events(frame.text.encode("ascii") for frame in frames)
+
 
 _POLL_SECONDS = 0.02
 _SECRET_HEADERS = {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}

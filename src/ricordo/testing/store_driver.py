@@ -1,4 +1,4 @@
-"""Kill a backend's process at each step, or let several use it at once, and tell what is left: a program of its own.
+"""A program that kills a store's process at each step, or lets several use it at once, and prints what is left.
 
     FILE CLASS FOLDER together|kills|full COUNT
 
@@ -26,16 +26,16 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import StorageError
-from ricordo.files.disk import Disk
+from ricordo.storage.disk import Disk
 from ricordo.stores.contract import Store
 from ricordo.testing.store_subject import StoreSubject, list_entries
 from ricordo.workspace.entry import Entry
 
 __all__ = ["main"]
 
+
 _Report: TypeAlias = Callable[[str], None]
 _ChildWork: TypeAlias = Callable[[_Report], Awaitable[None]]
-
 _SAVES = 3
 
 

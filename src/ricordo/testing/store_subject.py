@@ -1,6 +1,6 @@
-"""A backend as the checks of the conformance suite see it: how it is opened, and what it declares of itself.
+"""A store under test as the checks see it: how it is opened, and what it declares of itself.
 
-Invariant: a check knows of a backend only what stands here and what the contract says.
+Invariant: a check knows of a store only what stands here and what the contract says.
 """
 
 import os
@@ -13,39 +13,36 @@ from typing import ClassVar, Literal, TypeAlias
 
 from ricordo.clock import Clock
 from ricordo.errors import InvalidSetting
-from ricordo.files.disk import Disk
 from ricordo.models import Embedder
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.stores import close_store, open_backend
-from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Lists
-from ricordo.stores.contract import Backend, Store
+from ricordo.scope import Scope
+from ricordo.storage.disk import Disk
+from ricordo.stores.contract import Backend, Lists, Store
 from ricordo.workspace.entry import Entry
 
 __all__ = [
     "DEFAULT_SCOPE",
-    "StoreNeed",
     "ManualClock",
     "StoreCheck",
+    "StoreNeed",
     "StoreSubject",
-    "store_check",
-    "require",
     "list_entries",
     "recall_newest",
+    "require",
+    "store_check",
 ]
+
 
 DEFAULT_SCOPE = Scope(user="me", project="shop")
 """Whose memory most checks use."""
-
 _MAX_ENTRIES = 1_000
-
 StoreNeed: TypeAlias = Literal[
     "memory", "capacity", "keeping", "sharing", "disk", "own files", "forgetting", "sequence", "reporting"
 ]  # fmt: skip
 """What a check needs of a backend: that it remembers at all, that it is bounded, that what it kept is there when it is
 opened again, that several processes may open it, that it writes through the `Disk` it is given, or by itself, that it
 forgets, that the order of saving says what is the newest, that there is text that it can't read."""
-
 _SKIP_REASONS: dict[StoreNeed, str] = {
     "memory": "it keeps nothing",
     "capacity": "it is not bounded",
@@ -99,7 +96,7 @@ class StoreSubject:
     ) -> AsyncIterator[Backend]:
         """Open the backend that keeps what it keeps below `folder`, which exists, and close it at the end."""
         if not self.address:
-            raise InvalidSetting("A conformance suite needs an `address`, or an `opened` of its own.")
+            raise InvalidSetting("A conformance suite needs an `address`, or an `open_backend` of its own.")
         settings = Settings(root=None, user="me", data=folder / "data", cache=folder / "cache")
         address = self.address.format(folder=folder / "store")
         async with open_backend(

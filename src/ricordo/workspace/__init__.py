@@ -1,3 +1,3 @@
-"""The workspace: names, documents and logs of the plain files that are the truth."""
+"""The workspace: the plain files that are the truth, their names, their documents, and the history of their changes."""
 
 __all__: list[str] = []

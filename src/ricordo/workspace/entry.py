@@ -1,41 +1,52 @@
-"""Entry: one memory, with where it came from and how far it can be trusted."""
+"""Entry: one memory, where it came from, how far it can be trusted, and which other entries it contradicts.
+
+Invariant: a contradiction never rests on the field of one line alone. One line is enough for both entries, and an entry
+that is gone or not active contradicts nothing.
+"""
 
 import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, TypeAlias, cast, get_args
 
 from ricordo.errors import InvalidEntry, InvalidSetting
 from ricordo.guard import Trust
+from ricordo.guard.fence import is_blank
 from ricordo.guard.permissions import PermissionRule, parse_rule
-from ricordo.guard.tags import is_blank
-from ricordo.scopes import Scope
+from ricordo.scope import Scope
 
 __all__ = [
+    "Author",
+    "CONTRADICTS_FIELD",
+    "CONTRADICTS_NEXT",
+    "CONTRADICTS_PREVIOUS",
     "EXTERNAL_TRUST_FIELD",
+    "Entry",
+    "EntryState",
     "MAX_CONTENT_BYTES",
     "PREDEFINED_KINDS",
-    "Author",
-    "Entry",
     "Source",
-    "EntryState",
+    "contradicted_ids",
+    "contradiction_marker",
+    "find_contradictions",
+    "is_contradiction_marker",
+    "name_contradiction",
     "parse_memory_rule",
+    "set_contradictions",
 ]
+
 
 MAX_CONTENT_BYTES = 2 * 1024 * 1024
 """The most UTF-8 bytes that the content of one entry may have."""
-
 PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal", "session-summary")
 """The kinds that Ricordo itself uses; any other kind is kept as it is."""
-
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 EntryState: TypeAlias = Literal["active", "superseded", "retired"]
-
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The further field of an entry that was learned from what a tool printed."""
-
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
-
 _ID_PATTERN = re.compile(r"[0-9A-Za-z-]{1,64}")
 _FIELD_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED_FIELDS = (
@@ -177,3 +188,77 @@ def parse_memory_rule(text: str, *, why: str = "", source: str = "") -> Permissi
     if rule.decision == "allow":
         raise InvalidEntry(f"A memory forbids or asks, and permits nothing: {form}, not {text!r}.")
     return rule
+
+
+CONTRADICTS_FIELD = "contradicts"
+"""The field of a curated entry that holds the ids of those which it contradicts, while that is not decided."""
+CONTRADICTS_NEXT = "(contradicts the next: not decided)"
+CONTRADICTS_PREVIOUS = "(contradicts the one before: not decided)"
+_MARKER_START, _MARKER_END = "(contradicts ", ": not decided)"
+
+
+def contradicted_ids(entry: Entry) -> tuple[str, ...]:
+    """Return the ids that the line of an entry names as contradicting it, whether they are still there or not."""
+    return tuple(part for key, value in entry.extra if key == CONTRADICTS_FIELD for part in value.split(",") if part)
+
+
+def find_contradictions(
+    entries: Iterable[Entry], *, elsewhere: Collection[str] | None = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return by id which of these entries contradict which others, in both directions, as far as both hold.
+
+    `elsewhere` are ids of further entries that hold; None takes every id that is not among `entries` for one.
+    """
+    every = list(entries)
+    holding = {entry.id for entry in every if entry.state == "active"}
+    known = {entry.id for entry in every}
+    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for entry in every:
+        if entry.id not in holding:
+            continue
+        for other in contradicted_ids(entry):
+            if other in holding and other != entry.id:
+                found[entry.id][other] = None
+                found[other][entry.id] = None
+            elif other not in known and (elsewhere is None or other in elsewhere):
+                found[entry.id][other] = None
+    return {name: tuple(others) for name, others in found.items()}
+
+
+def contradiction_marker(others: Sequence[str], *, before: str = "", after: str = "") -> str:
+    """Return what is shown with a memory that contradicts `others`; empty where those are none.
+
+    `before` and `after` are the ids of what is shown right before and after it.
+    """
+    if not others:
+        return ""
+    return (
+        CONTRADICTS_NEXT
+        if after in others
+        else CONTRADICTS_PREVIOUS
+        if before in others
+        else name_contradiction(others[0])
+    )
+
+
+def name_contradiction(other: str) -> str:
+    """Return what is shown where the memory that is contradicted is not beside it."""
+    return f"{_MARKER_START}{other}{_MARKER_END}"
+
+
+def is_contradiction_marker(line: str) -> bool:
+    """Tell whether a line that is shown is such a marker, and no memory."""
+    bare = line.strip()
+    return bare.startswith(_MARKER_START) and bare.endswith(_MARKER_END)
+
+
+def set_contradictions(bullet: bytes, entry: Entry, others: Sequence[str]) -> bytes:
+    """Return the bullet of an entry whose id stands in it, naming `others` and no more; every other byte stays."""
+    shown = bullet
+    for key, value in entry.extra:
+        before, field, after = shown.rpartition(f" [{key}:: {value}]".encode("utf-8", "surrogatepass"))
+        shown = before + after if key == CONTRADICTS_FIELD and field else shown
+    before, name, after = shown.rpartition(f"^{entry.id}".encode())
+    if not name or not others:
+        return shown
+    return before + f"[{CONTRADICTS_FIELD}:: {','.join(others)}] ".encode() + name + after

@@ -17,13 +17,20 @@ from datetime import datetime
 from typing import get_args
 from urllib.parse import quote, unquote
 
-from ricordo.clock import encode_id, truncate_to_milliseconds, format_rfc3339
-from ricordo.courtesy import yield_point
+from ricordo.clock import encode_id, format_rfc3339, truncate_to_milliseconds
+from ricordo.concurrency import yield_point
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidScope
-from ricordo.scopes import Scope
-from ricordo.workspace.document_text import BYTE_ORDER_MARK, to_utf8, split_lines, decode_lines
-from ricordo.workspace.entry import Author, Entry, Source, EntryState, parse_memory_rule
-from ricordo.workspace.escapes import escape_content, escape_value, unescape
+from ricordo.scope import Scope
+from ricordo.workspace.entry import Author, Entry, EntryState, Source, parse_memory_rule
+from ricordo.workspace.markdown import (
+    BYTE_ORDER_MARK,
+    decode_lines,
+    escape_content,
+    escape_value,
+    split_lines,
+    to_utf8,
+    unescape,
+)
 
 __all__ = [
     "PINNED_FIELD",

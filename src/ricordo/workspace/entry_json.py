@@ -13,12 +13,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar, get_args
 
-from ricordo.clock import truncate_to_milliseconds, format_rfc3339
+from ricordo.clock import format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import dumps, loads
-from ricordo.scopes import Scope
-from ricordo.workspace.entry import Author, Entry, Source, EntryState, parse_memory_rule
+from ricordo.messages.json_text import dumps, loads
+from ricordo.scope import Scope
+from ricordo.workspace.entry import Author, Entry, EntryState, Source, parse_memory_rule
 
 __all__ = ["entry_from_json", "entry_to_json"]
 

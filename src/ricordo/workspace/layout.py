@@ -1,15 +1,24 @@
-"""Names: where every document of a root lies, as paths below the root. Pure; nothing here touches a disk."""
+"""The layout of a root: where every document lies, as paths below the root.
+
+Names of sessions stay apart where upper and lower case are the same. `rename_records` gives records with older names
+those of today; a file is written under its new name before the old one is removed, so a kill loses nothing. All else is
+pure.
+"""
 
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from urllib.parse import unquote
 
-from ricordo.errors import InvalidMessage
+from ricordo.errors import AlreadyExists, FileMissing, InvalidMessage
 from ricordo.guard.redact import has_secret
-from ricordo.scopes import Scope, name_digest, encode_folder_name
+from ricordo.scope import Scope, encode_folder_name, name_digest
+from ricordo.storage import FileStore
 
 __all__ = [
+    "AGENTS_FOLDER",
     "AGENT_NOTES",
     "DEFAULT_AGENT",
     "GUARD_KEY",
@@ -19,39 +28,41 @@ __all__ = [
     "LEDGERS",
     "MEMORY_PATH",
     "PROJECT_FILE",
+    "PROJECT_PREFIX",
     "QUEUE_FILE",
     "ROOT_TASKS",
     "SESSIONS",
-    "PROJECT_PREFIX",
+    "SessionRecordPath",
     "TOMBSTONES",
     "TOPICS",
     "TRASH",
     "USAGE",
     "USERS",
     "WORKSPACE",
-    "SessionRecordPath",
     "agent_from_folder",
     "archive_path",
     "compactions_path",
-    "cursor_path_for",
+    "current_record_path",
     "cursor_path",
+    "cursor_path_for",
     "is_ledger",
     "is_memory",
     "is_profile",
     "ledger_date",
     "ledger_path",
     "long_entry_path",
-    "plan_path",
-    "profile_path_for",
-    "profile_path",
     "parse_record_path",
-    "current_record_path",
-    "session_from_stem",
     "parse_transcript_path",
+    "plan_path",
+    "profile_path",
+    "profile_path_for",
+    "rename_records",
+    "session_from_stem",
     "state_path",
     "tasks_path",
     "transcript_path",
 ]
+
 
 WORKSPACE = "workspace"
 MEMORY_PATH = f"{WORKSPACE}/MEMORY.md"
@@ -61,16 +72,13 @@ SESSIONS = f"{WORKSPACE}/sessions"
 TRASH = "trash"
 USERS = "users"
 """The folder of a root that holds a place for each user of its project or team, with the layout of a root."""
-
 PROJECT_PREFIX = "project"
 """How the workspace that a project shares is named where the workspace of one of its users comes first."""
-
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 USAGE = f"{WORKSPACE}/usage.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
 AGENT_NOTES = "memories"
 """The folder of the notes that an agent keeps itself, below the workspace."""
-
 ROOT_TASKS = f"{WORKSPACE}/tasks.json"
 PROJECT_FILE = "project.json"
 GUARD_KEY = "guard.key"
@@ -78,7 +86,6 @@ IGNORE_FILE = ".gitignore"
 INDEX_FILE = "memory_index.db"
 QUEUE_FILE = "queue.db"
 DEFAULT_AGENT = "main"
-
 _LEDGER_PATTERN = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
 _RECORD_PATTERN = re.compile(
     rf"{WORKSPACE}/agents/(?P<folder>[^/]+)/"
@@ -265,3 +272,32 @@ def _add_case_digest(session: str) -> str:
 def _state_stem(stem: str) -> str:
     name, dot, end = stem.rpartition(".")
     return f"{name}%2E{end}" if dot and end == "cursor" else stem
+
+
+AGENTS_FOLDER = f"{WORKSPACE}/agents"
+"""The folder with the records of sessions."""
+_RENAME_LOCK = "renaming"
+
+
+async def rename_records(files: FileStore, paths: Iterable[str]) -> None:
+    """Rename the records below `AGENTS_FOLDER` that have a name from before; `paths` are those of the files there.
+
+    Raises: StorageError.
+    """
+    if not any(map(current_record_path, paths)):
+        return
+    async with files.lock(_RENAME_LOCK):
+        for info in await files.list(AGENTS_FOLDER):
+            if name := current_record_path(info.path):
+                await _rename_record(files, info.path, name)
+
+
+async def _rename_record(files: FileStore, path: str, name: str) -> None:
+    with suppress(FileMissing):
+        stored = await files.read(path)
+        try:
+            await files.create(name, stored.data)
+        except AlreadyExists:
+            if not (await files.read(name)).data.startswith(stored.data):
+                return
+        await files.delete(path, expected=stored.version)

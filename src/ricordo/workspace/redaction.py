@@ -1,38 +1,92 @@
-"""What a message or an entry says passes the guard: before its first byte is written, and when it is shown.
+"""Redaction of messages and entries: before their first byte is written, and again when they are shown.
 
-Every writer of messages and entries uses these functions, so nothing stored or derived holds a secret. People write
-files by hand, so what is read is cleaned once more. The values that callers hold are left as they are.
+Every writer of messages and entries uses these functions, so nothing stored or derived holds a secret. People write files
+by hand, so what is read is redacted too. The values that callers hold are not changed.
 """
 
+import base64
+import binascii
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from typing import Any, TypeVar, cast
+from urllib.parse import quote, unquote
 
+from ricordo.concurrency import compute, run_in_thread
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.guard.redact import Redactor, has_secret
+from ricordo.guard.scanner import find_secrets
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
-from ricordo.messages.jsontext import dumps, loads
-from ricordo.scopes import Scope
-from ricordo.uncut import compute, run_in_thread
+from ricordo.messages.json_text import dumps, loads
+from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.redacted_text import redact_joined, redact_uri
 
 __all__ = [
     "all_redacted_beside",
     "guarded_length",
-    "redact_entry_in_thread",
     "redact_entry",
+    "redact_entry_in_thread",
+    "redact_for_display",
+    "redact_joined",
     "redact_message",
     "redact_messages",
-    "redact_for_display",
+    "redact_uri",
 ]
+
+
+_TEXT_DATA_URI = re.compile(r"data:(?:[;,]|text/|[^;,]*(?:json|xml|yaml|javascript|x-sh|x-www-form))", re.IGNORECASE)
+
+
+def redact_uri(uri: str, redactor: Redactor) -> str:
+    """Return a URI without secrets; of a data URI that holds text, what it says is cleaned, any other one stays."""
+    if uri[:5].lower() != "data:":
+        return redactor.clean(uri)
+    head, comma, body = uri.partition(",")
+    head = redactor.clean(head)
+    if not head.lower().rstrip().endswith(";base64"):
+        said = unquote(body, errors="replace")
+        cleaned = redactor.clean(said)
+        return f"{head}{comma}{body if cleaned == said else quote(cleaned)}"
+    if not _TEXT_DATA_URI.match(head):
+        return f"{head}{comma}{body}"
+    said = _decode_base64(body)
+    cleaned = redactor.clean(said)
+    if cleaned == said:
+        return f"{head}{comma}{body}"
+    return f"{head}{comma}{base64.b64encode(cleaned.encode('utf-8', 'replace')).decode()}"
+
+
+def redact_joined(texts: Sequence[str], redactor: Redactor) -> list[str]:
+    """Return these texts, read as one that is joined by newlines or spaces, with a mark in each that held some of a
+    secret."""
+    return _redact_across(_redact_across(list(texts), " ", redactor), "\n", redactor)
+
+
+def _redact_across(shown: list[str], separator: str, redactor: Redactor) -> list[str]:
+    while spans := find_secrets(joined := separator.join(shown)):
+        starts = [0, *accumulate(len(text) + 1 for text in shown)]
+        for span in reversed(spans):
+            mark = redactor.render_mark(span.type, joined[span.start : span.end])
+            for number, text in enumerate(shown):
+                start, end = max(span.start - starts[number], 0), min(span.end - starts[number], len(text))
+                if start < end:
+                    shown[number] = text[:start] + mark + text[end:]
+    return shown
+
+
+def _decode_base64(body: str) -> str:
+    try:
+        return base64.b64decode(unquote(body) + "=" * (-len(unquote(body)) % 4)).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return unquote(body)
+
 
 _MAX_INLINE_CHARS = 10_000
 """Characters of which no secret is looked for on the event loop."""
 _EACH = 500
 """As many characters more take as long as what each entry takes, however short it is."""
-
 _P = TypeVar("_P", bound=Part)
 _D = TypeVar("_D", Entry, Source)
 

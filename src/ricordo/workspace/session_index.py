@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from ricordo.clock import truncate_to_milliseconds, format_rfc3339
+from ricordo.clock import format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import DocumentInvalid, InvalidMessage
-from ricordo.files import FileInfo
 from ricordo.messages import JsonValue
-from ricordo.messages.jsontext import loads
+from ricordo.messages.json_text import loads
+from ricordo.storage import FileInfo
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
-from ricordo.workspace.session_file import SessionFile, create_digest
+from ricordo.workspace.session_files import SessionFile, create_digest
 
 __all__ = ["SessionIndex", "SessionRow", "decode_index", "encode_index", "row_sort_key", "create_row"]
 

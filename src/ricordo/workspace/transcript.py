@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
+from ricordo.concurrency import run_in_thread
 from ricordo.errors import FileMissing, InvalidMessage
-from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.messages import Message
 from ricordo.messages.codec import decode_message, encode_message
-from ricordo.messages.identity import fingerprint, find_overlap, with_ids, with_parents
-from ricordo.uncut import run_in_thread
+from ricordo.messages.identity import find_overlap, fingerprint, with_ids, with_parents
+from ricordo.storage import FileStore
 from ricordo.workspace.redaction import redact_message
 
 __all__ = ["BrokenLine", "TranscriptContents", "AppendResult", "Transcript", "read_transcript", "read_transcript_from"]

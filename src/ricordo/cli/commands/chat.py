@@ -1,28 +1,28 @@
-"""`chat`: an agent in the terminal, with memory; with a model where one is named, else it quotes what memory holds."""
+"""`chat`: an agent with memory in the terminal; without a model it quotes what memory holds."""
 
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ricordo.cli.context import Target, find_target, run_async
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import print_json, print_error, print_note
+from ricordo.cli.render import print_error, print_json, print_note
+from ricordo.cli.target import Target, find_target, run_async
 from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
-    from ricordo.cli.chat_agent import ChatOptions
+    from ricordo.cli.agents import ChatOptions
     from ricordo.cli.chat_input import ChatInput
     from ricordo.models import ChatModel
     from ricordo.runtime import Settings
 
 __all__ = ["chat"]
 
+
 _OFFLINE = "offline"
 _THINKING_SWITCHES = {"on": True, "off": False}
 _EXIT_USAGE, _EXIT_INTERRUPTED = 2, 130
-
 _Message = Annotated[str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")]
 _ModelName = Annotated[
     str | None,
@@ -100,7 +100,7 @@ def chat(
     Without a model it quotes what memory holds, with the source. What is said is kept, and what it teaches is learned.
     In the chat, /help lists the commands. Lines from a pipe are said one after the other.
     """
-    from ricordo.cli.chat_agent import ChatOptions
+    from ricordo.cli.agents import ChatOptions
     from ricordo.cli.chat_input import ChatInput
     from ricordo.runtime import Settings
 
@@ -156,7 +156,7 @@ def _check_options(*, two: bool, json: bool, files: bool) -> None:
 
 def _connect_model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
     """Return the model, connected, or None when there is none, which is said."""
-    from ricordo.runtime.named_model import load_agent_model
+    from ricordo.runtime.models import load_agent_model
 
     if settings.model is not None and settings.model != _OFFLINE:
         return load_agent_model(settings.model, settings)
@@ -179,8 +179,8 @@ def _newest_session(target: Target) -> str:
 
 
 def _run_chat(wishes: "ChatOptions", source: "ChatInput") -> int:
-    from ricordo.cli.chat_foreground import MainThreadRunner
     from ricordo.cli.chat_loop import Chat
+    from ricordo.cli.chat_terminal import MainThreadRunner
 
     foreground = MainThreadRunner()
     source.enable_editing()
@@ -188,8 +188,8 @@ def _run_chat(wishes: "ChatOptions", source: "ChatInput") -> int:
 
 
 def _run_single_message(wishes: "ChatOptions", source: "ChatInput", message: str, *, as_json: bool) -> int:
-    from ricordo.cli.chat_foreground import MainThreadRunner
     from ricordo.cli.chat_loop import Chat
+    from ricordo.cli.chat_terminal import MainThreadRunner
 
     foreground = MainThreadRunner()
     talk = Chat(options=wishes, main_thread=foreground, input=source)

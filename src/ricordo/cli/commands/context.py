@@ -1,29 +1,48 @@
-"""`context`: what memory puts into the prompt of the next session, and what fills the window of a session."""
+"""`context`, `compact` and `expand`: the preamble and the window of a session, made smaller and brought back."""
 
 import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.agents import open_session_agent, find_session_id
-from ricordo.cli.chat_window import edit_message, remove_message
-from ricordo.cli.context import Target, require_target, run_async, with_memory
+from ricordo.cli.agents import find_session_id, open_session_agent
+from ricordo.cli.chat_window import (
+    edit_message,
+    format_compaction_result,
+    format_compactions,
+    format_expanded,
+    format_undo,
+    format_usage,
+    remove_message,
+    unused_focus_note,
+)
+from ricordo.cli.json_output import (
+    compaction_document,
+    compaction_result_document,
+    context_usage_document,
+    expanded_messages_document,
+    request_document,
+)
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.picture import format_usage
-from ricordo.cli.render import pluralize, dim, print_json, print_line, escape
-from ricordo.cli.window_documents import compaction_document, request_document, context_usage_document
-from ricordo.errors import SessionNotFound
+from ricordo.cli.render import dim, escape, pluralize, print_json, print_line
+from ricordo.cli.target import Target, find_target, require_target, run_async, with_memory
+from ricordo.errors import SessionNotFound, StorageReadOnly
 
 if TYPE_CHECKING:
-    from ricordo.harness.journal import Compaction
-    from ricordo.memory import Memory
+    from ricordo.agent import HarnessAgent
+    from ricordo.agent.compaction_journal import Compaction
+    from ricordo.context.memory_excerpt import MemoryCut
+    from ricordo.context.usage import ContextReport
     from ricordo.messages import JsonValue
-    from ricordo.runtime.usage import ContextReport
-    from ricordo.stores.shown_index import MemoryCut
+    from ricordo.messages.types import JsonValue
+    from ricordo.runtime.memory import Memory
 
-__all__ = ["context"]
+__all__ = ["compact", "context", "expand"]
+
 
 _Budget = Annotated[
     int | None,
@@ -95,7 +114,7 @@ def context(
         target = replace(target, setting_errors=())
 
     async def preamble(memory: "Memory") -> "tuple[str, bool, MemoryCut | None]":
-        from ricordo.tokens import Tokens
+        from ricordo.messages.tokens import Tokens
 
         most = Tokens(budget) if budget else None
         text = await memory.preamble(most)
@@ -155,6 +174,137 @@ async def _load_request(target: Target, session: str | None) -> "dict[str, JsonV
 
 
 def _count_tokens(text: str) -> int:
-    from ricordo.tokens import estimate_text
+    from ricordo.messages.tokens import estimate_text
 
     return estimate_text(text)
+
+
+_CompactSession = Annotated[
+    str | None,
+    typer.Option(
+        "--session", metavar="ID", show_default=False, help="The session, or how its id begins; else the newest."
+    ),
+]
+_Handle = Annotated[
+    str | None, typer.Argument(metavar="HANDLE", show_default=False, help="With --undo: which compaction.")
+]
+_Focus = Annotated[
+    str, typer.Option("--focus", metavar="TEXT", show_default=False, help="What the summary is to dwell on.")
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what it would come to; no model is asked.")]
+_List = Annotated[bool, typer.Option("--list", help="Show the compactions of the session, newest first.")]
+_Undo = Annotated[
+    bool, typer.Option("--undo", help="Bring back the window from before a compaction, the newest if none is named.")
+]
+
+
+def compact(
+    *,
+    handle: _Handle = None,
+    session: _CompactSession = None,
+    focus: _Focus = "",
+    dry_run: _DryRun = False,
+    listed: _List = False,
+    undo: _Undo = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the window of a session smaller, and show what fills it before and after.
+
+    Nothing is lost: the transcript keeps every message, `ricordo expand` opens what went, and --undo brings it back.
+    Without a model in the settings, rules write the summary. The exit code is 1 if it failed.
+    """
+    if bool(focus or dry_run) + listed + undo > 1:
+        raise typer.BadParameter("--list and --undo each stand alone.")
+    if handle and not undo:
+        raise typer.BadParameter("A HANDLE is for --undo; `ricordo expand HANDLE` opens one.")
+    target, real = require_target(root, user, project), not (dry_run or listed or undo)
+    if real:
+        # what is summed up stays so: other settings than the person's are not good enough for it
+        find_target(root, user, project, strict=True)
+
+    async def act() -> "tuple[dict[str, JsonValue], list[str], bool]":
+        async with _open_existing_session(target, session, learns=real, changes=real or undo) as agent:
+            if listed:
+                return *await _list_compactions(agent), True
+            if undo:
+                return *await _undo_compaction(agent, handle), True
+            done = await agent.compact(focus=focus, dry_run=dry_run)
+            note = unused_focus_note(focus, done.before.model, target.settings)
+            suffix = f" --session {shlex.quote(session)}" if session else ""
+            lines = format_compaction_result(done, dry_run=dry_run, note=note, prefix="ricordo ", suffix=suffix)
+            statuses = {each.status for each in done}
+            well = "done" in statuses or "failed" not in statuses
+            return compaction_result_document(done, dry_run=dry_run, note=note), lines, well
+
+    document, lines, well = run_async(act)
+    print_json(document) if as_json else print_line("\n".join(lines))
+    if not well:
+        raise typer.Exit(1)
+
+
+def expand(
+    *,
+    handle: Annotated[
+        str, typer.Argument(metavar="HANDLE", help="The handle of a compaction, or m: and the id of a message.")
+    ],
+    session: _CompactSession = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a compaction took out of the window, as it was said.
+
+    `ricordo compact --list` names the handles.
+    """
+    target = require_target(root, user, project)
+
+    async def act() -> "tuple[dict[str, JsonValue], list[str]]":
+        async with _open_existing_session(target, session) as agent:
+            messages = await agent.compactions.expand(handle)
+            return expanded_messages_document(handle, messages), format_expanded(messages)
+
+    document, lines = run_async(act)
+    print_json(document) if as_json else print_line("\n".join(lines))
+
+
+@asynccontextmanager
+async def _open_existing_session(
+    target: Target, session: str | None, *, learns: bool = False, changes: bool = False
+) -> AsyncIterator["HarnessAgent"]:
+    """Open the agent in the session that was named, else the newest.
+
+    Raises: SessionNotFound; StorageReadOnly when its window is to be changed and can't be kept.
+    """
+    found = await find_session_id(target, session)
+    if found is None:
+        raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
+    async with open_session_agent(target, found, asks=learns, learns=learns) as agent:
+        if changes and not agent.is_recorded:
+            raise StorageReadOnly(
+                f"The memory in {target.root} can only be read, so the window stays as it is: "
+                "`ricordo compact --dry-run` tells what making it smaller would come to."
+            )
+        yield agent
+
+
+async def _list_compactions(agent: "HarnessAgent") -> "tuple[dict[str, JsonValue], list[str]]":
+    found = await agent.compactions.all()
+    return {"session": agent.session, "compactions": [compaction_document(each) for each in found]}, format_compactions(
+        found
+    )
+
+
+async def _undo_compaction(agent: "HarnessAgent", handle: str | None) -> "tuple[dict[str, JsonValue], list[str]]":
+    before = await agent.get_context_usage()
+    made = await agent.compactions.undo(handle)
+    after = await agent.get_context_usage()
+    document: dict[str, JsonValue] = {
+        "undone": compaction_document(made),
+        "before": context_usage_document(before),
+        "after": context_usage_document(after),
+    }
+    return document, format_undo(made, before, after)

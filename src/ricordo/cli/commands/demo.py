@@ -1,6 +1,6 @@
-"""`demo`: the main job, seen from outside. An agent lives through a conversation, and a new process answers.
+"""`demo`: an agent replays a conversation, and a new process answers questions about it.
 
-Nothing is scripted: both are the ordinary commands, run in processes of their own, and what is shown is what they say.
+Nothing is scripted: both are the ordinary commands, run in processes of their own, and what is shown is what they print.
 """
 
 import json
@@ -20,10 +20,11 @@ from typing import Annotated, Any
 import typer
 
 from ricordo.cli.options import JsonOption, RootOption
-from ricordo.cli.render import bold, pluralize, dim, print_json, print_line, escape, format_size, wrap
+from ricordo.cli.render import bold, dim, escape, format_size, pluralize, print_json, print_line, wrap
 from ricordo.errors import RicordoError
 
 __all__ = ["demo"]
+
 
 _PROJECT = "demo"
 _KEPT_VARIABLES = frozenset({"RICORDO_EMBEDDER"})
@@ -52,7 +53,7 @@ class _DemoRoot:
         """Where the user of the demo has what it writes."""
         from ricordo.runtime import Settings
         from ricordo.runtime.roots import scope_folder
-        from ricordo.scopes import Scope
+        from ricordo.scope import Scope
 
         return scope_folder(self.root, Scope(user=Settings.load(None, self.environment).user, project="demo"))
 
@@ -121,7 +122,7 @@ def demo(
 
 def _check_conversation(file: Path) -> None:
     """Look whether there is a conversation before anything is promised. Raises: FileMissing, HistoryUnreadable."""
-    from ricordo.importers import read_history
+    from ricordo.messages.importers import read_history
 
     next(iter(read_history(file, on_problem=lambda problem: None)), None)
 
@@ -131,7 +132,7 @@ def _choose_questions(asked: Sequence[str] | None, file: Path | None, stage: _De
     if asked:
         return [_Question(text=text) for text in asked], False
     if file:
-        from ricordo.cli.questions import make_questions
+        from ricordo.cli.demo_questions import make_questions
 
         return [_Question(text=text) for text in make_questions(_list_entries(stage), _MAX_QUESTIONS)], True
     return _marked_questions(json.loads((_DEMO_DATA / "questions.json").read_text(encoding="utf-8"))), False

@@ -1,29 +1,56 @@
-"""`profile`: what is known of the user, to look at, to change, and to take out and in."""
+"""`profile`: what is known of the user, to show, change, import and export.
+
+Invariant: what a person has written in the editor is in a file of theirs alone until the command takes it away.
+"""
 
 import os
+import shlex
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ricordo.cli.context import require_target, find_target, with_memory
-from ricordo.cli.editor import edit_text
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, YesOption
-from ricordo.cli.render import bold, pluralize, dim, print_json, print_note, print_line, escape
+from ricordo.cli.render import bold, dim, escape, pluralize, print_json, print_line, print_note
+from ricordo.cli.target import find_target, require_target, with_memory
 from ricordo.errors import AlreadyExists, FactNotFound, FileMissing, InvalidInput, StorageFailed, VersionConflict
 
 if TYPE_CHECKING:
-    from ricordo.cli.context import Target
-    from ricordo.memory import Memory
+    from ricordo.cli.target import Target
+    from ricordo.curation.profile.importing import ImportPreference, ProfileImport, ProfileMigration
+    from ricordo.curation.profile.storage import SavedProfile
+    from ricordo.curation.profile.user_profile import UserProfile
     from ricordo.messages.types import JsonValue
-    from ricordo.profile.contract import SavedProfile
-    from ricordo.profile.importing import ProfileImport, ImportPreference
-    from ricordo.profile.managing import UserProfile
-    from ricordo.profile.migrating import ProfileMigration
+    from ricordo.runtime.memory import Memory
     from ricordo.workspace.profile import Fact, Profile
 
-__all__ = ["add", "clear", "edit", "export", "import_", "migrate", "remove", "show"]
+__all__ = ["add", "clear", "edit", "edit_text", "export", "import_", "migrate", "remove", "show"]
+
+
+_DEFAULT_EDITOR = "vi"
+
+
+def edit_text(text: str) -> tuple[str, Path]:
+    """Open `text` in the editor that VISUAL or EDITOR names; return what was saved, and the file that holds it.
+
+    Raises: InvalidInput when the editor can't be started or says that it failed; the file stays.
+    """
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or _DEFAULT_EDITOR)
+    descriptor, name = tempfile.mkstemp(prefix="ricordo-profile-", suffix=".txt")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode("utf-8", "replace"))
+    try:
+        subprocess.run([*command, name], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise InvalidInput(
+            f"The editor {command[0]!r} did not end well, so nothing was changed: name another one in EDITOR. "
+            f"The text is kept in {name}."
+        ) from error
+    return Path(name).read_bytes().decode("utf-8", "replace"), Path(name)
+
 
 _FactId = Annotated[
     str, typer.Argument(metavar="ID", help="The id of a fact as `ricordo profile show` shows it, or its beginning.")
@@ -126,7 +153,7 @@ def edit(
 
     The editor is the one that VISUAL or EDITOR names. A text that can't be read changes nothing, and is kept.
     """
-    from ricordo.profile.editing import render_editable, is_current_text
+    from ricordo.curation.profile.text_form import is_current_text, render_editable
 
     target = find_target(root, user, project)
     base = with_memory(target, lambda memory: memory.profile().show())
@@ -240,8 +267,8 @@ def migrate(
 
     A copy of it is kept first, and it is not written to itself. A second time nothing changes.
     """
-    from ricordo.profile.migrating import read_foreign_profile
-    from ricordo.runtime.assembly import root_files
+    from ricordo.curation.profile.importing import read_foreign_profile
+    from ricordo.runtime.workspace import root_files
 
     target, side = find_target(root, user, project), _parse_side(prefer)
     folder, name = _split_source(source) if source else (None, "")
@@ -275,7 +302,7 @@ def _read_file(path: Path) -> bytes:
 def _save_edit(target: "Target", base: "Profile", text: str) -> "SavedProfile":
     """Save what a text changes of the profile that it was made of."""
     from ricordo.clock import SystemClock
-    from ricordo.profile.editing import apply_edited_text
+    from ricordo.curation.profile.text_form import apply_edited_text
     from ricordo.workspace.profile import format_profile_time
 
     profile = apply_edited_text(base, text, now=format_profile_time(SystemClock().now()))
@@ -291,7 +318,7 @@ async def _resolve_fact_id(profile: "UserProfile", named: str) -> str:
 
 
 def _print_profile(profile: "Profile", facts: "tuple[Fact, ...]", *, with_summaries: bool) -> None:
-    from ricordo.profile.rendering import FACTS_HEADING, SUMMARY_HEADINGS, render_fact
+    from ricordo.curation.profile.rendering import FACTS_HEADING, SUMMARY_HEADINGS, render_fact
 
     if profile.is_empty:
         print_line(_EMPTY_MESSAGE)
@@ -315,16 +342,15 @@ def _profile_document(
 ) -> "dict[str, JsonValue]":
     from dataclasses import replace
 
-    from ricordo.workspace.profile_codec import profile_to_document
+    from ricordo.workspace.profile import profile_to_document
 
     told: list[JsonValue] = [*unread]
     return {"profile": profile_to_document(replace(profile, facts=facts)), "total": total, "unread": told}
 
 
 def _print_fact(done: str, fact: "Fact", *, as_json: bool) -> None:
-    from ricordo.profile.rendering import render_fact
-    from ricordo.workspace.profile import Profile
-    from ricordo.workspace.profile_codec import profile_to_document
+    from ricordo.curation.profile.rendering import render_fact
+    from ricordo.workspace.profile import Profile, profile_to_document
 
     if as_json:
         facts = profile_to_document(Profile(facts=(fact,)))["facts"]

@@ -1,22 +1,245 @@
-"""`replay`: an agent lives through a conversation that happened, with a window as small as one likes."""
+"""`replay`: an agent replays a recorded conversation with a small window.
 
+A session that the root has whole is skipped; one that an earlier replay did not end goes on where that one stopped.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, find_target, run_async
-from ricordo.cli.living import SessionReplay, ReplayResult, RecordedReduction, replay_sessions
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.progress import progress_bar
-from ricordo.cli.render import pluralize, dim, print_json, print_note, print_line, escape
-from ricordo.errors import HistoryUnreadable
+from ricordo.cli.recording import (
+    RecordedClock,
+    RecordedModel,
+    RecordedTool,
+    RecordedTurn,
+    RemainingTurns,
+    find_remaining_turns,
+    split_turns,
+)
+from ricordo.cli.render import dim, escape, pluralize, print_json, print_line, print_note, progress_bar
+from ricordo.cli.target import Target, find_target, load_scope, open_memory, run_async
+from ricordo.errors import HistoryUnreadable, ReplyInvalid
 
 if TYPE_CHECKING:
+    from ricordo.agent import HarnessAgent
+    from ricordo.events import Event
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
+    from ricordo.runtime import Settings
+    from ricordo.scope import Scope
 
-__all__ = ["replay"]
+__all__ = ["RecordedReduction", "ReplayResult", "SessionReplay", "replay", "replay_sessions"]
+
+
+_DRAIN_SECONDS = 60.0
+_REDUCTIONS = ("evict", "truncate", "compact")
+_KEPT_DIVISOR = 4
+"""A quarter of the budget stays when a window is compacted."""
+_MIN_INJECTED_TOKENS = 100
+
+
+@dataclass(kw_only=True)
+class RecordedReduction:
+    """What made a window smaller, and the summary that the window then began with, if any."""
+
+    event: "Event"
+    summary: str = ""
+    is_sent: bool = False
+
+
+@dataclass(kw_only=True)
+class SessionReplay:
+    """One session: `said_tokens` are the tokens of all its messages, `largest_tokens` those of the largest window that was sent.
+
+    `window` is what was left of it at the end. `resumed_messages` counts the messages that an earlier run, cut off, had lived
+    through already.
+    """
+
+    session: str
+    turns: int = 0
+    messages: int = 0
+    said_tokens: int = 0
+    largest_tokens: int = 0
+    window: "tuple[Message, ...]" = ()
+    left_tokens: int = 0
+    reductions: list[RecordedReduction] = field(default_factory=list)
+    resumed_messages: int = 0
+
+    def record_window(self, messages: "Sequence[Message]") -> None:
+        """Take in a window as it is sent: it is what the newest reductions left."""
+        from ricordo.messages import get_mark
+
+        summary = next((message.text for message in messages if get_mark(message) == "summary"), "")
+        for reduction in reversed(self.reductions):
+            if reduction.is_sent:
+                break
+            reduction.is_sent, reduction.summary = True, summary if reduction.event.stage == "compact" else ""
+
+
+@dataclass(kw_only=True)
+class ReplayResult:
+    """All sessions that were lived through, and what was learned and curated; `skipped_sessions` were there before."""
+
+    sessions: list[SessionReplay] = field(default_factory=list)
+    skipped_sessions: list[str] = field(default_factory=list)
+    learned: Counter[str] = field(default_factory=Counter)
+    curated: Counter[str] = field(default_factory=Counter)
+
+
+async def replay_sessions(
+    target: Target, sessions: "dict[str, list[Message]]", *, budget: int, on_turn: Callable[[int], None]
+) -> ReplayResult:
+    """Let an agent live through `sessions`, one after the other, with a window of about `budget` tokens.
+
+    `on_turn` is told how many messages each turn had. A session that the root has whole is left alone; one that an
+    earlier run did not end goes on where that one stopped.
+    """
+    async with open_memory(target) as memory:
+        there = {info.session for info in await memory.sessions()}
+        logged = {name: (await memory.session(name)).messages for name in sessions if name in there}
+        before = {entry.id for entry in await memory.entries()}
+    living = _Replayer(target=target, scope=await load_scope(target), budget=budget, on_turn=on_turn)
+    lived = living.result
+    for session, messages in sessions.items():
+        found = logged.get(session, ())
+        rest = find_remaining_turns(split_turns(messages), found)
+        if found and not rest.turns and not rest.messages:
+            lived.skipped_sessions.append(session)
+            on_turn(len(messages))
+        else:
+            lived.sessions.append(await living.replay_session(session, messages, rest))
+    async with open_memory(target) as memory:
+        lived.learned.update(entry.kind for entry in await memory.entries() if entry.id not in before)
+    return lived
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Replayer:
+    """Lives through one session after the other, and adds up."""
+
+    target: Target
+    scope: "Scope"
+    budget: int
+    on_turn: Callable[[int], None]
+    result: ReplayResult = field(default_factory=ReplayResult)
+
+    async def replay_session(self, session: str, messages: "Sequence[Message]", rest: RemainingTurns) -> SessionReplay:
+        """Live through what is left of one session."""
+        from anyio.to_thread import run_sync
+
+        clock = RecordedClock()
+        life = SessionReplay(session=session, said_tokens=await run_sync(_message_tokens, messages))
+        model = RecordedModel(clock, on_window=life.record_window)
+        tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
+        left = len(rest.messages) + sum(len(turn.messages) for turn in rest.turns)
+        life.resumed_messages = sum(message.role != "system" for message in messages) - left
+        self.on_turn(len(messages) - left)
+        async with self._build_agent(life, model, clock, list(tools.values()), len(messages) + 1) as agent:
+            if rest.messages:
+                clock.advance(rest.messages)
+                await agent.record(rest.messages)
+                self._count_turn(life, len(rest.messages))
+            for turn in rest.turns:
+                clock.advance(turn.messages[:1])
+                model.start_turn(turn)
+                for tool in tools.values():
+                    tool.start_turn(turn)
+                await _replay_turn(agent, turn)
+                self._count_turn(life, len(turn.messages))
+            clock.advance(messages)
+            await agent.drain(seconds=_DRAIN_SECONDS)
+            await agent.consolidate()
+            life.largest_tokens, life.window = model.largest_tokens, agent.window
+            life.record_window(agent.window)
+            life.left_tokens = await run_sync(_message_tokens, agent.window)
+        return life
+
+    def _count_turn(self, life: SessionReplay, messages: int) -> None:
+        life.turns += 1
+        life.messages += messages
+        self.on_turn(messages)
+
+    def _build_agent(
+        self, life: SessionReplay, model: RecordedModel, clock: RecordedClock, tools: list[RecordedTool], max_iters: int
+    ) -> "HarnessAgent":
+        from ricordo.agent import HarnessAgent
+        from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig
+        from ricordo.extraction.config import FlushConfig
+
+        budget, kept = self.budget, self.budget // _KEPT_DIVISOR
+        return HarnessAgent(
+            model,
+            workspace=self.target.root,
+            store="layered",
+            scope=self.scope,
+            session=life.session,
+            instructions="",
+            tools=tools,
+            compaction=CompactionConfig(
+                trigger_messages=0,
+                trigger_tokens=budget,
+                keep_tokens=kept,
+                summary_tokens=kept,
+                carry_tokens=kept // 2,
+                model="offline",
+            ),
+            # the record plays the model, and a record can't be asked
+            flush=FlushConfig(model="offline"),
+            tool_result_eviction=ToolResultEvictionConfig(max_result_chars=budget, preview_chars=kept // 2),
+            memory_tools=False,
+            max_iters=max_iters,
+            on_event=partial(self._on_event, life),
+            settings=self._fit_settings(),
+            clock=clock,
+        )
+
+    def _fit_settings(self) -> "Settings":
+        """Return the settings as a record is lived through: it plays the model, and can't be asked to consolidate.
+
+        No more memory is in the prompt than half of the window, and of the profile a tenth of it.
+        """
+        settings, curates, shown = self.target.settings, self.target.settings.consolidation, None
+        if settings.injection is not None:
+            most = max(_MIN_INJECTED_TOKENS, min(settings.injection.max_injection_tokens, self.budget // 10))
+            shown = replace(settings.injection, max_injection_tokens=most)
+        return replace(
+            settings,
+            preamble_tokens=min(settings.preamble_tokens, self.budget // 2),
+            injection=shown,
+            consolidation=replace(curates, model="offline") if curates else None,
+        )
+
+    def _on_event(self, life: SessionReplay, event: "Event") -> None:
+        if event.stage in _REDUCTIONS and event.status == "finished":
+            life.reductions.append(RecordedReduction(event=event))
+        if event.stage == "consolidate" and event.status == "finished":
+            self.result.curated.update(event.counts)
+
+
+async def _replay_turn(agent: "HarnessAgent", turn: RecordedTurn) -> None:
+    """Live through one turn; one that has nothing said to the agent, or nothing replied, is only taken in."""
+    if not turn.is_exchange:
+        await agent.record(turn.messages)
+        return
+    if turn.stray_results:
+        await agent.record(turn.stray_results)
+    with suppress(ReplyInvalid):
+        # a record may end before the model does
+        await agent.send(turn.user_messages)
+
+
+def _message_tokens(messages: "Sequence[Message]") -> int:
+    from ricordo.messages.tokens import estimate_message
+
+    return sum(estimate_message(message) for message in messages)
+
 
 _BUDGET = 8_000
 _MIN_BUDGET = 500
@@ -70,7 +293,7 @@ def _read_sessions(file: Path) -> "tuple[dict[str, list[Message]], int]":
 
     Raises: HistoryUnreadable, FileMissing.
     """
-    from ricordo.importers import read_history
+    from ricordo.messages.importers import read_history
 
     sessions: dict[str, list[Message]] = {}
     problems: list[str] = []

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, require_target, load_redactor, run_async, load_scope, with_memory
-from ricordo.cli.documents import hit_document, session_document
-from ricordo.cli.hits import print_hits
+from ricordo.cli.json_output import hit_document, session_document
+from ricordo.cli.memory_output import print_hits
 from ricordo.cli.options import (
     AroundOption,
     JsonOption,
@@ -21,18 +20,26 @@ from ricordo.cli.options import (
     UntilOption,
     UserOption,
 )
-from ricordo.cli.render import bold, pluralize, dim, print_json, highlight, print_line, escape, format_size, wrap
+from ricordo.cli.render import bold, dim, escape, format_size, highlight, pluralize, print_json, print_line, wrap
+from ricordo.cli.target import Target, load_redactor, load_scope, require_target, run_async, with_memory
 from ricordo.clock import format_rfc3339
 from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from ricordo.guard import Redactor
-    from ricordo.memory import Memory, RecordedSession
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
-    from ricordo.sessions import SessionMatch, SessionSearchResult, SessionFilter, SessionInfo, MessageExcerpt
+    from ricordo.runtime.memory import Memory, RecordedSession
+    from ricordo.workspace.session_search import (
+        MessageExcerpt,
+        SessionFilter,
+        SessionInfo,
+        SessionMatch,
+        SessionSearchResult,
+    )
 
 __all__ = ["list_sessions", "search", "show"]
+
 
 _MAX_RESULT_CHARS = 400
 _MAX_MESSAGE_CHARS = 4_000
@@ -85,7 +92,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a conversation with the line of each message in its transcript."""
-    from ricordo.sessions import parse_pointer
+    from ricordo.workspace.session_search import parse_pointer
 
     target = require_target(root, user, project)
     name, ids = parse_pointer(session)
@@ -142,8 +149,8 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search the conversations, the results of tools too, best first."""
-    from ricordo.index.contract import Query
-    from ricordo.sessions import SessionFilter
+    from ricordo.search.contract import Query
+    from ricordo.workspace.session_search import SessionFilter
 
     target = require_target(root, user, project)
     if exact:
@@ -164,8 +171,8 @@ def search(
 async def _search_exact(
     target: Target, query: str, limit: int, skip: int, within: "SessionFilter"
 ) -> "SessionSearchResult":
-    from ricordo.runtime.still_said import searchable_files
-    from ricordo.sessions import SessionSearchResult, PastSessions
+    from ricordo.agent.forgotten import searchable_files
+    from ricordo.workspace.session_search import PastSessions, SessionSearchResult
 
     past = PastSessions(await searchable_files(target.root, target.user_folder), user=None)
     try:

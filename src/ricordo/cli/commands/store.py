@@ -1,23 +1,94 @@
-"""`store list`, `store migrate` and `store bench`: which stores there are, moving between them, and what they take."""
+"""`store list`, `store migrate` and `store bench`: which stores there are, moving between them, and their speed."""
 
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, find_target, run_async
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.progress import progress_bar
-from ricordo.cli.render import bold, pluralize, dim, print_json, print_error, print_line, escape
-from ricordo.cli.store_places import store_exists, open_store_at, resolve_address, load_store_scope
+from ricordo.cli.render import bold, dim, escape, pluralize, print_error, print_json, print_line, progress_bar
+from ricordo.cli.target import Target, find_target, load_scope, run_async
 from ricordo.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from ricordo.cli.store_times import StoreTimes
-    from ricordo.messages.types import JsonValue
-    from ricordo.stores.migration import Migration
-    from ricordo.stores.opening import Address
+    from collections.abc import AsyncIterator, Sequence
 
-__all__ = ["bench", "list_stores", "migrate"]
+    from ricordo.cli.store_bench import StoreTimes
+    from ricordo.messages.types import JsonValue
+    from ricordo.scope import Scope
+    from ricordo.stores import Store
+    from ricordo.stores.addresses import Address
+    from ricordo.stores.migration import Migration
+
+__all__ = ["bench", "list_stores", "load_store_scope", "migrate", "open_store_at", "resolve_address", "store_exists"]
+
+
+def resolve_address(text: str, target: Target) -> "Address":
+    """Return the address, with the root for `layered` without a place. Raises `InvalidSetting`."""
+    from ricordo.stores.addresses import parse_address
+
+    address = parse_address(text)
+    if address.scheme == "layered" and not address.place:
+        return replace(address, place=str(target.root))
+    return address
+
+
+def store_exists(address: "Address") -> bool:
+    """Tell whether opening the store would create nothing: each of the folders that it names exists."""
+    from ricordo.runtime.store_folders import expand_home
+    from ricordo.stores.addresses import SCHEMES, parse_address, split_addresses
+
+    if address.scheme == "fanout":
+        return all(store_exists(parse_address(each)) for each in split_addresses(address.place))
+    if address.scheme not in SCHEMES or not address.place:
+        return True
+    return _path_exists(expand_home(address.place))
+
+
+def _path_exists(path: Path) -> bool:
+    """Tell whether it is there; what can't even be looked at is not, and says so when it is opened."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+async def load_store_scope(addresses: "Sequence[Address]", target: Target) -> "Scope":
+    """Return whose stores these are: by the marker of the first folder that has one, else as for a command's root.
+
+    The user is that of this machine, who sees in a root what is for all of their projects too.
+    """
+    from ricordo.runtime.roots import read_marker
+    from ricordo.runtime.workspace import root_files
+    from ricordo.scope import Scope
+
+    for folder in _existing_folders(addresses):
+        owner = await read_marker(root_files(folder))
+        if owner:
+            return Scope(**{"user": target.user} | owner.parts())
+    return await load_scope(target)
+
+
+def _existing_folders(addresses: "Sequence[Address]") -> list[Path]:
+    from ricordo.runtime.store_folders import expand_home
+
+    places = [expand_home(address.place).absolute() for address in addresses if address.place]
+    return [place for place in places if _path_exists(place) and place.is_dir()]
+
+
+@asynccontextmanager
+async def open_store_at(address: "Address", scope: "Scope", target: Target) -> "AsyncIterator[Store]":
+    """Open the store; of a root nothing is consolidated meanwhile. Raises: InvalidInput if it can't be opened."""
+    from ricordo.runtime.stores import open_store
+
+    if address.scheme == "none":
+        raise InvalidInput("The store none keeps nothing.")
+    settings = replace(target.settings, consolidation=None)
+    async with open_store(str(address), scope=scope, settings=settings) as store:
+        yield store
+
 
 _From = Annotated[
     str, typer.Argument(metavar="FROM", help="The store to read, such as layered or sessions:./.harness.")
@@ -102,7 +173,7 @@ def bench(
     Each is filled with made-up memories in a folder of its own, beside the place that is named, which is removed
     afterwards: no memory of yours is touched.
     """
-    from ricordo.cli.store_times import default_addresses, format_table, measure_store
+    from ricordo.cli.store_bench import default_addresses, format_table, measure_store
 
     target = find_target(root, user, project)
     named = [resolve_address(each, target) for each in addresses] if addresses else default_addresses()
@@ -122,9 +193,9 @@ def bench(
 
 
 async def _run_migration(addresses: "tuple[Address, Address]", target: Target, *, dry_run: bool) -> "Migration":
-    from ricordo.audit.history import PERSON
-    from ricordo.stores.capabilities import LayeredMemory
-    from ricordo.stores.migration import list_entries, migrate, plan_migration, verify_migration, skip_forgotten
+    from ricordo.stores.contract import LayeredMemory
+    from ricordo.stores.migration import list_entries, migrate, plan_migration, skip_forgotten, verify_migration
+    from ricordo.workspace.history.log import PERSON
 
     source, destination = addresses
     if str(source) == str(destination):
@@ -154,7 +225,7 @@ async def _run_migration(addresses: "tuple[Address, Address]", target: Target, *
 
 def _fanout_message(source: "Address", destination: "Address") -> str:
     """Say what is to be written in the place of a migration into several stores, of which the first alone is listed."""
-    from ricordo.stores.opening import split_addresses
+    from ricordo.stores.addresses import split_addresses
 
     commands = " and ".join(f"`ricordo store migrate {source} {each}`" for each in split_addresses(destination.place))
     return f"A fanout shows only what its first store that answers has: write to each of its stores, {commands}."

@@ -1,6 +1,7 @@
 """`tasks`, `tasks show` and `tasks cancel`: what runs in the background, or did, in every session of the root.
 
-Invariant: looking changes nothing; a task is said to have stopped only when its record says so.
+Invariants: looking changes nothing; a task is said to have stopped only when its record says so. A chat and the command
+line print tasks in the same words.
 """
 
 from datetime import UTC, datetime
@@ -8,28 +9,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, require_target, load_redactor, run_async
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, decode_argument
-from ricordo.cli.render import format_age, pluralize, dim, print_json, print_error, print_line, escape, wrap
-from ricordo.cli.task_lines import (
+from ricordo.cli.render import dim, escape, format_age, pluralize, print_error, print_json, print_line, wrap
+from ricordo.cli.target import Target, load_redactor, require_target, run_async
+from ricordo.cli.task_output import (
     NO_TASKS_MESSAGE,
-    is_active,
-    sort_active_first,
-    task_document,
     format_task,
     format_task_table,
     format_unreadable,
+    is_active,
+    sort_active_first,
+    task_document,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ricordo.tasks import TaskListing, Task
+    from ricordo.jobs.tasks import Task, TaskListing
 
-__all__ = ["cancel", "list_tasks", "format_outcome", "show", "tasks"]
+__all__ = ["cancel", "format_outcome", "list_tasks", "show", "tasks"]
+
 
 _CANCEL_SECONDS, _POLL_SECONDS = 5.0, 0.2
-
 _Session = Annotated[
     str | None,
     typer.Option("--session", metavar="ID", show_default=False, help="Only of this session, or how its id begins."),
@@ -143,16 +144,16 @@ def cancel(
 
 
 async def _load_tasks(target: Target) -> "TaskListing":
-    from ricordo.runtime.assembly import root_files
-    from ricordo.tasks import list_tasks
+    from ricordo.jobs.tasks import list_tasks
+    from ricordo.runtime.workspace import root_files
 
     return await list_tasks(root_files(target.user_folder), now=datetime.now(UTC))
 
 
 async def _load_task(target: Target, task_id: str) -> "Task":
-    from ricordo.runtime.assembly import root_files
-    from ricordo.tasks import find_task
-    from ricordo.tasks.plan import orphan_if_silent
+    from ricordo.jobs.tasks import find_task
+    from ricordo.jobs.tasks.transitions import orphan_if_silent
+    from ricordo.runtime.workspace import root_files
 
     return orphan_if_silent((await find_task(root_files(target.user_folder), task_id))[1], datetime.now(UTC))
 
@@ -161,8 +162,8 @@ async def _cancel_and_wait(target: Target, task_id: str) -> "tuple[Task, Task]":
     """Return a task as it was, and as it is after it was asked to stop and was given the time to."""
     import anyio
 
-    from ricordo.runtime.assembly import root_files
-    from ricordo.tasks import request_stop
+    from ricordo.jobs.tasks import request_stop
+    from ricordo.runtime.workspace import root_files
 
     files = root_files(target.user_folder)
     before = await _load_task(target, task_id)
@@ -178,7 +179,7 @@ async def _cancel_and_wait(target: Target, task_id: str) -> "tuple[Task, Task]":
 
 def format_outcome(before: "Task", after: "Task", *, user: str = "") -> str:
     """Say what came of the wish of `user` to stop a task, and whose it is where it is another's."""
-    from ricordo.tools.task_tools import short_id
+    from ricordo.agent.tools.tasks import short_id
 
     whose = f" of {escape(after.user)}" if after.user not in {"", user} else ""
     name = f"Task {escape(short_id(after))}{whose}"

@@ -1,0 +1,204 @@
+"""The store of an agent: the memory of its root, another one that was named, or nothing where neither can be opened.
+
+Transcripts, state and the inbox stay in the root whichever store it is, and what is forgotten is hidden in them too.
+Extraction and consolidation write to the root's memory, so both are off with another store.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, TypeAlias
+
+from anyio.to_thread import run_sync
+
+from ricordo.context.prompt import MEMORY_FILES
+from ricordo.curation.forget import forget_copies
+from ricordo.errors import InvalidInput, RicordoError, ScopeError, ScopeMismatch, StorageError, StorageFailed
+from ricordo.guard import Redactor
+from ricordo.runtime.roots import create_key
+from ricordo.runtime.settings import Settings
+from ricordo.runtime.store_folders import expand_home
+from ricordo.runtime.stores import StoreOpener, close_store, get_default_store
+from ricordo.runtime.workspace import Dependencies, Workspace
+from ricordo.scope import Scope
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.stores.addresses import Address, parse_address
+from ricordo.stores.base import refuse_place
+from ricordo.stores.contract import Backend, Store, StoreParts, add_forget_hook
+from ricordo.stores.in_memory import NoMemory
+from ricordo.workspace.entry import Entry
+
+__all__ = ["AgentStore", "open_agent_store", "uses_root_memory"]
+
+
+_LOG = logging.getLogger("ricordo.agent")
+_FORGET_REASON = "forgotten in the store of the session"
+StoreStatus: TypeAlias = Literal["own", "other", "off", "broken"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentStore:
+    """The store that an agent remembers with: the root's `own`, another one, or nothing.
+
+    Nothing is `off` where nobody wants memory, and `broken` where it could not be opened. `folder` is where another
+    one keeps its files, None where that is not known.
+    """
+
+    store: Store
+    status: StoreStatus
+    folder: Path | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the memory of the agent's root, which is learned into and consolidated."""
+        return self.status == "own"
+
+    @property
+    def label(self) -> str:
+        """What holds what is remembered, for people and models: a root's files, or the store."""
+        return MEMORY_FILES if self.is_own else "the store"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything is remembered."""
+        return self.status in {"own", "other"}
+
+    @classmethod
+    def from_root(cls, workspace: Workspace) -> "AgentStore":
+        """Return the root's own."""
+        return cls(store=workspace.store, status="own")
+
+
+def uses_root_memory(given: str | Store | None, settings: Settings, root: Path) -> bool:
+    """Tell whether an agent of `root` remembers in the root itself, so that it learns and consolidates."""
+    return not isinstance(given, Store) and _means_root(
+        parse_address(given or get_default_store() or settings.store), root
+    )
+
+
+@asynccontextmanager
+async def open_agent_store(
+    given: str | Store | None,
+    scope: Scope,
+    parts: Dependencies,
+    *,
+    root: Path,
+    workspace: Workspace | None,
+    required: bool,
+) -> AsyncIterator[AgentStore]:
+    """Open what an agent of `root` remembers with, and close it at the end, also a store that was given open.
+
+    An address that is not `given` is the default of the process, else that of the settings. A store that can't be
+    opened is told to the log once, and nothing is remembered, unless it is `required`. Raises: InvalidInput for an
+    address of no store; ScopeError; with `required` what kept it closed.
+    """
+    async with AsyncExitStack() as stack:
+        if isinstance(given, Store):
+            _check_scope(given, scope)
+            found = AgentStore(store=given, status="other")
+        else:
+            found = await _open_address(stack, given, scope, parts, root=root, workspace=workspace, required=required)
+        if found.status == "other" and workspace:
+            add_forget_hook(found.store, partial(_hide_copies, workspace.memory_root))
+        try:
+            yield found
+        finally:
+            if found.status == "other":
+                await _close(found.store)
+
+
+async def _open_address(
+    stack: AsyncExitStack,
+    given: str | None,
+    scope: Scope,
+    parts: Dependencies,
+    *,
+    root: Path,
+    workspace: Workspace | None,
+    required: bool,
+) -> AgentStore:
+    named = given or get_default_store()
+    text = named or parts.settings.store
+    address = parse_address(text)
+    if address.scheme == "none":
+        refuse_place(address)
+        return _null_store("off", scope, parts)
+    if await run_sync(_means_root, address, root):
+        return AgentStore.from_root(workspace) if workspace else _null_store("broken", scope, parts)
+    opener = _opener_from_settings(scope, parts, root) if named is None else StoreOpener(scope=scope, parts=parts)
+    try:
+        backend = await _enter_backend(stack, opener.open_backend(text))
+        folder = await run_sync(opener.find_folder, address)
+        return AgentStore(store=backend.bind(scope), status="other", folder=folder)
+    except (ScopeError, InvalidInput):
+        raise
+    except (RicordoError, OSError) as error:
+        if required and isinstance(error, RicordoError):
+            raise
+        if required:
+            raise StorageFailed(f"The store {text} can't be opened: {error}") from error
+        _LOG.warning("The store %s can't be opened, so nothing is remembered in this session: %s", text, error)
+        return _null_store("broken", scope, parts)
+
+
+async def _enter_backend(stack: AsyncExitStack, opening: AbstractAsyncContextManager[Backend]) -> Backend:
+    """Open a backend, whose closing with the stack can fail nobody: what kept it open is told."""
+
+    async def close_backend(
+        kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None
+    ) -> bool:
+        try:
+            return bool(await opening.__aexit__(kind, raised, at))
+        except StorageError as error:
+            if error is raised:
+                raise
+            _LOG.warning("The store of this session could not be closed: %s", error)
+            return False
+
+    backend = await opening.__aenter__()
+    stack.push_async_exit(close_backend)
+    return backend
+
+
+def _opener_from_settings(scope: Scope, parts: Dependencies, root: Path) -> StoreOpener:
+    """Return what opens the store of the settings: that of a config.toml lies beside it, and not far from it."""
+    origin = parts.settings.origins.get("store")
+    if origin is None or origin.kind != "file":
+        return StoreOpener(scope=scope, parts=parts)
+    return StoreOpener(scope=scope, parts=parts, base=root, within=root.parent)
+
+
+def _means_root(address: Address, root: Path) -> bool:
+    """Tell whether an address means the memory of the root."""
+    if address.scheme != "layered":
+        return False
+    return not address.place or expand_home(address.place).resolve() == root.resolve()
+
+
+def _null_store(standing: StoreStatus, scope: Scope, parts: Dependencies) -> AgentStore:
+    beneath = StoreParts(redactor=Redactor(create_key()), clock=parts.clock, ids=parts.ids, emitter=parts.emitter)
+    return AgentStore(store=NoMemory(beneath).bind(scope), status=standing)
+
+
+def _check_scope(store: Store, scope: Scope) -> None:
+    mine = scope.parts()
+    if any(name in mine and mine[name] != value for name, value in store.scope.parts().items()):
+        raise ScopeMismatch(f"The store is bound to {store.scope}: an agent for {scope} can't use it.")
+
+
+async def _hide_copies(place: MemoryRoot, gone: Entry, who: str) -> None:
+    """Hide what the conversations in the root of an agent say of what was forgotten in another store."""
+    if await forget_copies(place.files, place.changes, gone, key=place.key, who=who, why=_FORGET_REASON):
+        await place.index.refresh()
+
+
+async def _close(store: Store) -> None:
+    """Write what the store holds back; what keeps it from that is told, and what was saved before is kept."""
+    try:
+        await close_store(store)
+    except StorageError as error:
+        _LOG.warning("The store of this session could not be closed: %s", error)

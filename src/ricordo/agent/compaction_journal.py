@@ -1,0 +1,233 @@
+"""The journal of compactions: one JSON object a line, for a compaction or for its undoing. Pure.
+
+A message that the transcript holds is its id alone; any other message is written whole.
+
+Invariants: `parse_journal(render_record(record))` gives the record back. A line that can't be read is reported and
+hides no other; of several lines with one handle the last counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeAlias, get_args
+
+from ricordo.clock import format_rfc3339
+from ricordo.context import Act
+from ricordo.errors import InvalidMessage
+from ricordo.messages import JsonValue, Message, codec
+from ricordo.messages.json_text import dumps, loads, require_integer, require_object, require_text
+from ricordo.workspace.transcript import BrokenLine
+
+__all__ = [
+    "Compaction",
+    "CompactionRecord",
+    "Journal",
+    "JournalMessage",
+    "MessageReference",
+    "parse_journal",
+    "render_record",
+    "render_undo",
+]
+
+
+_VERSION = 1
+_FIRST_YEAR, _LAST_YEAR = 1, 9999
+_ACTS: dict[str, Act] = {act: act for act in get_args(Act)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compaction:
+    """One compaction: its handle, what it did, when and why.
+
+    `first` and `last` are the ids of the first and the last of the `messages` that it took away. The tokens are those
+    of the window's messages, without the system prompt. Of one that was undone just now, `missing` tells how many of
+    the messages could not be brought back, as they can't be found any more; else it is 0.
+    """
+
+    handle: str
+    act: Act
+    at: datetime
+    reason: str
+    first: str
+    last: str
+    messages: int
+    tokens_before: int
+    tokens_after: int
+    undone: bool = False
+    missing: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageReference:
+    """A message as the transcript holds it, and the parent that the window's copy names."""
+
+    id: str
+    parent: str | None = None
+
+
+JournalMessage: TypeAlias = MessageReference | Message
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionRecord:
+    """What brings a window back: `before` in its order, the places in it of what went (`removed_places`), and the ids of what
+    took their place (`inserted_ids`)."""
+
+    compaction: Compaction
+    before: tuple[JournalMessage, ...]
+    removed_places: tuple[int, ...]
+    inserted_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Journal:
+    """What a journal holds: compactions by when they were made last, the oldest first, and the broken lines.
+
+    `is_torn` tells that the last line is among the latter, so that what happened last is not known.
+    """
+
+    records: tuple[CompactionRecord, ...] = ()
+    broken_lines: tuple[BrokenLine, ...] = ()
+    is_torn: bool = False
+
+
+def render_record(noted: CompactionRecord) -> bytes:
+    """Write a compaction as one line."""
+    made = noted.compaction
+    return _encode_line(
+        {
+            "v": _VERSION,
+            "handle": made.handle,
+            "act": made.act,
+            "at": format_rfc3339(made.at),
+            "reason": made.reason,
+            "first": made.first,
+            "last": made.last,
+            "messages": made.messages,
+            "tokens": [made.tokens_before, made.tokens_after],
+            "gone": [[start, end] for start, end in _to_runs(noted.removed_places)],
+            "put": list(noted.inserted_ids),
+            "before": [_message_to_json(each) for each in noted.before],
+        }
+    )
+
+
+def render_undo(handle: str, at: datetime) -> bytes:
+    """Write as one line that a compaction was undone."""
+    return _encode_line({"v": _VERSION, "undone": handle, "at": format_rfc3339(at)})
+
+
+def parse_journal(data: bytes) -> Journal:
+    """Read all lines of a journal."""
+    found: dict[str, CompactionRecord] = {}
+    broken: list[BrokenLine] = []
+    torn = False
+    for number, each in enumerate(data.split(b"\n"), start=1):
+        try:
+            if each.strip():
+                _apply_line(require_object(loads(each), "The line"), found)
+                torn = False
+        except (InvalidMessage, ValueError) as error:
+            broken.append(BrokenLine(line=number, reason=str(error)))
+            torn = True
+    return Journal(records=tuple(found.values()), broken_lines=tuple(broken), is_torn=torn)
+
+
+def _apply_line(fields: dict[str, JsonValue], found: dict[str, CompactionRecord]) -> None:
+    if "undone" in fields:
+        undone = require_text(fields["undone"], "undone")
+        if undone in found:
+            known = found[undone]
+            found[undone] = replace(known, compaction=replace(known.compaction, undone=True))
+        return
+    noted = _parse_record(fields)
+    # made again after it was undone, it is the newest
+    found.pop(noted.compaction.handle, None)
+    found[noted.compaction.handle] = noted
+
+
+def _parse_record(fields: dict[str, JsonValue]) -> CompactionRecord:
+    before = tuple(_parse_message(each) for each in _check_list(fields.get("before"), "before"))
+    gone = _parse_places(fields.get("gone"), len(before))
+    act = _ACTS.get(require_text(fields.get("act"), "act"))
+    if act is None:
+        raise InvalidMessage("act: nothing that is known.")
+    tokens = _parse_pair(fields.get("tokens"), "tokens")
+    made = Compaction(
+        handle=require_text(fields.get("handle"), "handle"),
+        act=act,
+        at=_parse_time(fields.get("at")),
+        reason=require_text(fields.get("reason", ""), "reason"),
+        first=require_text(fields.get("first", ""), "first"),
+        last=require_text(fields.get("last", ""), "last"),
+        messages=require_integer(fields.get("messages"), "messages"),
+        tokens_before=tokens[0],
+        tokens_after=tokens[1],
+    )
+    put = tuple(require_text(each, "put") for each in _check_list(fields.get("put"), "put"))
+    return CompactionRecord(compaction=made, before=before, removed_places=gone, inserted_ids=put)
+
+
+def _parse_places(value: JsonValue, most: int) -> tuple[int, ...]:
+    """Return the places of all runs, each below `most`; nothing is built of a number before it is known to be one."""
+    found: list[int] = []
+    least = 0
+    for run in _check_list(value, "gone"):
+        start, end = _parse_pair(run, "gone")
+        if not least <= start < end <= most:
+            raise InvalidMessage("gone: a place that the window did not have, or one out of order.")
+        found.extend(range(start, end))
+        least = end
+    return tuple(found)
+
+
+def _parse_time(value: JsonValue) -> datetime:
+    found = datetime.fromisoformat(require_text(value, "at"))
+    if found.tzinfo is None or not _FIRST_YEAR < found.year < _LAST_YEAR:
+        raise InvalidMessage("at: a moment that every time zone has a name for is needed.")
+    return found
+
+
+def _message_to_json(kept: JournalMessage) -> JsonValue:
+    if isinstance(kept, Message):
+        return loads(codec.encode_message(kept))
+    return kept.id if kept.parent is None else [kept.id, kept.parent]
+
+
+def _parse_message(value: JsonValue) -> JournalMessage:
+    match value:
+        case str():
+            return MessageReference(id=value)
+        case [str() as named, str() as parent]:
+            return MessageReference(id=named, parent=parent)
+        case dict():
+            return codec.decode_message(dumps(value))
+    raise InvalidMessage("before: a message, or its id, is needed.")
+
+
+def _to_runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the places as runs, each from its start to before its end."""
+    runs: list[tuple[int, int]] = []
+    for place in places:
+        if runs and runs[-1][1] == place:
+            runs[-1] = (runs[-1][0], place + 1)
+        else:
+            runs.append((place, place + 1))
+    return runs
+
+
+def _parse_pair(value: JsonValue, where: str) -> tuple[int, int]:
+    found = _check_list(value, where)
+    if len(found) != 2:
+        raise InvalidMessage(f"{where}: two numbers are needed.")
+    return require_integer(found[0], where), require_integer(found[1], where)
+
+
+def _check_list(value: JsonValue, where: str) -> list[JsonValue]:
+    if not isinstance(value, list):
+        raise InvalidMessage(f"{where}: a list is needed.")
+    return value
+
+
+def _encode_line(fields: dict[str, JsonValue]) -> bytes:
+    return (dumps(fields) + "\n").encode()

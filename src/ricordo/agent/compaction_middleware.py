@@ -1,0 +1,369 @@
+"""Step middleware that compacts the window when it is due, and again when the model refuses its size.
+
+Requests are measured in tokens as the provider counts them, learned from its reports.
+
+Invariants: a reduction that can be undone is recorded before anything goes on with it. The error raised at the end is
+the provider's own. What can't be made to fit is refused in words before it is sent.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, TurnEvent
+from ricordo.clock import SystemClock
+from ricordo.context import Reduction, Strategy, StrategyReport, Window
+from ricordo.context.cancellation import unwrap_cancellation
+from ricordo.context.pipeline import RecordReduction, run_pipeline
+from ricordo.context.plan import overflow_target
+from ricordo.context.summary_message import find_instructions
+from ricordo.errors import ModelOverflow, RicordoError
+from ricordo.events import Emitter, StageProgress
+from ricordo.messages.tokens import Calibration, RequestEstimate, TokenCorrection, estimate_request, estimate_text
+from ricordo.models import ChatModel
+from ricordo.models.contract import declared_window, max_messages
+from ricordo.scope import Scope
+
+__all__ = ["CompactionMiddleware", "MeasuredRequest", "RequestMeter", "create_meter", "reduce_request", "run_strategy"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRequest:
+    """A request as a window to reduce, and its estimated tokens before any correction."""
+
+    window: Window
+    estimate: RequestEstimate
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the window's messages, corrected."""
+        return round(self.estimate.messages * self.window.ratio)
+
+
+class RequestMeter:
+    """Measures the requests to one model. Share one between the middleware of a session."""
+
+    def __init__(
+        self, *, model: str = "", limit: int | None = None, ratio: float = 1.0, most_messages: int | None = None
+    ) -> None:
+        """Begin with what is known: the model's window in tokens, the `ratio` of an earlier session, 0.25 to 4, and how
+        many messages one request may have."""
+        self._model = model
+        self._declared = limit
+        self._refused_limit: int | None = None
+        self._largest_answered = 0
+        self._most_messages = most_messages
+        self._calibration = Calibration(corrections={model: TokenCorrection(factor=min(max(ratio, 0.25), 4.0))})
+        self._last: tuple[ModelRequest, RequestEstimate] | None = None
+
+    @property
+    def ratio(self) -> float:
+        """What the estimated tokens of messages are multiplied by; keep it for the next session."""
+        return self._calibration.corrections[self._model].factor
+
+    @property
+    def limit(self) -> int | None:
+        """The model's window in tokens: what it was said to be, or less where a refusal told so; None if not known."""
+        return min((each for each in (self._declared, self._refused_limit) if each is not None), default=None)
+
+    def learn_limits(self, *, window: int | None, messages: int | None) -> None:
+        """Take in what a refusal told: the model's window in tokens, and how many messages a request may have.
+
+        A window that is smaller than a request that was answered is not believed.
+        """
+        if window is not None and window >= self._largest_answered:
+            self._refused_limit = window
+        self._most_messages = messages or self._most_messages
+
+    async def measure(self, request: ModelRequest, *, forced: str = "", limit: int | None = None) -> MeasuredRequest:
+        """Return `request` as a window; `limit` in tokens takes the place of the model's.
+
+        What the provider adds of its own counts as overhead, and so does the reminder: nothing can shorten them.
+        """
+        estimate = await self._estimate(request)
+        total = self._calibration.correct(self._model, estimate.input)
+        window = Window(
+            messages=request.window,
+            agent=request.turn.agent,
+            session=request.turn.session,
+            overhead=max(0, total - round(estimate.messages * self.ratio)),
+            limit=limit or self.limit,
+            most_messages=self._most_messages,
+            ratio=self.ratio,
+            forced=forced,
+        )
+        return MeasuredRequest(window=window, estimate=estimate)
+
+    async def learn(self, request: ModelRequest, reported: int, *, answered: bool = True) -> None:
+        """Take in what the provider counted for `request`: input tokens, those of its cache included; 0 tells nothing.
+
+        See `Usage.input` of a reply, and `size` of an overflow, which was not `answered`. A window that a refusal told
+        is forgotten where a larger request was answered.
+        """
+        if answered:
+            self._largest_answered = max(self._largest_answered, reported)
+            self._refused_limit = None if self._largest_answered > (self._refused_limit or 0) else self._refused_limit
+        if reported > 0:
+            estimated = (await self._estimate(request)).input
+            self._calibration = self._calibration.observe(self._model, estimated=estimated, reported=reported)
+
+    async def _estimate(self, request: ModelRequest) -> RequestEstimate:
+        """Return the estimate, made in a worker thread: a large window takes long; asked twice, it is made once."""
+        if self._last and _is_same_request(self._last[0], request):
+            return self._last[1]
+        found = await run_sync(_estimate_tokens, request)
+        self._last = (request, found)
+        return found
+
+
+def create_meter(model: ChatModel, *, ratio: float) -> RequestMeter:
+    """Return the measure of a session with `model`, which begins with what is documented of its limits."""
+    limit, most = declared_window(model), max_messages(model)
+    return RequestMeter(model=model.name, limit=limit, ratio=ratio, most_messages=most)
+
+
+def _is_same_request(one: ModelRequest, other: ModelRequest) -> bool:
+    beside = (one.system, one.tools, one.reminder) == (other.system, other.tools, other.reminder)
+    return one.window is other.window and beside
+
+
+def _estimate_tokens(request: ModelRequest) -> RequestEstimate:
+    return estimate_request(request.window, system=request.system, tools=request.tools, reminder=request.reminder)
+
+
+async def run_strategy(
+    strategy: Strategy, measured: MeasuredRequest, emitter: Emitter, scope: Scope | None
+) -> Reduction:
+    """Run one strategy and report it, a skipped or failed run too, with messages and tokens before and after.
+
+    One that raises an error of ours has failed and leaves the window as it was: nobody's turn ends because of it.
+    """
+    window = measured.window
+    report = StrategyReport(
+        act=strategy.act,
+        status="failed",
+        messages_before=len(window.messages),
+        messages_after=len(window.messages),
+        tokens_before=measured.tokens,
+        tokens_after=measured.tokens,
+    )
+    with emitter.stage(strategy.act, scope) as progress:
+        _report_sizes(progress, report)
+        try:
+            with unwrap_cancellation():
+                reduction = await strategy.reduce(window)
+        except RicordoError as error:
+            reduction = Reduction(messages=window.messages, report=replace(report, reason=type(error).__name__))
+        _report_sizes(progress, reduction.report)
+        if reduction.report.note:
+            progress.counts["notes"] = 1
+        _report_outcome(progress, reduction.report, window.forced)
+        return reduction
+
+
+async def reduce_request(
+    request: ModelRequest,
+    strategies: Sequence[Strategy],
+    measure: RequestMeter,
+    emitter: Emitter,
+    *,
+    forced: str = "",
+    limit: int | None = None,
+    target: int | None = None,
+    focus: str = "",
+    undone: int = 0,
+    noted: RecordReduction | None = None,
+) -> tuple[ModelRequest, tuple[StrategyReport, ...]]:
+    """Return `request` with what is left of its window after each of `strategies` in turn, and what each did.
+
+    The request is the same when nothing got smaller. `limit` in tokens takes the place of the model's window; for what
+    else is told to the strategies see `Window`, and for `noted` the ladder.
+    """
+
+    async def run_in_request(strategy: Strategy, window: Window) -> Reduction:
+        measured = await measure.measure(replace(request, window=window.messages), forced=window.forced, limit=limit)
+        told = replace(
+            measured.window, target=window.target, focus=window.focus, undone=window.undone, shortens=window.shortens
+        )
+        return await run_strategy(strategy, replace(measured, window=told), emitter, request.turn.scope)
+
+    turn = request.turn
+    window = Window(
+        messages=request.window,
+        agent=turn.agent,
+        session=turn.session,
+        ratio=measure.ratio,
+        forced=forced,
+        target=target,
+        focus=focus,
+        undone=undone,
+    )
+    left, reports = await run_pipeline(window, strategies, run=run_in_request, noted=noted)
+    same = left.messages == request.window
+    return (request if same else replace(request, window=left.messages)), reports
+
+
+def _report_sizes(progress: StageProgress, report: StrategyReport) -> None:
+    progress.counts.update(
+        messages_before=report.messages_before,
+        messages_after=report.messages_after,
+        tokens_before=report.tokens_before,
+        tokens_after=report.tokens_after,
+    )
+
+
+def _report_outcome(progress: StageProgress, report: StrategyReport, forced: str) -> None:
+    """Say why the run ended as it did; of a forced one, what forced it."""
+    reason = ": ".join(dict.fromkeys(part for part in (forced, report.reason) if part)) or report.status
+    match report.status:
+        case "failed":
+            progress.failed = reason
+        case "skipped":
+            progress.skipped = reason
+        case "done":
+            progress.reason = "; ".join(filter(None, (reason, report.note)))
+
+
+_TOO_LARGE = "the request was larger than the model's window"
+_TOO_MANY = "the request had more messages than the provider takes"
+
+
+class CompactionMiddleware:
+    """Step middleware that runs reductions in their order and learns from each reply how large requests really are."""
+
+    def __init__(
+        self,
+        strategies: Sequence[Strategy],
+        *,
+        measure: RequestMeter | None = None,
+        emitter: Emitter | None = None,
+        retries: int = 0,
+        noted: RecordReduction | None = None,
+        undone: Callable[[], int] = int,
+        refused: Sequence[Strategy] | None = None,
+    ) -> None:
+        """Run `strategies`, in their order.
+
+        Middleware that adds to the system prompt stands outside of this, to be counted.
+
+        A request that overflows the model's window is made again up to `overflow_retries` times, each time after forced
+        reductions to a smaller target; one overflow more, one that nothing could be done about, and one in the middle
+        of a streamed reply are raised. `noted` keeps what brings a window back, see the ladder. `undone` returns how
+        many messages the window had when a person last undid a compaction, 0 for never. `refused` are run after an
+        overflow, by default `strategies`.
+        """
+        self._strategies = tuple(strategies)
+        self._overflow_strategies = self._strategies if refused is None else tuple(refused)
+        self._measure = measure or RequestMeter()
+        self._emitter = emitter or Emitter(SystemClock())
+        self._retries = retries
+        self._record_reduction = noted
+        self._get_undone = undone
+
+    async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
+        """Go on with what is left of the window. Raises `ModelOverflow`, also for what never fits."""
+        reduced, _ = await reduce_request(
+            request,
+            self._strategies,
+            self._measure,
+            self._emitter,
+            undone=self._get_undone(),
+            noted=self._record_reduction,
+        )
+        await self._check_fixed(reduced)
+        sent, response = await self._send(reduced, step, self._retries, None)
+        learned = replace(sent, window=response.window, reminder=response.reminder)
+        await self._measure.learn(learned, response.reply.usage.input)
+        return response
+
+    async def _check_fixed(self, request: ModelRequest) -> None:
+        """Raise `ModelOverflow` where what is always sent, whatever is reduced, is larger than the window."""
+        limit = self._measure.limit
+        if limit is None:
+            return
+        measured = await self._measure.measure(request)
+        # a correction that is too high would refuse every request, and so never be corrected itself
+        around = min(measured.window.overhead, measured.estimate.input - measured.estimate.messages)
+        carried = sum(estimate_text(each.text) for each in find_instructions(request.window))
+        pinned = round(carried * min(1.0, measured.window.ratio))
+        if around + pinned > limit:
+            text = _fixed_size_text(limit, around=around, pinned=pinned)
+            raise ModelOverflow(text, window=limit, size=around + pinned)
+
+    async def _send(
+        self, request: ModelRequest, step: StepHandler, retries: int, target: int | None
+    ) -> tuple[ModelRequest, ModelResponse]:
+        """Return the response and the request that got it; `target` is what the messages were to take, None before
+        the first overflow."""
+        watched, heard = _watch_reply(request)
+        try:
+            return request, await step(watched)
+        except ModelOverflow as overflow:
+            if not retries or heard.is_set():
+                raise
+            smaller, target = await self._force_reduction(request, overflow, target)
+            return await self._send(smaller, step, retries - 1, target)
+
+    async def _force_reduction(
+        self, request: ModelRequest, overflow: ModelOverflow, before: int | None
+    ) -> tuple[ModelRequest, int]:
+        """Return the request with a smaller window, and what its messages were to take.
+
+        Raises `overflow` when it did not get any smaller.
+        """
+        await self._measure.learn(request, overflow.size or 0, answered=False)
+        self._measure.learn_limits(window=overflow.window, messages=overflow.messages)
+        with self._emitter.stage("overflow", request.turn.scope) as progress:
+            measured = await self._measure.measure(request, limit=overflow.window)
+            target = overflow_target(measured.window, measured.tokens, named=overflow.window is not None)
+            target = target if before is None else min(target, before // 2)
+            smaller, _ = await reduce_request(
+                request,
+                self._overflow_strategies,
+                self._measure,
+                self._emitter,
+                forced="overflow",
+                limit=overflow.window,
+                target=target,
+                noted=self._record_reduction,
+            )
+            left = await self._measure.measure(smaller, limit=overflow.window)
+            progress.counts.update(
+                messages_before=len(request.window),
+                messages_after=len(smaller.window),
+                tokens_before=measured.tokens,
+                tokens_after=left.tokens,
+                target=target,
+            )
+            progress.reason = _TOO_MANY if overflow.messages is not None else _TOO_LARGE
+            if smaller.window == request.window:
+                progress.failed = f"{progress.reason}, and nothing of it got smaller"
+        if smaller.window == request.window:
+            raise overflow
+        return smaller, target
+
+
+def _fixed_size_text(limit: int, *, around: int, pinned: int) -> str:
+    """Say that what is always sent does not fit, and what to do."""
+    more = f", and what is pinned or carried on about {pinned:,}" if pinned else ""
+    return (
+        f"The system prompt and the tools take about {around:,} tokens{more}, more than the model's window of "
+        f"{limit:,}: shorten AGENTS.md, the rules or the instructions, unpin messages, offer fewer tools, or take a "
+        "model with a larger window."
+    )
+
+
+def _watch_reply(request: ModelRequest) -> tuple[ModelRequest, anyio.Event]:
+    """Return the request, and an event that is set as soon as anything is heard of its reply."""
+    heard = anyio.Event()
+    listener = request.turn.listener
+    if listener is None:
+        return request, heard
+
+    async def note_event(event: TurnEvent) -> None:
+        heard.set()
+        await listener(event)
+
+    return replace(request, turn=replace(request.turn, listener=note_event)), heard

@@ -1,0 +1,332 @@
+"""Compactions of a session: list, expand and undo them, and edit, remove or pin messages of the window.
+
+What a compaction removes stays in the transcript; the journal keeps what the window was.
+
+Invariants: a compaction that can't be recorded does not happen. The window is durable before its compaction counts as
+undone, and undoing again after a kill gives the same window. What came after a compaction stays when it is undone.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from anyio.to_thread import run_sync
+
+from ricordo.agent.compaction_journal import (
+    Compaction,
+    CompactionRecord,
+    Journal,
+    JournalMessage,
+    MessageReference,
+    parse_journal,
+    render_record,
+    render_undo,
+)
+from ricordo.agent.session_state import SessionState
+from ricordo.agent.tools.expand import ExpandedMessages, strip_handle
+from ricordo.agent.window_edits import RestoredWindow, edit_message, is_restored, remove_message, restore_window
+from ricordo.clock import Clock, SystemClock
+from ricordo.context import Reduction, Window
+from ricordo.context.summary_message import find_instructions, release_pins
+from ricordo.errors import (
+    CompactionNotFound,
+    FileMissing,
+    InvalidMessage,
+    MessageNotFound,
+    StorageError,
+    StorageReadOnly,
+    UndoRefused,
+)
+from ricordo.events import Emitter
+from ricordo.guard import Redactor
+from ricordo.messages import Message, Text, with_pin
+from ricordo.scope import Scope
+from ricordo.storage import FileStore
+from ricordo.workspace.layout import compactions_path, transcript_path
+from ricordo.workspace.redaction import redact_message
+from ricordo.workspace.transcript import read_transcript
+
+__all__ = ["Compactions"]
+
+
+_LOG = logging.getLogger("ricordo.agent")
+_MESSAGE_PREFIX = "m:"
+
+
+class Compactions:
+    """The compactions of the session that `keeper` keeps; see the module."""
+
+    def __init__(
+        self,
+        keeper: SessionState,
+        *,
+        files: FileStore | None = None,
+        writable: bool = True,
+        redactor: Redactor | None = None,
+        clock: Clock | None = None,
+        emitter: Emitter | None = None,
+        scope: Scope | None = None,
+    ) -> None:
+        """Keep the journal in `files`, in this process's memory when None, or not `writable_folder`.
+
+        `redactor` takes secrets out on the way.
+        """
+        self._session_state = keeper
+        self._files = files
+        self._writable = writable
+        self._redactor = redactor
+        self._clock = clock or SystemClock()
+        self._emitter = emitter or Emitter(self._clock)
+        self._scope = scope
+        self._lines: list[bytes] = []
+        self._reported_broken_lines = 0
+
+    async def record(self, window: Window, reduction: Reduction) -> None:
+        """Keep, durably, what brings `window` back after `reduction`. Raises `StorageError`; then nothing is noted."""
+        await self._append(await run_sync(self._render_record, window, reduction))
+        self._session_state.replace_window(self._session_state.state.window, undone=0)
+
+    async def all(self) -> tuple[Compaction, ...]:
+        """Return every compaction of this session, newest first; empty when there was none, or its record is lost."""
+        return tuple(each.compaction for each in reversed((await self._read_journal()).records))
+
+    async def expand(self, handle: str) -> ExpandedMessages:
+        """Return what a compaction took away, as it was said, in order; `m:` and an id opens one message.
+
+        A summary that was among it is given as the summary. What can't be found any more, as a person erased it, is
+        left out and counted. Raises: CompactionNotFound; MessageNotFound.
+        """
+        with self._emitter.stage("expand", self._scope) as progress:
+            opened = await self._open_handle(strip_handle(handle))
+            progress.counts["messages"] = len(opened)
+            return opened
+
+    async def undo(self, handle: str | None = None) -> Compaction:
+        """Put back what a compaction took away, the newest one when None, in its place; what came in since stays.
+
+        A running turn is waited for. The window is kept durably before this returns, and is not compacted again at
+        once. Messages that can't be found any more are counted as `missing`. Raises: CompactionNotFound; UndoRefused
+        for one that is undone already, that a later one builds on, or whose place is not in the window any more, and
+        where nothing of it can be found; StorageError, and then the window stays as it was.
+        """
+        if self._files is not None and not self._writable:
+            raise StorageReadOnly("The root can't be written to, so nothing is undone: `expand` opens what went.")
+        async with self._session_state.turn_lock:
+            journal = await self._read_journal()
+            noted = _find_newest(journal) if handle is None else _find_by_handle(strip_handle(handle), journal)
+            before, said = self._session_state.state, await self._load_originals()
+            found = _undo_in_window(noted, journal, said, before.window, named=handle is not None)
+            self._session_state.replace_window(found.window, undone=len(found.window), recorded=said.values())
+            try:
+                await self._session_state.save()
+            except StorageError:
+                self._session_state.replace_window(before.window, undone=before.undone)
+                raise
+            await self._append(render_undo(noted.compaction.handle, self._clock.now()))
+            return replace(noted.compaction, undone=True, missing=found.missing)
+
+    async def remove(self, message_id: str) -> Compaction:
+        """Take a message out of the window; `undo` with the handle brings it back. The transcript keeps it.
+
+        With its calls go their results, and with a result its call. A running turn is waited for. Raises:
+        MessageNotFound; StorageError, and then the window stays as it was.
+        """
+        return await self._edit_window(lambda window: remove_message(window, message_id))
+
+    async def edit(self, message_id: str, text: str) -> Compaction:
+        """Let a message of the window say `text`, as a message of its own; `undo` with the handle takes that back.
+
+        The transcript keeps what was said. A running turn is waited for. Raises: InvalidMessage for a blank text;
+        MessageNotFound; StorageError, and then the window stays as it was.
+        """
+        if not text.strip():
+            raise InvalidMessage("A message can't be made blank: `remove` takes it out.")
+        return await self._edit_window(lambda window: edit_message(window, message_id, text))
+
+    async def _edit_window(self, change: Callable[[Window], Reduction]) -> Compaction:
+        if self._files is not None and not self._writable:
+            raise StorageReadOnly("The root can't be written to, so the window stays as it is.")
+        async with self._session_state.turn_lock:
+            before = self._session_state.state
+            window = Window(messages=before.window, agent=before.agent, session=before.session)
+            reduction = change(window)
+            with self._emitter.stage(reduction.report.act, self._scope) as progress:
+                progress.counts["messages"] = len(reduction.dropped)
+                await self.record(window, reduction)
+                self._session_state.replace_window(reduction.messages, undone=0)
+                try:
+                    await self._session_state.save()
+                except StorageError:
+                    self._session_state.replace_window(before.window, undone=before.undone)
+                    raise
+            return _find_by_handle(reduction.report.handle, await self._read_journal()).compaction
+
+    async def pin(self, message_id: str) -> Message:
+        """Let a message of the window be carried through every compaction, word for word; return it.
+
+        A running turn is waited for. Raises: MessageNotFound; StorageError.
+        """
+        return await self._set_pin(message_id, on=True)
+
+    async def unpin(self, message_id: str) -> Message:
+        """Let a message go again as others do; return it.
+
+        One that a compaction took away already is carried by its summary no longer. A running turn is waited for.
+        Raises: MessageNotFound; StorageError.
+        """
+        return await self._set_pin(message_id, on=False)
+
+    async def _set_pin(self, message_id: str, *, on: bool) -> Message:
+        if not message_id:
+            raise MessageNotFound("The id of a message is missing.")
+        async with self._session_state.turn_lock:
+            window = self._session_state.state.window
+            found = next((message for message in window if message.id == message_id), None)
+            if found is None and not on:
+                return await self._release_pin(message_id, window)
+            if found is None:
+                raise MessageNotFound(f"No message of the window has the id {message_id}.")
+            marked = with_pin(found, on=on)
+            self._session_state.replace_window([marked if message is found else message for message in window])
+            await self._session_state.save()
+            return marked
+
+    async def _release_pin(self, message_id: str, window: Sequence[Message]) -> Message:
+        """Take what was pinned out of the summaries that carry it; return it as it was said."""
+        held = [each for each in find_instructions(window) if each.kind == "pinned" and each.id == message_id]
+        if not held:
+            raise MessageNotFound(f"No message of the window has the id {message_id}, and no summary carries it.")
+        told = Message(role="user", parts=(Text(text=held[0].text),), id=message_id)
+        found = (await self._load_originals()).get(message_id, told)
+        self._session_state.replace_window([release_pins(message, {message_id}) for message in window])
+        await self._session_state.save()
+        return with_pin(found, on=False)
+
+    async def _open_handle(self, handle: str) -> ExpandedMessages:
+        if handle.startswith(_MESSAGE_PREFIX):
+            return ExpandedMessages(messages=(await self._find_message(handle.removeprefix(_MESSAGE_PREFIX)),))
+        noted = _find_by_handle(handle, await self._read_journal())
+        said = await self._load_originals()
+        found = [_find_original(noted.before[place], said) for place in noted.removed_places]
+        there = tuple(message for message in found if message is not None)
+        return ExpandedMessages(messages=there, missing=len(found) - len(there))
+
+    def _render_record(self, window: Window, reduction: Reduction) -> bytes:
+        report, dropped = reduction.report, reduction.dropped
+        known = {message.id for message in window.messages}
+        took = {id(message) for message in dropped}
+        made = Compaction(
+            handle=report.handle,
+            act=report.act,
+            at=self._clock.now(),
+            reason=report.reason,
+            first=dropped[0].id if dropped else "",
+            last=dropped[-1].id if dropped else "",
+            messages=len(dropped),
+            tokens_before=report.tokens_before,
+            tokens_after=report.tokens_after,
+        )
+        return render_record(
+            CompactionRecord(
+                compaction=made,
+                before=tuple(map(self._to_journal_message, window.messages)),
+                removed_places=tuple(place for place, message in enumerate(window.messages) if id(message) in took),
+                inserted_ids=tuple(message.id for message in reduction.messages if message.id not in known),
+            )
+        )
+
+    def _to_journal_message(self, message: Message) -> JournalMessage:
+        if self._is_durable and self._session_state.is_recorded(message):
+            return MessageReference(id=message.id, parent=message.parent)
+        return message if self._redactor is None else redact_message(message, self._redactor)
+
+    async def _find_message(self, message_id: str) -> Message:
+        """Return a message as it was said; one that the transcript lacks as the window or the journal has it."""
+        if not message_id:
+            raise MessageNotFound("The id of a message is missing: it stands after `m:`.")
+        said = await self._load_originals()
+        if message_id in said:
+            return said[message_id]
+        kept = [
+            each for noted in (await self._read_journal()).records for each in noted.before if isinstance(each, Message)
+        ]
+        for message in (*self._session_state.state.window, *kept):
+            if message.id == message_id:
+                return message
+        raise MessageNotFound(f"No message of this session has the id {message_id}.")
+
+    async def _load_originals(self) -> Mapping[str, Message]:
+        """Return what was said, by id."""
+        if self._files is None:
+            return self._session_state.recorded_messages
+        state = self._session_state.state
+        logged = await read_transcript(self._files, transcript_path(state.agent, state.session))
+        found = {message.id: message for message in logged.messages}
+        return found if self._writable else {**self._session_state.recorded_messages, **found}
+
+    async def _read_journal(self) -> Journal:
+        data = b"\n".join((await self._read_data(), *self._lines))
+        found = await run_sync(parse_journal, data)
+        if len(found.broken_lines) > self._reported_broken_lines:
+            self._reported_broken_lines = len(found.broken_lines)
+            lines = "1 line" if self._reported_broken_lines == 1 else f"{self._reported_broken_lines} lines"
+            _LOG.warning("%s of %s can't be read: what they tell of can't be undone.", lines, self._path)
+        return found
+
+    async def _append(self, data: bytes) -> None:
+        if self._files is not None and self._writable:
+            await self._files.append(self._path, data)
+        else:
+            self._lines.append(data)
+
+    async def _read_data(self) -> bytes:
+        if self._files is None:
+            return b""
+        try:
+            return (await self._files.read(self._path)).data
+        except FileMissing:
+            return b""
+
+    @property
+    def _is_durable(self) -> bool:
+        return self._files is not None and self._writable
+
+    @property
+    def _path(self) -> str:
+        return compactions_path(self._session_state.state.agent, self._session_state.state.session)
+
+
+def _find_newest(journal: Journal) -> CompactionRecord:
+    for noted in reversed(journal.records):
+        if not noted.compaction.undone:
+            return noted
+    if journal.records:
+        raise CompactionNotFound("Nothing can be undone: no compaction is left, all on record are undone already.")
+    raise CompactionNotFound("Nothing can be undone: no compaction of this session is on record.")
+
+
+def _find_by_handle(handle: str, journal: Journal) -> CompactionRecord:
+    if not handle:
+        raise CompactionNotFound("The handle of a compaction is missing: `ricordo compact --list` shows them.")
+    for noted in journal.records:
+        if noted.compaction.handle == handle:
+            return noted
+    raise CompactionNotFound(f"No compaction on record has the handle {handle}: `ricordo compact --list` shows them.")
+
+
+def _undo_in_window(
+    noted: CompactionRecord, journal: Journal, said: Mapping[str, Message], window: Sequence[Message], *, named: bool
+) -> RestoredWindow:
+    """Return the window without a compaction, as it is if that is so already. Raises `UndoRefused`."""
+    if not noted.compaction.undone and is_restored(noted, said, window):
+        return RestoredWindow(window=tuple(window))
+    if journal.is_torn and not named:
+        raise UndoRefused(
+            f"What was noted last can't be read, so the newest compaction may be another one than "
+            f"{noted.compaction.handle}: name the one to undo."
+        )
+    return restore_window(noted, journal, said, window)
+
+
+def _find_original(kept: JournalMessage, said: Mapping[str, Message]) -> Message | None:
+    return said.get(kept.id) or (kept if isinstance(kept, Message) else None)

@@ -1,0 +1,442 @@
+"""The agent loop: ask the model, run the tools it calls, and ask again until it calls none.
+
+It needs only a model. `record` makes messages durable, step middleware wraps each request, turn middleware each turn.
+
+Invariants: messages are recorded before the model is asked. However a turn ends, what was said is recorded, streamed
+text included, and every recorded call has a result; only where `record` fails can one be missing, and the next turn
+adds it. A cancellation is never taken for an error.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
+from functools import partial
+
+import anyio
+import anyio.lowlevel
+
+from ricordo.agent.contract import (
+    ModelRequest,
+    ModelResponse,
+    Recorder,
+    StepHandler,
+    StepMiddleware,
+    Turn,
+    TurnEnding,
+    TurnListener,
+    TurnMiddleware,
+    TurnResult,
+    TypedResult,
+    compose,
+)
+from ricordo.agent.tool_calls import (
+    REPEATED_CALL,
+    PermissionGate,
+    ToolCallBatch,
+    ToolCallOptions,
+    deduplicate_call_ids,
+    error_result,
+)
+from ricordo.agent.tools import Tool
+from ricordo.agent.tools.schema import OutputType
+from ricordo.clock import SystemClock
+from ricordo.concurrency import run_even_if_cancelled
+from ricordo.errors import InvalidSetting, OutputInvalid, ReplyInvalid, RicordoError
+from ricordo.events import Emitter
+from ricordo.messages import (
+    JsonValue,
+    Message,
+    Text,
+    ToolCall,
+    Usage,
+    count_fingerprints,
+    pair_calls,
+    with_ids,
+    with_mark,
+)
+from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, StopReason, TextDelta
+
+__all__ = ["AgentLoop", "PartialReply", "TurnLimits", "ask_model", "build_messages"]
+
+
+_STREAM_CLOSE_SECONDS = 5.0
+
+
+class PartialReply:
+    """The text of a reply, as far as it has come."""
+
+    def __init__(self) -> None:
+        """Begin with silence."""
+        self._pieces: list[str] = []
+
+    def reset(self) -> None:
+        """Forget the last reply: another request begins."""
+        self._pieces.clear()
+
+    def append(self, text: str) -> None:
+        """Take in more of it."""
+        self._pieces.append(text)
+
+    def to_message(self) -> Message | None:
+        """Return what was said as a message that is marked as cut off; None when nothing was."""
+        text = "".join(self._pieces)
+        said = Message(role="assistant", parts=(Text(text=text),))
+        return with_mark(said, "cut") if text.strip() else None
+
+
+async def ask_model(model: ChatModel, request: ModelRequest, heard: PartialReply) -> Reply:
+    """Return the model's reply to `request`; to a turn that is listened to, its pieces are told as they come.
+
+    The reminder, where there is one, is the last message that is sent. Where the turn is to be answered with a type, a
+    reply in another form is returned with nothing parsed.
+
+    Raises: ModelError as `ChatModel` does; ReplyInvalid for a stream that ends without a whole reply.
+    """
+    heard.reset()
+    try:
+        return await _send_request(model, request, heard)
+    except ReplyInvalid as error:
+        if request.turn.output is None or not error.said:
+            raise
+        if isinstance(error.reply, Reply):
+            return error.reply
+        said = Message(role="assistant", parts=(Text(text=error.said),))
+        return Reply(message=said, stop="length" if error.cut_off else "end", model=model.name)
+
+
+async def _send_request(model: ChatModel, request: ModelRequest, heard: PartialReply) -> Reply:
+    messages, listener, output = build_messages(request), request.turn.listener, request.turn.output
+    schema = output.schema if output else None
+    if listener is None:
+        return await model.complete(messages, tools=request.tools, schema=schema)
+    events = model.stream(messages, tools=request.tools, schema=schema)
+    return await _consume_stream(events, listener, heard)
+
+
+def build_messages(request: ModelRequest) -> tuple[Message, ...]:
+    """Return what a request says: the system prompt, the window, and the reminder, where there is one."""
+    system = [Message(role="system", parts=(Text(text=request.system),))] if request.system else []
+    reminder = [] if request.reminder is None else [request.reminder]
+    return (*system, *request.window, *reminder)
+
+
+async def _consume_stream(events: AsyncIterator[ReplyEvent], listener: TurnListener, heard: PartialReply) -> Reply:
+    reply: Reply | None = None
+    try:
+        async for event in events:
+            if isinstance(event, ReplyFinished):
+                reply = event.reply
+                continue
+            if isinstance(event, TextDelta):
+                heard.append(event.text)
+            await listener(event)
+    finally:
+        await _close_stream(events)
+    if reply is None:
+        raise ReplyInvalid("The stream of the reply ended before the reply was whole.")
+    return reply
+
+
+async def _close_stream(events: AsyncIterator[ReplyEvent]) -> None:
+    """Let a stream that was left before its end give back its connection now, not when it is collected."""
+    if isinstance(events, AsyncGenerator):
+        with anyio.move_on_after(_STREAM_CLOSE_SECONDS, shield=True):
+            await events.aclose()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnLimits:
+    """How much one turn may take: `tokens`, input and output of all its requests, and `cost` in US dollars.
+
+    None is no limit. A turn that has reached one makes no other request: its calls are answered with that, and it ends
+    with a notice. A single request can exceed a limit, and where the price is not known `cost` limits nothing.
+    """
+
+    tokens: int | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InvalidSetting for a limit that is not above 0."""
+        for name in ("tokens", "cost"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InvalidSetting(f"The {name} of a turn are a number above 0, or None, not {value!r}.")
+
+    def describe_reached_limit(self, usage: Usage, cost: Decimal | None) -> str:
+        """Say which limit a turn with this usage and cost has reached; empty for none."""
+        spent = usage.input + usage.output
+        if self.tokens is not None and spent >= self.tokens:
+            return f"{spent:,} of {self.tokens:,} tokens"
+        if self.cost is not None and cost is not None and cost >= Decimal(str(self.cost)):
+            return f"{cost:.2f} of {self.cost:.2f} US dollars"
+        return ""
+
+
+_INTERRUPTED_CALL = (
+    "The conversation was interrupted before this call had its result: whether it did its work is not known."
+)
+_CUT_CALLS = "The reply was cut off before its end, so this call was not run. Call it again, with less in one reply."
+_REFUSED_CALLS = "The model refused to go on with this reply, so this call was not run."
+_CALL_OVER_REQUEST_LIMIT = "This call was not run: the turn has reached its limit of {limit} requests to the model."
+_REQUEST_LIMIT_NOTICE = (
+    "[This turn was stopped at its limit of {limit} requests to the model, before the model had come to an end. "
+    "Another message lets it go on.]"
+)
+_CALL_OVER_TURN_LIMIT = "This call was not run: the turn has reached its limit, {limit}."
+_TURN_LIMIT_NOTICE = (
+    "[This turn was stopped at its limit, {limit}, before the model had come to an end. Another message lets it go on.]"
+)
+_INVALID_ANSWER_NOTICE = (
+    "[The answer can't be used: {error} Give it once more, as one JSON object in the form that was asked for, and "
+    "nothing beside it.]"
+)
+_ENDINGS: Mapping[StopReason, TurnEnding] = {"length": "length", "refused": "refused", "window": "window"}
+
+
+@dataclass
+class _TurnProgress:
+    """A turn that is going on: its window, what it added, and what it has cost so far."""
+
+    turn: Turn
+    record: Recorder | None
+    window: tuple[Message, ...]
+    added: tuple[Message, ...] = ()
+    partial_reply: PartialReply = field(default_factory=PartialReply)
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal | None = Decimal(0)
+    was_corrected: bool = False
+
+    async def begin(self) -> None:
+        """Record what was given; calls that an earlier turn left without a result get one first, in their place."""
+        window, given = self.turn.window, self.turn.messages
+        met = {call for call, _ in pair_calls([*window, *given]).answered}
+        left = [place for place in pair_calls(window).pending if place not in met]
+        calls = [part for at in left if isinstance(part := window[at.message].parts[at.part], ToolCall)]
+        if calls:
+            results = tuple(error_result(call, _INTERRUPTED_CALL) for call in calls)
+            stored = await self.add_messages(with_mark(Message(role="tool", parts=results), "notice"))
+            at = left[-1].message + 1
+            self.window = (*window[:at], *stored, *window[at:])
+            self.added = ()
+        if given:
+            await self.add_messages(*given)
+
+    async def add_messages(self, *messages: Message) -> tuple[Message, ...]:
+        """Record `messages` and take them into the window; a cancellation is raised when that is done."""
+        stored: tuple[Message, ...] = ()
+
+        async def record_messages() -> None:
+            nonlocal stored
+            stored = await self.record(messages) if self.record else self._assign_ids(messages)
+            known = {message.id for message in self.window if message.id}
+            self.window += tuple(message for message in stored if message.id not in known)
+            self.added += stored
+
+        await run_even_if_cancelled(record_messages)
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        return stored
+
+    def add_usage(self, reply: Reply) -> None:
+        """Add up what a reply took; one without a price leaves the sum unknown."""
+        self.steps += 1
+        self.usage += reply.usage
+        self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
+
+    def build_result(self, message: Message, ending: TurnEnding) -> TurnResult:
+        """Return what the turn came to. Raises: OutputInvalid where it was to be answered with a type."""
+        if self.turn.output is not None:
+            raise OutputInvalid(f"The turn ended before its answer came: {ending}.", said=message.text)
+        return TurnResult(
+            message=message,
+            messages=self.added,
+            window=self.window,
+            steps=self.steps,
+            ending=ending,
+            usage=self.usage,
+            cost=self.cost,
+        )
+
+    async def build_typed_result(
+        self, output: OutputType, message: Message, parsed: JsonValue, *, last: bool
+    ) -> TurnResult | None:
+        """Return what the turn came to with this answer; None where the model is told what is wrong with it instead.
+
+        That is done once, and not after the `last` request. Raises: OutputInvalid.
+        """
+        try:
+            value = output.read(parsed)
+        except ValueError as error:
+            if self.was_corrected or last:
+                raise OutputInvalid(
+                    f"The answer is not of the type that was asked for: {error}", said=message.text
+                ) from error
+            self.was_corrected = True
+            await self.add_messages(
+                with_mark(
+                    Message(role="user", parts=(Text(text=_INVALID_ANSWER_NOTICE.format(error=error)),)), "notice"
+                )
+            )
+            return None
+        whole = replace(self, turn=replace(self.turn, output=None)).build_result(message, "end")
+        return TypedResult(output=value, **{each.name: getattr(whole, each.name) for each in fields(whole)})
+
+    def _assign_ids(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        before = count_fingerprints([*self.turn.window, *self.added])
+        return tuple(with_ids(messages, session=self.turn.session, known=before))
+
+
+class AgentLoop:
+    """An agent's loop around one model."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        tools: Sequence[Tool] = (),
+        instructions: str = "",
+        steps: Sequence[StepMiddleware] = (),
+        turns: Sequence[TurnMiddleware] = (),
+        record: Recorder | None = None,
+        max_iters: int = 10,
+        limits: TurnLimits | None = None,
+        parallel: int = 8,
+        tool_timeout: float | None = None,
+        gate: PermissionGate | None = None,
+        emitter: Emitter | None = None,
+    ) -> None:
+        """Describe the loop; nothing happens before `run`.
+
+        `instructions` are the system prompt, which step middleware may replace. The first of `steps` and of `turns` is
+        outermost. Without `record` messages only get ids. `max_iters` (1 and up) bounds the requests of a turn,
+        `limits` what they take, `parallel` (1 and up) the tool calls that run at once, `tool_timeout` each call, in
+        seconds. `gate` decides on each call before it is made. Raises: InvalidSetting, also for two tools of one name.
+        """
+        for name, value in (("max_iters", max_iters), ("parallel", parallel)):
+            if value < 1:
+                raise InvalidSetting(f"{name} is at least 1, not {value}.")
+        named = {tool.spec.name: tool for tool in tools}
+        if len(named) < len(tools):
+            twice = sorted({each.spec.name for each in tools if named[each.spec.name] is not each})
+            raise InvalidSetting(
+                f"Two tools are called {', '.join(twice)}: a model could not say which it calls. Rename your own."
+            )
+        self._model = model
+        self._specs = tuple(tool.spec for tool in tools)
+        self._instructions = instructions
+        self._steps = tuple(steps)
+        self._turns = tuple(turns)
+        self._record = record
+        self._max_iters = max_iters
+        self._limits = limits or TurnLimits()
+        self._emitter = emitter or Emitter(SystemClock())
+        self._call_options = ToolCallOptions(
+            tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate
+        )
+
+    async def run(self, turn: Turn) -> TurnResult:
+        """Carry `turn` out and return what it came to.
+
+        With the endings `max_iters` and `limit` the last message is a notice of the harness, marked as such, and not
+        the model's. A turn with an `output` comes to a `TypedResult`. Raises: OutputInvalid when none comes; ModelError
+        when the model can't answer, StorageError when something can't be recorded.
+        """
+        return await compose(self._turns, self._run_with_event)(turn)
+
+    async def _run_with_event(self, turn: Turn) -> TurnResult:
+        with self._emitter.stage("turn", turn.scope) as progress:
+            result = await self._run_turn(turn)
+            progress.reason = result.ending
+            progress.counts["steps"] = result.steps
+            progress.counts["messages"] = len(result.messages)
+            progress.counts["input"] = result.usage.input
+            progress.counts["output"] = result.usage.output
+            return result
+
+    async def _run_turn(self, turn: Turn) -> TurnResult:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        going = _TurnProgress(turn=turn, record=self._record, window=turn.window)
+        await going.begin()
+        step = compose(self._steps, partial(self._ask_model, going))
+        number, result = 1, None
+        while result is None:
+            result = await self._step(going, step, number)
+            number += 1
+        return result
+
+    async def _step(self, going: _TurnProgress, step: StepHandler, number: int) -> TurnResult | None:
+        """Make one request and run the calls of its reply; return what the turn came to when that was the last one."""
+        reply = await self._request_reply(going, step, number)
+        message, repeated = deduplicate_call_ids(reply.message)
+        calls = ToolCallBatch(message.tool_calls, going.turn, self._call_options)
+        calls.refuse(REPEATED_CALL, repeated)
+        ending = _ENDINGS.get(reply.stop)
+        if ending:
+            calls.refuse(_REFUSED_CALLS if ending == "refused" else _CUT_CALLS)
+        elif number == self._max_iters:
+            calls.refuse(_CALL_OVER_REQUEST_LIMIT.format(limit=number))
+        spent = self._limits.describe_reached_limit(going.usage, going.cost)
+        if spent:
+            calls.refuse(_CALL_OVER_TURN_LIMIT.format(limit=spent), calls.unanswered_ids)
+        stored = await self._record_reply_and_results(going, message, calls)
+        output = going.turn.output
+        if output and not message.tool_calls and ending in {None, "length"}:
+            last = number == self._max_iters or bool(spent)
+            return await going.build_typed_result(output, stored, reply.parsed, last=last)
+        if not message.tool_calls or ending in {"refused", "window"}:
+            return going.build_result(stored, ending or "end")
+        if number < self._max_iters and not spent:
+            return None
+        text = Text(
+            text=_TURN_LIMIT_NOTICE.format(limit=spent) if spent else _REQUEST_LIMIT_NOTICE.format(limit=number)
+        )
+        (notice,) = await going.add_messages(with_mark(Message(role="assistant", parts=(text,)), "notice"))
+        return going.build_result(notice, "limit" if spent else "max_iters")
+
+    async def _request_reply(self, going: _TurnProgress, step: StepHandler, number: int) -> Reply:
+        """Ask, through all middleware; what had streamed of a reply that does not come is recorded."""
+        request = ModelRequest(
+            turn=going.turn, system=self._instructions, window=going.window, tools=self._specs, step=number
+        )
+        try:
+            response = await step(request)
+        except BaseException:
+            if (cut := going.partial_reply.to_message()) is not None:
+                await self._record_partial(going, cut)
+            raise
+        going.window = response.window
+        going.add_usage(response.reply)
+        return response.reply
+
+    async def _record_reply_and_results(self, going: _TurnProgress, message: Message, calls: ToolCallBatch) -> Message:
+        """Record the reply, run its calls and record their results, those that there are when this is cut short."""
+        before = len(going.added)
+        try:
+            (stored,) = await going.add_messages(message)
+            if message.tool_calls:
+                await calls.run()
+        except BaseException:
+            if message.tool_calls and len(going.added) > before:
+                await self._record_partial(going, calls.result_message())
+            raise
+        if message.tool_calls:
+            await going.add_messages(calls.result_message())
+        return stored
+
+    async def _ask_model(self, going: _TurnProgress, request: ModelRequest) -> ModelResponse:
+        with self._emitter.stage("model", request.turn.scope) as progress:
+            reply = await ask_model(self._model, request, going.partial_reply)
+            progress.reason = reply.stop
+            progress.counts["input"] = reply.usage.input
+            progress.counts["output"] = reply.usage.output
+            progress.counts["cache_read"] = reply.usage.cache_read
+        used = reply.message.usage or (reply.usage if reply.usage != Usage() else None)
+        message = replace(reply.message, usage=used)
+        return ModelResponse(reply=replace(reply, message=message), window=request.window, reminder=request.reminder)
+
+    async def _record_partial(self, going: _TurnProgress, message: Message) -> None:
+        """Record what there is when a turn breaks off; trouble with that is reported, and what broke it is raised."""
+        try:
+            await going.add_messages(message)
+        except (RicordoError, OSError) as error:
+            self._emitter.report_failure("record", going.turn.scope, error, "the end of a turn that broke off")

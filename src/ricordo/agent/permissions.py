@@ -1,0 +1,349 @@
+"""Permission rules of a session, and the gate that decides on each tool call.
+
+Plan mode comes first, then rules of the program, of the session, and of memory. A rule about a path also holds for
+what symbolic links lead to.
+
+Invariant: where a rule may forbid a call and can't be read, no tool that acts is called.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.agent.tool_calls import GateDecision, replace_surrogates
+from ricordo.agent.tools import Approval, ApprovalHandler, Tool, ToolContext, get_effect
+from ricordo.errors import InvalidSetting, RicordoError
+from ricordo.guard import has_secret
+from ricordo.guard.permissions import (
+    COMMAND_TOOLS,
+    Decision,
+    PermissionQuery,
+    PermissionRule,
+    ToolPattern,
+    collect_argument_texts,
+    decide,
+    has_restriction,
+    parse_pattern,
+    parse_rule,
+    render_rule,
+)
+from ricordo.messages import JsonValue, ToolSpec
+from ricordo.workspace.agent_state import PlanState, WorkState, WorkStateHolder
+
+__all__ = ["PathResolver", "Permissions", "RuleGate", "describe_call"]
+
+
+_LOG = logging.getLogger("ricordo.agent")
+_TARGET_ARGUMENTS = frozenset({"command", "path", "file_path", "url", "query", "pattern"})
+_SHELL = "shell"
+"""The tool that would show a person the same as a question of the gate does; others show more, such as a diff."""
+_INLINE_CHARS = 20_000
+"""Characters up to which a call is decided on at once: a long one takes a thread, so that nobody waits for it."""
+_LoadRules = Callable[[], Awaitable[Sequence[PermissionRule]]]
+_ResolvePaths = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
+
+
+class RuleGate:
+    """Decides by plan mode, then by rules; a `Gate`."""
+
+    def __init__(
+        self,
+        standing: Callable[[], WorkState],
+        *,
+        given: Sequence[PermissionRule] = (),
+        remembered: _LoadRules | None = None,
+        approve: ApprovalHandler | None = None,
+        real: _ResolvePaths | None = None,
+    ) -> None:
+        """Decide by what `standing` returns at each call, by the rules `given`, and by those that memory holds.
+
+        What a rule asks for is asked of `approve`, one question at a time; with nobody to ask, the call is refused.
+        `real` returns what the paths among texts really name, for a denial or a question about that.
+        """
+        self._standing = standing
+        self._configured_rules = tuple(given)
+        self._load_rules = remembered
+        self._approve = approve
+        self._resolve_paths = real
+        self._approval_lock = anyio.Lock()
+
+    async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> GateDecision:
+        """Decide on a call: plan mode refuses what acts, then a denial, a question, or a permission decides.
+
+        Of the rules of one kind, the first one: those given, then the session's, then the remembered ones. Raises what
+        `approve` raises.
+        """
+        del context
+        called = describe_call(tool.spec, arguments)
+        found = await self._find_decision(tool, called)
+        if isinstance(found, GateDecision):
+            return found
+        async with self._approval_lock:
+            # the answer to the question before may have come with a rule that decides this one
+            found = await self._find_decision(tool, called)
+            return found if isinstance(found, GateDecision) else await self._ask_person(found, called, arguments)
+
+    async def allows(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> bool:
+        """Tell whether a call may be made without asking anybody."""
+        found = await self._find_decision(tool, describe_call(tool.spec, arguments))
+        return isinstance(found, GateDecision) and not found.refusal
+
+    async def _find_decision(self, tool: Tool, called: PermissionQuery) -> GateDecision | PermissionRule:
+        """Return the verdict, or the rule by which a person is to be asked."""
+        standing, acts = self._standing(), get_effect(tool) == "acts"
+        if standing.plan.active and acts:
+            return GateDecision(refusal=_plan_mode_refusal(called.tool, standing.plan))
+        rules = (*self._configured_rules, *standing.permissions)
+        try:
+            remembered = await self._load_rules() if self._load_rules else ()
+        except RicordoError as error:
+            if acts:
+                return GateDecision(refusal=_unreadable_rules_refusal(called.tool, error))
+            remembered = ()
+        rules = (*rules, *remembered)
+        rule = await _decide(rules, await self._add_resolved_paths(called, rules))
+        if rule is not None and rule.decision == "ask":
+            return rule
+        if rule is not None and rule.decision == "deny":
+            return GateDecision(
+                refusal=f"{called.tool} was not run: {_quote_rule(rule)} forbids it.{_reason_suffix(rule)}"
+            )
+        return GateDecision(approved=rule is not None)
+
+    async def _add_resolved_paths(self, called: PermissionQuery, rules: Sequence[PermissionRule]) -> PermissionQuery:
+        """Return the call with what its paths really name among its texts, where a rule asks for that."""
+        if self._resolve_paths is None or called.tool in COMMAND_TOOLS or not has_restriction(rules, called.tool):
+            return called
+        return replace(called, texts=(*called.texts, *await self._resolve_paths(called.texts)))
+
+    async def _ask_person(
+        self, rule: PermissionRule, called: PermissionQuery, arguments: Mapping[str, JsonValue]
+    ) -> GateDecision:
+        if self._approve is None:
+            return GateDecision(
+                refusal=f"{called.tool} was not run: {_quote_rule(rule)} says that it needs a person's approval, and there "
+                f"is nobody to ask.{_reason_suffix(rule)}"
+            )
+        asked = Approval(
+            tool=called.tool,
+            act="call",
+            target=replace_surrogates(called.argument),
+            change=_render_arguments(called.argument, arguments),
+        )
+        if not await self._approve(asked):
+            return GateDecision(refusal=f"{called.tool} was not run: it was not approved.{_reason_suffix(rule)}")
+        return GateDecision(approved=called.tool == _SHELL)
+
+
+class Permissions:
+    """The rules of one session, for people and programs; each change is durable when its method returns."""
+
+    def __init__(self, keeper: WorkStateHolder, configured: Sequence[PermissionRule] = ()) -> None:
+        """Work on what `keeper` holds; `configured_rules` are the rules of the settings, which hold as well."""
+        self._keeper = keeper
+        self.configured_rules = tuple(configured)
+        self._tool_names: frozenset[str] = frozenset()
+
+    def set_tool_names(self, tools: Iterable[str], given: Iterable[PermissionRule] = ()) -> None:
+        """Take these for the names of all tools there are: the log is told of a rule that names another.
+
+        It is told so at once of those `given`, and of each that is added from now on.
+        """
+        self._tool_names = frozenset(tools)
+        for rule in given:
+            self._warn_of_unknown_tool(rule)
+
+    def names_unknown_tool(self, rule: PermissionRule) -> bool:
+        """Tell whether a rule names, without a `*`, a tool that the agent does not have."""
+        return bool(self._tool_names) and "*" not in rule.pattern.tool and rule.pattern.tool not in self._tool_names
+
+    @property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        """The rules of this session, oldest first."""
+        return self._keeper.work_state.permissions
+
+    async def allow(self, text: str, *, why: str = "") -> PermissionRule:
+        """Let calls through unasked, such as `shell(git status)`. See `deny`."""
+        return await self._add("allow", text, why)
+
+    async def deny(self, text: str, *, why: str = "") -> PermissionRule:
+        """Refuse calls, such as `shell(git push*)` or `write_file`; the model is told `why`.
+
+        It takes the place of what was decided for the same pattern. One that names a tool that the agent does not have
+        is kept, and told to the log. Raises: InvalidSetting for a text that is no pattern, and for one with a secret;
+        StorageError, and then nothing has changed.
+        """
+        return await self._add("deny", text, why)
+
+    async def ask(self, text: str, *, why: str = "") -> PermissionRule:
+        """Have a person asked before calls, such as `write_file(src/*)`. See `deny`."""
+        return await self._add("ask", text, why)
+
+    async def remove(self, text: str) -> bool:
+        """Take back a rule, named by its line or by its pattern, and tell whether there was one.
+
+        Raises: InvalidSetting for a text that is neither; StorageError, and then nothing has changed.
+        """
+        decision, pattern = _parse_rule_or_pattern(text)
+
+        def is_meant(rule: PermissionRule) -> bool:
+            return rule.pattern == pattern and decision in {None, rule.decision}
+
+        if not any(map(is_meant, self.rules)):
+            return False
+        await self._keeper.update_work_state(
+            lambda standing: _replace_rules(standing, [r for r in standing.permissions if not is_meant(r)])
+        )
+        return True
+
+    async def _add(self, decision: Decision, text: str, why: str) -> PermissionRule:
+        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), why=_check_reason(why), source="user")
+        if has_secret(text) or has_secret(render_rule(rule)):
+            raise InvalidSetting("A rule holds no secrets: with a mark in its place it would match other calls.")
+
+        def change(standing: WorkState) -> WorkState:
+            others = [other for other in standing.permissions if other.pattern != rule.pattern]
+            return _replace_rules(standing, [*others, rule])
+
+        await self._keeper.update_work_state(change)
+        self._warn_of_unknown_tool(rule)
+        return rule
+
+    def _warn_of_unknown_tool(self, rule: PermissionRule) -> None:
+        if not self.names_unknown_tool(rule):
+            return
+        near = get_close_matches(rule.pattern.tool, self._tool_names, n=1, cutoff=0.8)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        _LOG.warning(
+            "The rule `%s` decides nothing here: the agent has no tool of that name.%s", render_rule(rule), meant
+        )
+
+
+def describe_call(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> PermissionQuery:
+    """Return a call as rules see it.
+
+    What it acts on is the first text, in the order of the schema, among the arguments named command, path, file_path,
+    url, query and pattern, else the first text of all; empty when there is none.
+    """
+    fields = spec.parameters.get("properties")
+    names = [*fields] if isinstance(fields, Mapping) else []
+    order = dict.fromkeys((*names, *arguments))
+    texts = {name: value for name in order if isinstance(value := arguments.get(name), str)}
+    first = next((name for name in texts if name in _TARGET_ARGUMENTS), next(iter(texts), ""))
+    return PermissionQuery(
+        tool=spec.name, argument=texts.get(first, ""), texts=tuple(collect_argument_texts(arguments))
+    )
+
+
+def _parse_rule_or_pattern(text: str) -> tuple[Decision | None, ToolPattern]:
+    try:
+        rule = parse_rule(text)
+    except InvalidSetting:
+        return None, parse_pattern(text)
+    return rule.decision, rule.pattern
+
+
+def _check_reason(why: object) -> str:
+    if not isinstance(why, str):
+        raise InvalidSetting(f"Why a rule was made is a text, empty for no reason, not {why!r}.")
+    return why
+
+
+def _replace_rules(standing: WorkState, rules: Sequence[PermissionRule]) -> WorkState:
+    return replace(standing, permissions=tuple(rules))
+
+
+def _render_arguments(argument: str, arguments: Mapping[str, JsonValue]) -> str:
+    """Return all arguments to be read by a person, empty when there is no more than the one that was named."""
+    if [*arguments.values()] in ([argument], []):
+        return ""
+    return replace_surrogates(json.dumps(arguments, ensure_ascii=False, indent=2))
+
+
+def _plan_mode_refusal(tool: str, plan: PlanState) -> str:
+    where = f"the plan, /{plan.path}," if plan.path else "the plan"
+    return (
+        f"{tool} was not run: plan mode is on, and until it is left only what reads or plans can be called. Write "
+        f"what is to be done into {where} and leave plan mode with `plan_exit`."
+    )
+
+
+def _unreadable_rules_refusal(tool: str, error: RicordoError) -> str:
+    return f"{tool} was not run: a rule in memory may forbid it, and the rules could not be read. {error}"
+
+
+async def _decide(rules: Sequence[PermissionRule], called: PermissionQuery) -> PermissionRule | None:
+    if sum(map(len, called.texts)) <= _INLINE_CHARS:
+        return decide(rules, called)
+    return await run_sync(decide, rules, called)
+
+
+def _quote_rule(rule: PermissionRule) -> str:
+    return f"the rule `{render_rule(rule)}`"
+
+
+def _reason_suffix(rule: PermissionRule) -> str:
+    return f" Reason: {rule.why}" if rule.why else ""
+
+
+_MAX_TEXT_CHARS, _MAX_PATH_CHARS = 100_000, 4_096
+"""The most characters of a text that is looked at, and, without its detours, of a path."""
+
+
+class PathResolver:
+    """Sees through the links in paths: a leading slash means the workspace, or the disk, anything else the folder."""
+
+    def __init__(self, folder: Path, workspace: Path) -> None:
+        """Look from the working directory `folder`, and from `workspace`."""
+        self._folder = folder
+        self._workspace = workspace
+
+    async def __call__(self, texts: Sequence[str]) -> list[str]:
+        """Return what those of `texts` really name that name something else than they say.
+
+        What lies in the working directory is told from there, what lies in the workspace with a leading slash, and all
+        else from the top of the disk.
+        """
+        paths = [text for text in dict.fromkeys(texts) if _may_be_path(text)]
+        return await run_sync(self._resolve_all, paths) if paths else []
+
+    def _resolve_all(self, paths: Sequence[str]) -> list[str]:
+        folder, workspace = os.path.realpath(self._folder), os.path.realpath(self._workspace)
+        found: dict[str, None] = {}
+        for path in paths:
+            for start in (workspace, "/") if path.startswith("/") else (folder,):
+                for real in _resolve(start, path.lstrip("/")):
+                    found[_render_path(real, folder, workspace)] = None
+        return [each for each in found if each not in paths]
+
+
+def _resolve(start: str, path: str) -> list[str]:
+    """Return what a path names where that is another one; `..` behind a link is read in both ways."""
+    whole = f"{start}/{path}"
+    plain = os.path.normpath(whole)
+    try:
+        real = dict.fromkeys((os.path.realpath(whole), os.path.realpath(plain)))
+    except (OSError, ValueError):
+        # what the system can't take as a path leads nowhere
+        return []
+    return [each for each in real if each != plain or start == "/"]
+
+
+def _render_path(real: str, folder: str, workspace: str) -> str:
+    for start, slash in ((workspace, "/"), (folder, "")):
+        if real == start:
+            return slash or "."
+        if real.startswith(f"{start.rstrip(os.sep)}{os.sep}"):
+            return slash + os.path.relpath(real, start)
+    return real
+
+
+def _may_be_path(text: str) -> bool:
+    return 0 < len(text) <= _MAX_TEXT_CHARS and "\0" not in text and len(os.path.normpath(text)) <= _MAX_PATH_CHARS

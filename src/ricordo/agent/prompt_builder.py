@@ -1,0 +1,424 @@
+"""PromptBuilder: the system prompt of a session, the memory and the profile in it, and when it is built again.
+
+A summary begins a new prefix anyway, so the prompt is built with it; else it stays the same bytes. The profile is the
+same for every session, so it is chosen by a query only in a message of its own.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyio.to_thread import run_sync
+
+from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler
+from ricordo.agent.memory_context import OpeningContext, StoreWatcher, latest_user_text
+from ricordo.agent.memory_middleware import MemoryLine, MemorySnapshot, SystemPromptMiddleware, parse_preamble
+from ricordo.agent.options import AgentOptions
+from ricordo.agent.tool_sets import MEMORY_TOOLS
+from ricordo.agent.tools.memory import OPT_IN_TOOLS
+from ricordo.clock import Clock
+from ricordo.context.prompt import (
+    WORKSPACE_BUDGET,
+    build_system_prompt,
+    drop_missing_tools,
+    memory_guidance,
+    memory_notice,
+    read_agents_file,
+    read_rules,
+    remaining_tokens,
+    render_footer,
+    render_instructions,
+)
+from ricordo.curation.config import InjectionConfig
+from ricordo.curation.profile.rendering import list_statements, render_profile
+from ricordo.curation.profile.storage import ProfileStore
+from ricordo.errors import EntryNotFound, FileMissing, RicordoError
+from ricordo.events import Emitter
+from ricordo.guard import Redactor, Trust
+from ricordo.messages import Message, get_mark
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.runtime.roots import create_key, scope_folder
+from ricordo.runtime.workspace import Workspace, root_files
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.storage import FileStore
+from ricordo.stores.contract import LayeredMemory, Lists, RecordsUsage
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import render_prompt_lines
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOMBSTONES
+
+if TYPE_CHECKING:
+    from ricordo.workspace.profile import Profile
+
+__all__ = [
+    "ProfileView",
+    "PromptBuilder",
+    "PromptRenewalMiddleware",
+    "create_profile_view",
+    "list_rule_files",
+    "prompt_budget",
+]
+
+
+_LOG = logging.getLogger("ricordo.agent")
+_PROFILE_UNREADABLE = "What is known of the user can't be read at the moment."
+_PROFILE_SOURCE = "the profile"
+
+
+def create_profile_view(
+    options: AgentOptions, config: InjectionConfig | None, workspace: Workspace | None, memory: AgentStore
+) -> "ProfileView | None":
+    """Return what an agent is shown of the profile; None where that or memory is off, or memory is none of a root."""
+    shows = options.memory_tools or options.memory_hooks
+    if config is None or not shows or workspace is None or not memory.is_own:
+        return None
+    return ProfileView(workspace.profiles.open_store(options.scope), config, workspace.memory_root.redactor)
+
+
+class ProfileView:
+    """Shows the profile that `store` keeps as `config` says."""
+
+    def __init__(self, store: ProfileStore, config: InjectionConfig, redactor: Redactor) -> None:
+        """Begin with nothing read. `redactor` takes out the secrets that people wrote into it."""
+        self._redactor = redactor
+        self._store = store
+        self._config = config
+        self._profile: Profile | None = None
+        self._lines: dict[MemoryLine, str] = {}
+
+    @property
+    def is_in_prompt(self) -> bool:
+        """Whether it stands in the system prompt, and not in a message."""
+        return self._config.placement == "system"
+
+    async def render(self, room: int, query: str | None = None) -> str:
+        """Return the block in at most `room` tokens; empty when nothing is known, and a word where it can't be read."""
+        try:
+            profile = await self._store.load()
+        except RicordoError as error:
+            _LOG.warning("The profile can't be read for the prompt: %s", error)
+            return _PROFILE_UNREADABLE if room > len(_PROFILE_UNREADABLE) else ""
+        render = partial(render_profile, profile, budget=Tokens(room), query=query, config=self._config)
+        return self._redactor.clean((await run_sync(render)).text)
+
+    async def load_lines(self) -> tuple[MemoryLine, ...]:
+        """Return all that is known, line by line; what was read last where it can't be read."""
+        try:
+            profile = await self._store.load()
+        except RicordoError as error:
+            _LOG.debug("The profile can't be read for an update: %s", error)
+            return tuple(self._lines)
+        if profile != self._profile:
+            self._profile = profile
+            self._lines = {
+                MemoryLine(text=self._redactor.clean(text), source=_PROFILE_SOURCE, trust=Trust.AGENT.value): thread
+                for text, thread in list_statements(profile)
+            }
+        return tuple(self._lines)
+
+    def was_learned_in(self, line: MemoryLine, session: str) -> bool:
+        """Tell whether a line was learned from what was said in `session`, where it is known already."""
+        return self._lines.get(line) == session
+
+    async def is_in_profile(self, line: MemoryLine) -> bool | None:
+        """Tell whether the profile still says what a line does; None for a line of something else."""
+        if line.source != _PROFILE_SOURCE:
+            return None
+        return any(line.normalized_text == each.normalized_text for each in await self.load_lines())
+
+
+_MEMORY_UNREADABLE = "What is remembered can't be read at the moment."
+_MEMORY_OFF = "Memory can't be opened: nothing is remembered from earlier sessions, and nothing new can be."
+_EMPTY_MEMORY = "memory has nothing to show"
+_MAX_CANDIDATES = 10
+_MAX_SINGLE_LOOKUPS = 4
+_WINDOW_SHARE = 4
+_UNLIMITED = Tokens(1_000_000)
+"""More than a preamble ever takes: what changed is looked for in all of it, not only in what fits."""
+
+
+def prompt_budget(wanted: int, window: int | None) -> Tokens:
+    """Return what may be put into the prompt beside its base: as much as is `wanted`, yet at most a quarter of a window
+    of so many tokens."""
+    return Tokens(wanted if window is None else min(wanted, max(1, window // _WINDOW_SHARE)))
+
+
+@dataclass
+class _EntryLookup:
+    """How many entries were looked for since memory was `fingerprint` so, and all of them by id once they were read."""
+
+    fingerprint: tuple[object, ...]
+    count: int = 0
+    entries: dict[str, Entry] | None = None
+
+
+class PromptBuilder:
+    """Writes the system prompt of a session: what people wrote, then what memory holds, within one budget."""
+
+    def __init__(
+        self,
+        folder: Path,
+        workspace: Workspace | None,
+        budget: Tokens | None,
+        *,
+        clock: Clock,
+        most: Tokens = WORKSPACE_BUDGET,
+        memory: AgentStore | None = None,
+        recalled: int = 0,
+        sessions: str = "",
+        own: Collection[str] = (),
+        profile: ProfileView | None = None,
+        emitter: Emitter | None = None,
+        written_in: Sequence[FileStore] = (),
+    ) -> None:
+        """Read AGENTS.md in `folder` and the rules in the roots `list_rule_files`; without a `budget` no memory is shown.
+
+        What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
+        shown for what a session begins with. `sessions` is where file tools find the store's session files. `own` are
+        the names of the program's tools: a tool of its own is not told of as ours is that is called so.
+        `profile` is what is known of the user; None where that is not shown. `emitter` hears what memory put in.
+        `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
+        """
+        self._redactor = workspace.memory_root.redactor if workspace else Redactor(create_key())
+        self._folder = folder
+        self._budget = budget
+        self._clock = clock
+        self._session_files = sessions
+        self._own_tools = frozenset(own).intersection(OPT_IN_TOOLS)
+        self._max_tokens = most.count
+        self._profile = profile
+        self._memory = memory or (AgentStore.from_root(workspace) if workspace else None)
+        self._store = self._memory.store if self._memory and self._memory.is_active else None
+        self._layers = self._store.offers(LayeredMemory) if self._store else None
+        self._lists = self._store.offers(Lists) if self._store else None
+        self._notes = self._store.offers(RecordsUsage) if self._store else None
+        self._store_watcher: StoreWatcher | None = None
+        if self._store and self._memory and budget and not self._layers:
+            self._store_watcher = StoreWatcher(self._store, budget, self._memory.folder)
+        self._emitter = emitter or Emitter(clock)
+        self._opening: OpeningContext | None = None
+        if self._store:
+            self._opening = OpeningContext(store=self._store, max_memories=recalled, emitter=self._emitter)
+        self._rule_files = written_in
+        self._fingerprint: tuple[object, ...] = ()
+        self._entry_lookup: _EntryLookup | None = None
+        self._snapshot = MemorySnapshot()
+        self.preamble = ""
+        self.write_count = 0
+        self.snapshot = MemorySnapshot()
+
+    async def __call__(self, request: ModelRequest) -> str:
+        """Return the prompt for a session's first request; `preamble` is the part of it that is memory."""
+        agents = await read_agents_file(self._folder)
+        project_rules = await read_rules(*self._rule_files)
+        named = [tool.name for tool in request.tools if tool.name not in self._own_tools]
+        tools = named if self._store else [name for name in named if name not in MEMORY_TOOLS]
+        guidance = memory_guidance(tools, sessions=self._session_files)
+        guidance = guidance if estimate_text(guidance) <= self._max_tokens else ""
+        notice = memory_notice(tools, where=self._store_label) if self._shows_memory else ""
+        room = remaining_tokens(self._max_tokens, guidance, notice)
+        texts = [replace(each, text=self._clean(each.text)) for each in (*filter(None, (agents,)), *project_rules)]
+        written = await run_sync(partial(render_instructions, texts, room))
+        self.snapshot = await self.load_current()
+        opening = latest_user_text(request.window)
+        room = remaining_tokens(self._max_tokens, guidance, written)
+        known = await self._profile.render(room) if self._profile and self._profile.is_in_prompt else ""
+        held = await self._render_memory(remaining_tokens(room, known), notice, opening, request.turn.session)
+        self._report_injection(request, known, self._clean(drop_missing_tools(held, tools)))
+        self.write_count += 1
+        return build_system_prompt(
+            base=request.system,
+            written=written,
+            guidance=guidance,
+            preamble=self.preamble,
+            end=render_footer(request.turn.session, self._clock.today()),
+        )
+
+    def _clean(self, text: str) -> str:
+        return self._redactor.clean(text)
+
+    def _report_injection(self, request: ModelRequest, *parts: str) -> None:
+        """Let these parts of memory be in the prompt, and tell how much that is."""
+        self.preamble = "\n\n".join(filter(None, parts))
+        if not self._shows_memory and self._profile is None:
+            return
+        with self._emitter.stage("inject", request.turn.scope) as progress:
+            progress.counts["tokens"] = estimate_text(self.preamble)
+            progress.skipped = None if self.preamble else _EMPTY_MEMORY
+
+    async def render_profile(self, request: ModelRequest) -> str:
+        """Return what is known of the user for a message of its own, by what is asked; empty where it has none."""
+        if self._profile is None or self._profile.is_in_prompt:
+            return ""
+        return await self._profile.render(self._max_tokens, latest_user_text(request.window))
+
+    async def load_current(self) -> MemorySnapshot:
+        """Return what memory and the profile hold now; what was read last where none of it can be read."""
+        held = await self._load_memory()
+        return replace(held, lines=(*await self._profile.load_lines(), *held.lines)) if self._profile else held
+
+    async def _load_memory(self) -> MemorySnapshot:
+        """Return what memory holds now; what was read last where no file changed, or none can be read.
+
+        Of a store that is no root, it is what the preamble shows.
+        """
+        if self._store is None or self._budget is None:
+            return self._snapshot
+        try:
+            if self._store_watcher:
+                self._snapshot = await self._store_watcher.load_snapshot()
+                return self._snapshot
+            seen, corrections = await self._read_fingerprint()
+            if seen != self._fingerprint:
+                self._snapshot = parse_preamble(await self._store.preamble(_UNLIMITED), corrections)
+                self._fingerprint = seen
+        except RicordoError as error:
+            _LOG.debug("Memory can't be read for an update: %s", error)
+        return self._snapshot
+
+    async def is_own(self, line: MemoryLine, session: str) -> bool:
+        """Tell whether the agent saved this itself in `session`, or the profile learned it from what was said there."""
+        if self._profile and self._profile.was_learned_in(line, session):
+            return True
+        try:
+            entry = await self._find_entry(line)
+        except RicordoError:
+            return False
+        return entry is not None and entry.by == "agent" and entry.source.session == session
+
+    async def is_in_memory(self, line: MemoryLine) -> bool:
+        """Tell whether memory still holds a line that the preamble shows no more; also when that can't be read."""
+        known = await self._profile.is_in_profile(line) if self._profile else None
+        if known is not None:
+            return known
+        try:
+            if line.id and self._store:
+                entry = await self._find_entry(line)
+                return entry is not None and entry.state == "active"
+            # what a store that is no root shows without an id can't be asked for
+            return not self._layers or any(
+                [line.text in await _read_curated_lines(place) for place in await self._list_places()]
+            )
+        except EntryNotFound:
+            return False
+        except RicordoError:
+            return True
+
+    async def _render_memory(self, room: int, notice: str, opening: str, session: str) -> str:
+        """Return the preamble as far as there is room, with what memory holds about `opening`; else a notice.
+
+        Memory that can't be read ends no turn, and is not shown as an empty one.
+        """
+        if self._store is None or self._opening is None or self._budget is None:
+            return _MEMORY_OFF if self._budget and self._is_broken and estimate_text(_MEMORY_OFF) <= room else ""
+        store = self._store
+        try:
+            text = await store.preamble(self._budget)
+            if estimate_text(text) > room:
+                text = await store.preamble(Tokens(room)) if room else ""
+                text = text if text and estimate_text(text) <= room else notice
+            if text != notice and room:
+                most = Tokens(min(self._budget.count, room))
+                text = await self._opening.extend_preamble(text, most, opening, now=self._clock.now())
+            if self._store_watcher:
+                await self._store_watcher.mark_shown(text)
+            if self._notes and text not in {notice, ""}:
+                self._notes.record_prompt(text, session=session)
+        except RicordoError as error:
+            _LOG.warning("Memory can't be read for the prompt: %s", error)
+            text = _MEMORY_UNREADABLE
+        return text if estimate_text(text) <= room else ""
+
+    @property
+    def _store_label(self) -> str:
+        return self._memory.label if self._memory else ""
+
+    @property
+    def _is_broken(self) -> bool:
+        return self._memory is not None and self._memory.status == "broken"
+
+    @property
+    def _shows_memory(self) -> bool:
+        return self._store is not None and self._budget is not None
+
+    async def _find_entry(self, line: MemoryLine) -> Entry | None:
+        """Return the entry that a line shows; None where it has none, or it can't be found."""
+        if not line.id or self._store is None:
+            return None
+        if self._lists:
+            return await self._look_up_entry(self._lists, line.id)
+        found = [hit.entry for hit in await self._store.recall(line.text, _MAX_CANDIDATES)]
+        return next((entry for entry in found if entry.id == line.id), None)
+
+    async def _look_up_entry(self, lists: Lists, entry_id: str) -> Entry | None:
+        """Return the entry with this id. Raises: EntryNotFound.
+
+        A few are looked for one by one, which reads every file for each; for more, all of memory is read once.
+        """
+        if self._entry_lookup is None or self._entry_lookup.fingerprint != self._fingerprint:
+            self._entry_lookup = _EntryLookup(fingerprint=self._fingerprint)
+        listing = self._entry_lookup
+        listing.count += 1
+        if listing.count <= _MAX_SINGLE_LOOKUPS:
+            return await lists.get(entry_id)
+        if listing.entries is None:
+            listing.entries = {entry.id: entry for entry in await lists.entries()}
+        return listing.entries.get(entry_id)
+
+    async def _list_places(self) -> list[MemoryRoot]:
+        return await self._layers.places() if self._layers else []
+
+    async def _read_fingerprint(self) -> tuple[tuple[object, ...], str]:
+        """Return what tells that memory changed, from names, sizes and times alone, and that of what was forgotten."""
+        seen: list[object] = []
+        corrections: list[object] = []
+        for place in await self._list_places():
+            seen += [await place.files.info(MEMORY_PATH), *await place.files.list(LEDGERS)]
+            corrections.append(await place.files.info(TOMBSTONES))
+        return (*seen, *corrections), repr(corrections)
+
+
+def list_rule_files(root: Path, options: AgentOptions, workspace: Workspace | None) -> list[FileStore]:
+    """Return the files of the places whose rules are in the prompt, what a project shares first.
+
+    An incognito session opens no workspace, and the rules of its root hold all the same.
+    """
+    if workspace:
+        return [workspace.shared, workspace.memory_root.files] if workspace.shared else [workspace.memory_root.files]
+    folders = dict.fromkeys([root, scope_folder(root, options.scope)]) if options.incognito else ()
+    return [root_files(folder) for folder in folders]
+
+
+async def _read_curated_lines(place: MemoryRoot) -> list[str]:
+    try:
+        return render_prompt_lines(place.redactor.clean_bytes((await place.files.read(MEMORY_PATH)).data))
+    except FileMissing:
+        return []
+
+
+class PromptRenewalMiddleware:
+    """Step middleware, inside of all that shortens the window: a request with a new summary gets a new prompt.
+
+    The messages before the summary are another prefix then, so the prompt may show what was remembered meanwhile.
+    """
+
+    def __init__(self, inject: SystemPromptMiddleware, *, base: str, window: Callable[[], Sequence[Message]]) -> None:
+        """Let `inject` write the prompt from `base`; `window` returns what the last request began with."""
+        self._inject = inject
+        self._base = base
+        self._window = window
+
+    async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
+        """Go on, with a new prompt when there is a new summary."""
+        known = _find_summaries(self._window())
+        if any(summary not in known for summary in _find_summaries(request.window)):
+            self._inject.invalidate(request.turn.session)
+            request = await self._inject.add_prompt(replace(request, system=self._base))
+        return await step(request)
+
+
+def _find_summaries(window: Sequence[Message]) -> list[Message]:
+    return [message for message in window if get_mark(message) == "summary"]

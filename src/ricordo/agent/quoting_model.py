@@ -1,0 +1,101 @@
+"""QuotingModel: the offline model with a memory to quote from.
+
+What was said is in the transcript by then, questions too; where one would be quoted, only memories are.
+
+Invariant: a text that asks for nothing is only shown what says the same, what it contradicts, or what contradicts it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from ricordo.curation.conflicts import replaces, says_the_same
+from ricordo.guard import Trust
+from ricordo.language import content_words, overlap
+from ricordo.models.offline import OfflineModel, ends_with_question, is_question
+from ricordo.search.answer import answer_question
+from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.results import Answer, Hit, SearchSource
+from ricordo.stores import Store
+from ricordo.workspace.entry import Entry
+
+__all__ = ["QuotingModel", "quote_from_sources", "quote_from_store"]
+
+
+_DUPLICATE_OVERLAP = 0.7
+_SUBJECT_OVERLAP = 0.75
+_MIN_WORDS = 2
+_MAX_CANDIDATES = 5
+_JUST_NOW = timedelta(minutes=1)
+
+
+class QuotingModel(OfflineModel):
+    """The model `offline`, which an agent lets look into its memory; `show` makes a text of an answer."""
+
+    def __init__(self, show: Callable[[Answer], str] = lambda found: found.text) -> None:
+        """Hold nothing before `set_search`."""
+        super().__init__(self._quote, keeps=False)
+        self._render = show
+        self._find: Callable[[str], Awaitable[Answer | None]] | None = None
+
+    def set_search(self, find: Callable[[str], Awaitable[Answer | None]], *, keeps: bool) -> None:
+        """Answer with what `find` returns for a text; `keeps` tells whether what is said is kept."""
+        self._find, self.is_recorded = find, keeps
+
+    async def _quote(self, text: str) -> str:
+        found = await self._find(text) if self._find else None
+        return self._render(found) if found else ""
+
+
+async def quote_from_sources(sources: Sequence[SearchSource], text: str, *, now: datetime) -> Answer | None:
+    """Return what is quoted to `text`, None for nothing. Raises `StorageError` when no source can be searched."""
+    for asked in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
+        found = await answer_question(sources, asked, now=now)
+        if found.hit is not None and _is_echo(found.hit.entry, text, now):
+            found = await answer_question(sources, replace(asked, until=found.hit.entry.time), now=now)
+        if found.hit is not None and _is_answer(found.hit, text, now):
+            return found
+    return None
+
+
+async def quote_from_store(store: Store, text: str, *, now: datetime, folder: Path | None = None) -> Answer | None:
+    """Return what is quoted to `text` from a store that is no root: what shares the most words with it, half at least.
+
+    Its path is below `folder`, where the store keeps its files, or as the store says it. Raises what the store raises.
+    """
+    words = content_words(text)
+    found = [hit for asked in (text, *words) for hit in await store.recall(Query(text=asked), _MAX_CANDIDATES)]
+    hits = [hit for hit in found if hit.trust is not Trust.EXTERNAL]
+    ranked = sorted(hits, key=lambda hit: overlap(set(words), set(content_words(hit.entry.content))), reverse=True)
+    for hit in ranked[:1]:
+        shared = set(words) & set(content_words(hit.entry.content))
+        if 2 * len(shared) >= len(set(words)) and _is_answer(hit, text, now):
+            said = f"{hit.entry.time:%Y-%m-%d}" if hit.entry.time else "memory"
+            path = str(folder / hit.path) if folder and hit.path else hit.path
+            text = f"{hit.entry.content.strip()}\n({said})"
+            return Answer(found=True, text=text, hit=replace(hit, path=path), path=path)
+    return None
+
+
+def _is_echo(held: Entry, text: str, now: datetime) -> bool:
+    """Tell whether it was learned from what was said just now, which may be done before the reply is made."""
+    learned = bool(held.source.messages) and held.time is not None and now - held.time < _JUST_NOW
+    return learned and held.content.strip() == text.strip()
+
+
+def _is_answer(hit: Hit, text: str, now: datetime) -> bool:
+    content = hit.entry.content.strip()
+    if hit.entry.kind == "message" and (content == text.strip() or ends_with_question(content)):
+        return False
+    return is_question(text) or _is_same_subject(Entry(content=text, time=now), hit.entry)
+
+
+def _is_same_subject(said: Entry, held: Entry) -> bool:
+    """Tell whether one takes the other's place, or both say about the same with the same numbers."""
+    if replaces(said, held) or replaces(held, said) or says_the_same(said, held, duplicate=_DUPLICATE_OVERLAP):
+        return True
+    left, right = (set(content_words(entry.content)) for entry in (said, held))
+    numbers = [{word for word in words if any(map(str.isdigit, word))} for words in (left, right)]
+    fewest = min(len(left), len(right))
+    return numbers[0] == numbers[1] and fewest >= _MIN_WORDS and overlap(left, right) >= _SUBJECT_OVERLAP

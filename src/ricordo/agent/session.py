@@ -1,0 +1,263 @@
+"""AgentSession: an open session of an agent, and what can be asked of it besides the next reply."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import overload
+
+from anyio.to_thread import run_sync
+
+from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.compaction_middleware import RequestMeter, reduce_request
+from ricordo.agent.compactions import Compactions
+from ricordo.agent.contract import ModelRequest, Turn
+from ricordo.agent.loop import build_messages
+from ricordo.agent.memory_context import TurnMemories
+from ricordo.agent.memory_middleware import SystemPromptMiddleware
+from ricordo.agent.prompt_builder import PromptBuilder
+from ricordo.agent.session_closing import SessionClosing
+from ricordo.agent.session_services import SessionServices
+from ricordo.agent.session_state import TurnRunner, repair_window
+from ricordo.agent.tools import Tool
+from ricordo.agent.tools.schema import OutputType
+from ricordo.agent.turn_middleware import ExtractionMiddleware
+from ricordo.clock import SystemClock
+from ricordo.context import CompactionConfig, Strategy, StrategyReport
+from ricordo.context.pipeline import RecordReduction
+from ricordo.context.plan import resolve_thresholds
+from ricordo.context.usage import ContextReport, build_context_report
+from ricordo.curation.consolidator import ConsolidationResult
+from ricordo.events import Emitter
+from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.messages.tokens import estimate_text
+from ricordo.models import ChatModel
+from ricordo.models.contract import RequestBody, request_body
+from ricordo.runtime.settings import Settings
+from ricordo.runtime.workspace import Workspace
+from ricordo.scope import Scope
+from ricordo.stores.contract import Store
+from ricordo.workspace.history.log import PERSON
+
+__all__ = ["AgentSession", "CompactionResult", "RequestPreview"]
+
+
+_ON_REQUEST = "asked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionResult(Sequence[StrategyReport]):
+    """What making the window smaller came to: what each reduction did, in order, and the request before and after."""
+
+    reports: tuple[StrategyReport, ...]
+    before: ContextReport
+    after: ContextReport
+
+    @overload
+    def __getitem__(self, place: int) -> StrategyReport: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[StrategyReport, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> StrategyReport | tuple[StrategyReport, ...]:
+        """Return what one reduction did, or several."""
+        return self.reports[place]
+
+    def __len__(self) -> int:
+        """Return how many reductions there were."""
+        return len(self.reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestPreview:
+    """What would be asked of a model: its name, the messages, the system prompt first, and the tools.
+
+    `schema` is the JSON schema that the reply is to have, None for a text. `body` is the address and the JSON of the
+    request as its provider's protocol has it; None where the model can't show that.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    schema: Mapping[str, JsonValue] | None = None
+    body: RequestBody | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSession:
+    """One session of an agent, open. Where it `is_recorded` nothing, as without a `workspace`, it ends with the process.
+
+    `strategies` are what makes the window smaller when a person asks for it, `dry_run_strategies` what tells beforehand what they
+    would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is kept
+    those of this process; `compaction` says what is kept for the reply. `extraction` is None when nothing is learned.
+    `add_reminder` gives a request its reminder, `turn_memories` looks into memory for it. `closing` sums the session up; None
+    where its store keeps no sessions.
+    """
+
+    name: str
+    scope: Scope
+    agent: str
+    model: ChatModel
+    tools: tuple[Tool, ...]
+    instructions: str
+    turn_runner: TurnRunner
+    services: SessionServices
+    prompt_middleware: SystemPromptMiddleware
+    prompt_builder: PromptBuilder
+    meter: RequestMeter
+    strategies: tuple[Strategy, ...]
+    memory: AgentStore
+    emitter: Emitter
+    compactions: Compactions
+    dry_run_strategies: tuple[Strategy, ...] = ()
+    compaction: CompactionConfig | None = None
+    extraction: ExtractionMiddleware | None = None
+    workspace: Workspace | None = None
+    is_recorded: bool = False
+    settings: Settings | None = None
+    add_reminder: Callable[[ModelRequest], Awaitable[ModelRequest]] | None = None
+    closing: SessionClosing | None = None
+    turn_memories: TurnMemories | None = None
+
+    @property
+    def store(self) -> Store:
+        """What the session remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        return self.memory.store
+
+    async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Take in what was said without asking the model, and let it be learned from."""
+        stored = await self.turn_runner.record(messages)
+        if self.extraction and self.workspace:
+            await self.extraction.enqueue(self.scope, self.agent, self.name)
+            self.workspace.worker.wake()
+        return stored
+
+    async def system_prompt(self, *, anew: bool = False) -> str:
+        """Return the system prompt, made now if no request was made yet, or if it is to be made `rebuild_below`."""
+        if anew:
+            self.prompt_middleware.invalidate(self.name)
+        return (await self.prompt_middleware.add_prompt(self._build_request())).system
+
+    async def report_usage(self) -> ContextReport:
+        """Return what fills the window of the next request."""
+        return await self._report_usage(await self.prompt_middleware.add_prompt(self._build_request()))
+
+    async def preview_request(
+        self, messages: Sequence[Message] = (), output: OutputType | None = None
+    ) -> RequestPreview:
+        """Return what would be asked next, after `messages`, before any reduction; nothing is sent or kept."""
+        request = await self.prompt_middleware.add_prompt(self._build_request())
+        request = replace(request, window=(*request.window, *messages))
+        request = await self.add_reminder(request) if self.add_reminder else request
+        said = build_messages(request)
+        schema = output.schema if output else None
+        sent = await request_body(self.model, said, tools=request.tools, schema=schema)
+        return RequestPreview(model=self.model.name, messages=said, tools=request.tools, schema=schema, body=sent)
+
+    async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
+        """Run every reduction now, forced; with `dry_run` nobody hears of it and nothing is kept."""
+        if dry_run:
+            unheard = Emitter(SystemClock())
+            window = repair_window(self.turn_runner.session_state.state.window)
+            return (await self._run_strategies(window, self.dry_run_strategies, focus=focus, emitter=unheard))[1]
+        done: list[CompactionResult] = []
+
+        async def reduce_window(window: tuple[Message, ...]) -> tuple[Message, ...]:
+            found = self._run_strategies(
+                window, self.strategies, focus=focus, emitter=self.emitter, noted=self.compactions.record
+            )
+            left, compacted = await found
+            done.append(compacted)
+            return left
+
+        await self.turn_runner.rewrite_window(reduce_window)
+        (compacted,) = done
+        if any(report.act == "compact" and report.status == "done" for report in compacted):
+            self.prompt_middleware.invalidate(self.name)
+        return compacted
+
+    async def clear(self) -> None:
+        """Begin with an empty window and a new prompt."""
+
+        async def empty_window(window: tuple[Message, ...]) -> tuple[Message, ...]:
+            del window
+            return ()
+
+        await self.turn_runner.rewrite_window(empty_window)
+        self.prompt_middleware.invalidate(self.name)
+
+    async def drain(self, *, seconds: float) -> int:
+        """Work off the inbox, wait for what others work on, and return how many jobs are left.
+
+        What was asked for here does not wait for a pause; with 0 seconds the jobs are only counted.
+        """
+        workspace = self.workspace
+        if workspace is None:
+            return 0
+        if seconds > 0:
+            await workspace.worker.make_due()
+        return await workspace.worker.drain_all(seconds=seconds)
+
+    async def flush_inbox(self, *, seconds: float) -> bool:
+        """Settle, and tell whether nothing is left in the inbox and nothing failed for good meanwhile."""
+        workspace = self.workspace
+        if workspace is None:
+            return True
+        failed = await _failed_job_ids(workspace)
+        return await self.drain(seconds=seconds) == 0 and await _failed_job_ids(workspace) <= failed
+
+    async def consolidate(self, *, deep: bool = False) -> ConsolidationResult:
+        """Make curated memory of what the ledgers hold, with `deep` anew of all, however recent the last time is."""
+        curation = self.workspace.curation if self.workspace else None
+        if curation is None:
+            return ConsolidationResult(skipped="consolidation is switched off" if self.workspace else "memory is off")
+        return await curation.run(force=True, deep=deep, who=PERSON)
+
+    async def _run_strategies(
+        self,
+        window: tuple[Message, ...],
+        strategies: Sequence[Strategy],
+        *,
+        focus: str,
+        emitter: Emitter,
+        noted: RecordReduction | None = None,
+    ) -> tuple[tuple[Message, ...], CompactionResult]:
+        """Run `strategies` over `window` and return what is left of it, and what that came to."""
+        request = await self.prompt_middleware.add_prompt(replace(self._build_request(), window=window))
+        reduced, reports = await reduce_request(
+            request, strategies, self.meter, emitter, forced=_ON_REQUEST, focus=focus, noted=noted
+        )
+        before, after = await self._report_usage(request), await self._report_usage(reduced)
+        return reduced.window, CompactionResult(reports=reports, before=before, after=after)
+
+    async def _report_usage(self, request: ModelRequest) -> ContextReport:
+        """Return what fills the window of a request that has its prompt, with the reminder that it would have."""
+        request = await self.add_reminder(request) if self.add_reminder else request
+        measured = await self.meter.measure(request)
+        estimate, window = measured.estimate, measured.window
+        memory = min(estimate.system, estimate_text(self.prompt_builder.preamble))
+        config = self.compaction
+        limit = (config.window if config else None) or window.limit
+        report = partial(
+            build_context_report,
+            request.window,
+            replace(estimate, system=estimate.system - memory, memory=memory),
+            session=self.name,
+            model=self.model.name,
+            total=window.overhead + measured.tokens,
+            ratio=window.ratio,
+            limit=limit,
+            ceiling=resolve_thresholds(config, limit).max_request_tokens if config else None,
+        )
+        return await run_sync(report)
+
+    def _build_request(self) -> ModelRequest:
+        window = repair_window(self.turn_runner.session_state.state.window)
+        turn = Turn(scope=self.scope, agent=self.agent, session=self.name, messages=(), window=window)
+        return ModelRequest(
+            turn=turn, system=self.instructions, window=window, tools=tuple(tool.spec for tool in self.tools)
+        )
+
+
+async def _failed_job_ids(workspace: Workspace) -> set[str]:
+    """Return the jobs that failed for good."""
+    return {record.job.id for record in await workspace.inbox.jobs(states={"failed"}, limit=1000)}

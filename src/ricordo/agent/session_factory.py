@@ -1,0 +1,427 @@
+"""SessionFactory: the parts of a session put together in one place. Their rooms decide what they do."""
+
+import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.compaction_middleware import CompactionMiddleware, create_meter
+from ricordo.agent.compactions import Compactions
+from ricordo.agent.contract import StepMiddleware, TurnMiddleware
+from ricordo.agent.forgotten import create_forgotten_middleware, read_unforgotten_messages
+from ricordo.agent.loop import AgentLoop
+from ricordo.agent.memory_context import TurnMemories
+from ricordo.agent.memory_middleware import MemoryUpdateMiddleware, ProfileMiddleware, SystemPromptMiddleware
+from ricordo.agent.options import AgentOptions, CompactionContext, CompactionPipelines, ReductionOptions
+from ricordo.agent.permissions import PathResolver
+from ricordo.agent.prompt_builder import (
+    PromptBuilder,
+    PromptRenewalMiddleware,
+    create_profile_view,
+    list_rule_files,
+    prompt_budget,
+)
+from ricordo.agent.quoting_model import QuotingModel, quote_from_sources, quote_from_store
+from ricordo.agent.reminder import ReminderMiddleware
+from ricordo.agent.session import AgentSession
+from ricordo.agent.session_closing import ClosingMode, SessionClosing
+from ricordo.agent.session_services import SessionServices, create_rereader, create_session_services
+from ricordo.agent.session_state import SessionState, TurnRunner, mark_delivered, messages_from_state, resume_window
+from ricordo.agent.sub_agent_workers import LocalWorker, create_workers, load_sub_agent_models
+from ricordo.agent.sub_agents import SubAgent
+from ricordo.agent.tool_sets import ToolSet, reader_name
+from ricordo.agent.tools import Tool, ToolContext
+from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, TranscriptRecorder, UsageTotals
+from ricordo.context.compaction_extraction import CompactionExtraction
+from ricordo.context.contract import ExtractionHandover
+from ricordo.context.strategies.summarize import RereadFile
+from ricordo.context.tool_results import set_read_tool
+from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.errors import ScopeMismatch
+from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
+from ricordo.guard import Redactor
+from ricordo.messages import Message
+from ricordo.messages.tokens import Tokens
+from ricordo.models import ChatModel
+from ricordo.models.contract import declared_window
+from ricordo.models.offline import OFFLINE
+from ricordo.runtime.guarded_models import prepare_memory_model
+from ricordo.runtime.models import load_agent_model
+from ricordo.runtime.roots import ROOT_FOLDER
+from ricordo.runtime.workspace import Dependencies, Workspace, scratch_files
+from ricordo.search.results import Answer
+from ricordo.stores.contract import KeepsSessions, LayeredMemory
+from ricordo.workspace.agent_state import AgentState, StoredState
+from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE, transcript_path
+from ricordo.workspace.sessions import read_owner
+from ricordo.workspace.transcript import Transcript, read_transcript
+
+__all__ = ["SessionFactory"]
+
+
+_LOG = logging.getLogger("ricordo.agent")
+_DEFAULT_INSTRUCTIONS = "You are a helpful assistant. Say so when you do not know something."
+_REQUESTS_PER_SUMMARY = 4
+"""How many requests one summary takes at most, about: it is written, asked for again, and in parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFactory:
+    """Makes one session of these; `root` is absolute, and `is_writable` tells whether it can be written to."""
+
+    options: AgentOptions
+    parts: Dependencies
+    root: Path
+    workspace: Workspace | None
+    memory: AgentStore
+    is_writable: bool
+
+    async def create_session(self) -> AgentSession:
+        """Return the session, open. Raises: ScopeMismatch when it is another user's."""
+        options, parts, workspace = self.options, self.parts, self.workspace
+        model = await self._load_model()
+        keeper = await self._load_session_state(options.session or options.scope.session or self._create_name())
+        name = keeper.state.session
+        measure = create_meter(model, ratio=keeper.state.ratio)
+        keeper.set_ratio_source(lambda: measure.ratio)
+        compactions = self._create_compactions(keeper)
+        prompt = self._create_prompt(model)
+        inject = SystemPromptMiddleware(prompt)
+        flush, on = self._create_extraction(), self._choose_reductions(model)
+        beside = create_session_services(
+            keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.is_writable,
+            real=PathResolver(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
+        )  # fmt: skip
+        described = replace(options, model=model, sub_agents=await load_sub_agent_models(options.sub_agents, parts))
+        tools = self._create_tools(described, compactions, on, beside, keeper.state)
+        around = replace(self._compaction_context(on, flush, keeper), reread=self._create_rereader(tools, beside, name))
+        ladders = await CompactionPipelines.create(on, model, around, scratch_files())
+        memories = self._create_turn_memories(keeper, model)
+        remind = ReminderMiddleware(
+            memories.wrap_reminder(beside.compose_reminder) if memories else beside.compose_reminder
+        )
+        tally = UsageTotals()
+        base = _DEFAULT_INSTRUCTIONS if options.instructions is None else options.instructions
+        shrink = CompactionMiddleware(
+            ladders.per_request,
+            measure=measure,
+            emitter=parts.emitter,
+            retries=on.overflow_retries,
+            noted=compactions.record,
+            undone=lambda: keeper.state.undone,
+            refused=ladders.on_overflow,
+        )
+        renewal = PromptRenewalMiddleware(inject, base=base, window=lambda: keeper.state.window)
+        profile = ProfileMiddleware(prompt, prompt.render_profile)
+        hide, watching = create_forgotten_middleware(workspace, self.memory.store), self._parent_middleware
+        update = MemoryUpdateMiddleware(
+            prompt, inject, base=base, at_once=options.refresh == "step", where=self.memory.label
+        )
+        harness = AgentLoop(
+            model,
+            tools=tools,
+            instructions=base,
+            steps=[
+                *hide,
+                inject,
+                remind,
+                shrink,
+                renewal,
+                profile,
+                update,
+                remind.refresh_reminder,
+                keeper.observe_request,
+                *watching,
+            ],
+            turns=self._turn_middleware(tally, flush),
+            record=beside.task_delivery.wrap_recorder(keeper.record),
+            gate=beside.gate,
+            max_iters=options.max_iters or parts.settings.max_iters,
+            limits=options.turn_limits,
+            emitter=parts.emitter,
+        )
+        return AgentSession(
+            name=name, scope=options.scope, agent=self._agent, model=model, tools=tools, instructions=base,
+            turn_runner=TurnRunner(scope=options.scope, run=harness.run, session_state=keeper), compactions=compactions,
+            services=beside, add_reminder=remind.add_reminder, prompt_middleware=inject, prompt_builder=prompt, meter=measure,
+            strategies=ladders.on_demand, memory=self.memory, dry_run_strategies=ladders.dry_run,
+            emitter=parts.emitter, compaction=on.compaction, extraction=flush, workspace=workspace,
+            is_recorded=self.is_writable, settings=parts.settings, closing=self._create_closing(name, model, tally, beside),
+            turn_memories=memories,
+        )  # fmt: skip
+
+    @property
+    def _agent(self) -> str:
+        return self.options.scope.agent or DEFAULT_AGENT
+
+    @property
+    def _user(self) -> str:
+        return self.options.scope.user or ""
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        return self.workspace.memory_root.redactor if self.workspace else Redactor(secrets.token_bytes(32))
+
+    @property
+    def _folder(self) -> Path:
+        return self.options.working_directory or self.root.parent
+
+    def _create_name(self) -> str:
+        return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
+
+    def _create_prompt(self, model: ChatModel) -> PromptBuilder:
+        """Return what writes the system prompt; memory stays out of it when neither tools nor hooks are on."""
+        options, settings = self.options, self.parts.settings
+        shows = settings.preamble_tokens and (options.memory_tools or options.memory_hooks)
+        return PromptBuilder(
+            self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
+            most=prompt_budget(settings.workspace_tokens, declared_window(model)), memory=self.memory,
+            recalled=settings.recalled_memories, own=[tool.spec.name for tool in options.tools],
+            sessions=self._session_files, emitter=self.parts.emitter,
+            written_in=list_rule_files(self.root, options, self.workspace),
+            profile=create_profile_view(options, settings.injection, self.workspace, self.memory),
+        )  # fmt: skip
+
+    def _create_turn_memories(self, keeper: SessionState, model: ChatModel) -> TurnMemories | None:
+        """Return what reminds each turn of memories; None where that is off, and for what finds its answers there."""
+        options, settings = self.options, self.parts.settings
+        config = settings.turn_recall
+        if config is None and options.recommended and "turn_recall" not in settings.origins:
+            config = TurnRecallConfig()
+        is_asked = (options.memory_tools or options.memory_hooks) and options.parent is None
+        if config is None or not config.is_on or not is_asked or not self.memory.is_active:
+            return None
+        if isinstance(model, QuotingModel):
+            return None
+        return TurnMemories(self.memory.store, config, keeper, clock=self.parts.clock, emitter=self.parts.emitter)
+
+    @property
+    def _session_files(self) -> str:
+        """Below which folder file tools find the session files of the store; empty where they don't."""
+        place = self.memory.folder if self.memory.store.offers(KeepsSessions) else None
+        if place is None or not place.is_relative_to(self._folder.absolute()):
+            return ""
+        if self.workspace and place == (self.workspace.folder / WORKSPACE).absolute():
+            return "/"
+        inside = place.relative_to(self._folder.absolute())
+        return "" if ROOT_FOLDER in inside.parts else f"{inside}/"
+
+    def _create_extraction(self) -> ExtractionMiddleware | None:
+        if self.workspace is None or not (self.is_writable and self._is_learning):
+            return None
+        return ExtractionMiddleware(
+            self.workspace.inbox,
+            config=self.parts.settings.inbox,
+            clock=self.parts.clock,
+            signals=partial(detect_signals, config=ProcessingConfig(detector=self.parts.settings.signal_detector)),
+            asked=self.workspace.worker.track,
+            emitter=self.parts.emitter,
+        )
+
+    @property
+    def _is_learning(self) -> bool:
+        """Whether what is said is learned from, which only the root's own memory is there for."""
+        flush = self.parts.settings.flush
+        is_on = flush is not None and flush.is_enabled
+        return self.options.memory_hooks and is_on and (self.memory.is_own or self.workspace is None)
+
+    def _choose_reductions(self, model: ChatModel) -> ReductionOptions:
+        options = self.options
+        on = options.reductions
+        on = on.with_defaults(self.parts.settings, declared_window(model)) if options.recommended else on
+        return options.parent.inherit_reductions(on) if options.parent else on
+
+    def _compaction_context(
+        self, on: ReductionOptions, flush: ExtractionMiddleware | None, keeper: SessionState
+    ) -> CompactionContext:
+        place, name = self.workspace.memory_root if self.workspace else None, keeper.state.session
+        later = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
+        return CompactionContext(
+            redactor=self._redactor,
+            files=place.files if place and self.is_writable else None,
+            before_drop=later, handover=self._create_handover(on, name) if flush else None, is_recorded=self.is_writable, find_original=keeper.find_recorded,
+            prepare_model=partial(self._prepare_model, purpose="summary", session=name), reader_tool=reader_name(self.options.tools),
+            resolve_address=partial(self.parts.settings.resolve_address, agent=self.parts.model), clock=self.parts.clock,
+        )  # fmt: skip
+
+    def _create_rereader(self, tools: Sequence[Tool], beside: SessionServices, name: str) -> RereadFile | None:
+        """Return what reads files again after a compaction; None without file tools."""
+        if not (self.options.file_tools or self.options.shell):
+            return None
+        context = ToolContext(call_id="", scope=self.options.scope, agent=self._agent, session=name)
+        return create_rereader(tools, beside.gate, context)
+
+    def _prepare_model(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
+        """Return the model as memory asks it; where no root keeps a record nothing is counted."""
+        meter = self.workspace.meter if self.workspace and self.is_writable else None
+        scope = replace(self.options.scope, agent=self._agent, session=session)
+        return prepare_memory_model(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
+
+    def _create_handover(self, on: ReductionOptions, name: str) -> ExtractionHandover | None:
+        """Return who takes what leaves the window, so that the request for its summary learns from it."""
+        if self.workspace is None or self.workspace.flush.config.has_own_request:
+            return None
+        seconds = on.compaction.summary_seconds if on.compaction else 60.0
+        return CompactionExtraction(
+            self.workspace.inbox,
+            flush=self.workspace.flush,
+            worker=self.workspace.worker,
+            agent=self._agent,
+            session=name,
+            user=self._user,
+            seconds=_REQUESTS_PER_SUMMARY * seconds,
+            may_learn=self.workspace.flush.may_learn,
+        )
+
+    def _create_compactions(self, keeper: SessionState) -> Compactions:
+        place = self.workspace.memory_root if self.workspace else None
+        return Compactions(
+            keeper,
+            files=place.files if place else None,
+            writable=self.is_writable,
+            redactor=place.redactor if place else None,
+            clock=self.parts.clock,
+            emitter=self.parts.emitter,
+            scope=self.options.scope,
+        )
+
+    def _turn_middleware(self, tally: UsageTotals, flush: ExtractionMiddleware | None) -> list[TurnMiddleware]:
+        """Return what surrounds each turn."""
+        if self.workspace is None:
+            return [tally]
+        maintain = MaintenanceMiddleware(self.workspace.worker.wake, self.workspace.running_turns)
+        return [tally, maintain, flush] if flush else [tally, maintain]
+
+    def _create_closing(
+        self, name: str, model: ChatModel, tally: UsageTotals, beside: SessionServices
+    ) -> SessionClosing | None:
+        """Return what sums the session up; None where its store keeps no sessions, and for a sub-agent."""
+        options = self.options
+        keeps = self.memory.store.offers(KeepsSessions)
+        remembers = options.memory_tools or options.memory_hooks
+        if keeps is None or not remembers or options.parent is not None:
+            return None
+        if self.memory.is_own and not self.is_writable:
+            return None
+        mode: ClosingMode = options.closing_summary or ("off" if self.memory.is_own else "sync")
+
+        async def load_messages(session: str) -> Sequence[Message]:
+            if self.workspace is None or not self.is_writable:
+                return tally.messages if session == name else ()
+            return await read_unforgotten_messages(self.workspace.memory_root, self._agent, session)
+
+        return SessionClosing(
+            session=name, scope=options.scope, session_store=keeps,
+            model=self._prepare_model(model, purpose="closing summary", session=name), mode=mode, load_messages=load_messages, totals=tally,
+            todos=lambda: beside.session_state.work_state.todos, emitter=self.parts.emitter,
+        )  # fmt: skip
+
+    async def _load_session_state(self, name: str) -> SessionState:
+        """Return what keeps the window, taken up where state and transcript left it."""
+        agent, workspace = self._agent, self.workspace
+        if workspace is None:
+            return SessionState(
+                AgentState(agent=agent, session=name, user=self._user, learns=self._is_learning), self._redactor
+            )
+        files, path = workspace.memory_root.files, transcript_path(agent, name)
+        states = self.options.states or workspace.state_store
+        stated = await states.load(agent, name)
+        if stated.set_aside:
+            _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
+        owner = stated.state.user or await self._read_lost_owner(stated)
+        if owner not in {"", self._user}:
+            raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
+        transcript = Transcript(files, path, session=name, redactor=workspace.memory_root.redactor)
+        logged = (await read_transcript(files, path)).messages
+        said = () if logged or not self.is_writable else messages_from_state(stated.state)
+        if said:
+            _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)
+            logged = (await transcript.append(said)).messages
+        window = resume_window(stated.state.window, stated.state.last, logged)
+        window = tuple(set_read_tool(message, reader_name(self.options.tools)) for message in window)
+        # what was begun without a user stays everybody's
+        user = owner or ("" if logged or stated.state.window else self._user)
+        # what waits to be learned from an earlier time is learned all the same
+        before = bool(logged) and not stated.set_aside and stated.state.learns
+        standing = mark_delivered(stated.state.work_state, logged)
+        last = logged[-1].id if logged else ""
+        learns = self._is_learning or before
+        state = replace(stated.state, window=window, last=last, user=user, learns=learns, work_state=standing)
+        if not self.is_writable:
+            return SessionState(state, self._redactor)
+        record = TranscriptRecorder(
+            transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
+        )
+        return SessionState(state, states=states, version=stated.version, record=record, logged=logged)
+
+    async def _read_lost_owner(self, stated: StoredState) -> str:
+        """Return whose session it was by a state that was set aside, the opener's when that can't be told either."""
+        files = self.workspace.memory_root.files if self.workspace else None
+        info = await files.info(stated.set_aside) if files and stated.set_aside else None
+        if files is None or info is None:
+            return ""
+        owner = await read_owner(files, info)
+        return self._user if owner is None else owner
+
+    def _create_tools(
+        self,
+        options: AgentOptions,
+        compactions: Compactions,
+        on: ReductionOptions,
+        beside: SessionServices,
+        state: AgentState,
+    ) -> tuple[Tool, ...]:
+        background = options.shell and options.parent is None
+        tool_set = ToolSet(
+            options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
+            memory=self.memory, is_writable=self.is_writable, reductions=on, session=state.session,
+            tasks=beside.task_runner if background else None,
+        )  # fmt: skip
+
+        def create_worker(described: SubAgent) -> LocalWorker:
+            return LocalWorker(
+                spec=described, parent=options, session=state.session, session_state=beside.session_state, ids=self.parts.ids,
+                create_session=self._create_sub_session,
+            )  # fmt: skip
+
+        found = create_workers(
+            options.sub_agents, parent=self._agent, known=tool_set.inheritable_names, local=create_worker
+        )
+        standing = beside.create_tools(found, planning=options.planning, background=background)
+        tools = tool_set.build(compactions, standing, state.window)
+        if options.parent is None:
+            beside.permissions.set_tool_names(
+                {tool.spec.name for tool in tools} | tool_set.inheritable_names(), options.permissions
+            )
+        return tools
+
+    async def _create_sub_session(self, options: AgentOptions) -> AgentSession:
+        """Open a session of a sub-agent, beside this one."""
+        return await replace(self, options=options).create_session()
+
+    @property
+    def _parent_middleware(self) -> Sequence[StepMiddleware]:
+        return [self.options.parent.middleware] if self.options.parent else []
+
+    async def _load_model(self) -> ChatModel:
+        model = self.options.model
+        if isinstance(model, str) and model != OFFLINE:
+            return await run_sync(partial(load_agent_model, model, self.parts.settings))
+        found = QuotingModel() if isinstance(model, str) else model
+        if isinstance(found, QuotingModel):
+            found.set_search(self._find_answer, keeps=self.is_writable)
+        return found
+
+    async def _find_answer(self, text: str) -> Answer | None:
+        now = self.parts.clock.now()
+        if not self.memory.is_own:
+            return await quote_from_store(self.memory.store, text, now=now, folder=self.memory.folder)
+        layers = self.memory.store.offers(LayeredMemory)
+        return await quote_from_sources(
+            [await place.source(self.options.scope) for place in await layers.places()] if layers else [], text, now=now
+        )

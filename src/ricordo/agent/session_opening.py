@@ -1,0 +1,199 @@
+"""Opening a session: its root and its store are found and opened, and closed at the end."""
+
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.agent.agent_store import AgentStore, open_agent_store, uses_root_memory
+from ricordo.agent.options import AgentOptions
+from ricordo.agent.session import AgentSession
+from ricordo.agent.session_factory import SessionFactory
+from ricordo.agent.tools import Approval, ApprovalHandler
+from ricordo.errors import DocumentInvalid, InvalidInput, RicordoError, ScopeError, StorageError, StorageFailed
+from ricordo.events import Event, EventSink
+from ricordo.models import ChatModel
+from ricordo.models.offline import OFFLINE
+from ricordo.runtime.models import load_agent_model
+from ricordo.runtime.roots import default_root
+from ricordo.runtime.settings import Settings
+from ricordo.runtime.workspace import Dependencies, Workspace, open_workspace
+from ricordo.scope import Scope
+from ricordo.stores import Store
+
+__all__ = ["open_session"]
+
+
+_LOG = logging.getLogger("ricordo.agent")
+_NO_STORE = "none:"
+_CORRECTION_STAGES = frozenset({"forget", "undo"})
+
+
+@asynccontextmanager
+async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
+    """Open the root and the store, take up the session or begin it, and close everything at the end.
+
+    A root, or a store, that can't be opened is told to the log once, and the session goes on without memory, unless
+    that is required; one that can only be read is told too, and nothing of the session is kept. The store is closed
+    before the root, also when the block raises. An incognito session opens neither. Raises: RootNotTrusted;
+    ScopeMismatch; InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` what kept the
+    root or the store closed.
+    """
+    given = options.settings
+    root = await run_sync(_locate_root, options.root or (given.root if given else None))
+    settings = await run_sync(partial(_load_settings, root, given, trusted=options.trusted))
+    if given is None and options.recommended:
+        settings = settings.with_default_embedder()
+    if options.incognito:
+        # its root is not opened, and the rules in it are read all the same
+        await run_sync(settings.check_trust, root)
+    if isinstance(options.model, str) and options.model != OFFLINE:
+        settings = settings.with_model(options.model)
+    learns = await run_sync(uses_root_memory, options.store, settings, root)
+    settings = settings if learns else replace(settings, consolidation=None)
+    prompts = _PromptInvalidator()
+    parts = Dependencies.create(
+        settings=_with_flush(_with_evictions(settings, options), options),
+        clock=options.clock,
+        disk=options.disk,
+        sink=prompts.wrap_sink(options.on_event),
+    )
+    options = replace(options, model=await _load_model(options, settings), model_settings=None)
+    parts = replace(parts, model=None if isinstance(options.model, str) else options.model)
+    async with AsyncExitStack() as stack:
+        workspace = None
+        if not options.incognito:
+            workspace = await _open_workspace(stack, root, options.scope, parts, required=options.require_memory)
+        folders = [root, workspace.folder] if workspace else []
+        keeps = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
+        if workspace and not keeps:
+            _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
+            if workspace.memory_root.usage:
+                workspace.memory_root.usage.disable()
+        memory = await _open_store(stack, options, parts, root=root, workspace=workspace)
+        asking = replace(options, approve=_serialize_approvals(options.approve))
+        making = SessionFactory(
+            options=asking, parts=parts, root=root, workspace=workspace, memory=memory, is_writable=keeps
+        )
+        session = await making.create_session()
+        prompts.session = session
+        await stack.enter_async_context(session.services.task_runner.lifespan())
+        if session.turn_memories:
+            await stack.enter_async_context(session.turn_memories.search_in_background())
+        if session.closing:
+            await stack.enter_async_context(session.closing.close_on_exit())
+        yield session
+
+
+class _PromptInvalidator:
+    """Lets a session's prompt be written anew once a person had something forgotten, or took a write back."""
+
+    session: AgentSession | None = None
+
+    def wrap_sink(self, other: EventSink | None) -> EventSink:
+        """Return a sink that tells `other` as well."""
+
+        def handle_event(event: Event) -> None:
+            if self.session and event.stage in _CORRECTION_STAGES and event.status == "finished":
+                self.session.prompt_middleware.invalidate(self.session.name)
+            if other:
+                other(event)
+
+        return handle_event
+
+
+def _serialize_approvals(approve: ApprovalHandler | None) -> ApprovalHandler | None:
+    """Return what asks a person one question after the other, whether an agent asks or one of its sub-agents."""
+    if approve is None:
+        return None
+    asking = anyio.Lock()
+
+    async def ask_alone(asked: Approval) -> bool:
+        async with asking:
+            return await approve(asked)
+
+    return ask_alone
+
+
+def _locate_root(named: Path | None) -> Path:
+    return (named or Settings.from_environment().root or default_root()).absolute()
+
+
+def _load_settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
+    """Return the settings that hold in the root. Raises: RootNotTrusted, InvalidSetting, DocumentInvalid."""
+    held = given or Settings.from_environment()
+    held = held.with_trusted_root(root) if trusted else held
+    try:
+        held.check_trust(root)
+    except StorageError:
+        # a root that can't be read is told when it is opened
+        return given or Settings.load(own=True)
+    try:
+        return held if given else Settings.load(root, trusted=trusted)
+    except DocumentInvalid:
+        raise
+    except StorageError:
+        return Settings.load(own=True)
+
+
+def _with_evictions(settings: Settings, options: AgentOptions) -> Settings:
+    """Let what the agent evicts be tidied up where it puts it."""
+    eviction = options.reductions.tool_result_eviction
+    return replace(settings, tool_result_eviction=eviction) if eviction else settings
+
+
+def _with_flush(settings: Settings, options: AgentOptions) -> Settings:
+    """Let every path of this agent extract as it was told to."""
+    return replace(settings, flush=options.flush) if options.flush else settings
+
+
+async def _load_model(options: AgentOptions, settings: Settings) -> str | ChatModel:
+    """Return the model of the agent, which is asked for what memory does too; `offline` stays a name."""
+    if not isinstance(options.model, str) or options.model == OFFLINE:
+        return options.model
+    return await run_sync(partial(load_agent_model, options.model, settings, options.model_settings))
+
+
+async def _open_store(
+    stack: AsyncExitStack, options: AgentOptions, parts: Dependencies, *, root: Path, workspace: Workspace | None
+) -> AgentStore:
+    """Return what the agent remembers with: nothing where it is incognito, which closes a given store all the same."""
+    opening = partial(
+        open_agent_store,
+        scope=options.scope,
+        parts=parts,
+        root=root,
+        workspace=workspace,
+        required=options.require_memory,
+    )
+    if not options.incognito:
+        return await stack.enter_async_context(opening(options.store))
+    if isinstance(options.store, Store):
+        await stack.enter_async_context(opening(options.store))
+    return await stack.enter_async_context(opening(_NO_STORE))
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
+
+
+async def _open_workspace(
+    stack: AsyncExitStack, root: Path, scope: Scope, parts: Dependencies, *, required: bool
+) -> Workspace | None:
+    try:
+        return await stack.enter_async_context(open_workspace(root, scope, parts))
+    except (ScopeError, InvalidInput):
+        raise
+    except (RicordoError, OSError) as error:
+        if required and isinstance(error, RicordoError):
+            raise
+        if required:
+            raise StorageFailed(f"{root} can't be opened: {error}") from error
+        _LOG.warning("The memory in %s can't be opened, so this session goes on without one: %s", root, error)
+        return None

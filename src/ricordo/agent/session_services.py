@@ -1,0 +1,253 @@
+"""What a session has beside its window: plan mode, todos, permission rules and background tasks.
+
+An incognito session shows nothing of memory and records nothing; its root is not opened. Rules that people wrote still
+hold there, and a refusal does not quote the memory that it comes from. After a compaction files are read again by the
+agent's own tool and within its rules.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.agent.contract import ModelRequest
+from ricordo.agent.memory_rules import MemoryRules, RuleSource
+from ricordo.agent.options import AgentOptions
+from ricordo.agent.permissions import PathResolver, Permissions, RuleGate
+from ricordo.agent.reminder import PLAN_BUDGET, TaskDelivery, build_reminder, build_reminder_message
+from ricordo.agent.task_list import TaskList
+from ricordo.agent.tools import ApprovalHandler, Tool, ToolContext
+from ricordo.agent.tools.files import file_tools
+from ricordo.agent.tools.plan_mode import PlanMode, plan_tools
+from ricordo.agent.tools.tasks import SessionTasks, SubAgentWorker, spawn_tool, task_tools
+from ricordo.agent.tools.todos import todo_write_tool
+from ricordo.context.strategies.evict import READ_TOOL
+from ricordo.context.strategies.summarize import RereadFile
+from ricordo.errors import RicordoError
+from ricordo.guard.permissions import PermissionRule
+from ricordo.jobs.tasks import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore, Task, TaskRunner, TaskStore
+from ricordo.messages import JsonValue, Message
+from ricordo.messages.tokens import estimate_text
+from ricordo.runtime.roots import cache_folder
+from ricordo.runtime.visible_roots import list_root_layers
+from ricordo.runtime.workspace import Dependencies, Workspace, root_files, scratch_files, working_directory_files
+from ricordo.scope import Scope
+from ricordo.storage import FileStore
+from ricordo.stores.contract import LayeredMemory
+from ricordo.workspace.agent_state import UNKNOWN_RULES, WorkState, WorkStateHolder
+from ricordo.workspace.layout import DEFAULT_AGENT, ROOT_TASKS, tasks_path
+
+__all__ = [
+    "SessionServices",
+    "create_incognito_rules",
+    "create_rereader",
+    "create_session_services",
+    "incognito_file_tools",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReadOnlyRoot:
+    label: str
+    files: FileStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReadOnlyRoots:
+    """The roots that a scope sees, as they lie there."""
+
+    roots: tuple[_ReadOnlyRoot, ...]
+
+    async def places(self) -> tuple[RuleSource, ...]:
+        return self.roots
+
+
+def create_incognito_rules(
+    root: Path, scope: Scope, parts: Dependencies
+) -> Callable[[], Awaitable[tuple[PermissionRule, ...]]]:
+    """Return what reads the rules of memories in `root`, and in the user's own one, without the words of the memories.
+
+    It raises as `MemoryRules` does.
+    """
+    layers = list_root_layers(root, scope, parts.settings.data)
+    read = MemoryRules(
+        _ReadOnlyRoots(roots=tuple(_ReadOnlyRoot(label=each.label, files=root_files(each.folder)) for each in layers))
+    )
+
+    async def load_rules() -> tuple[PermissionRule, ...]:
+        return tuple(replace(rule, why="") for rule in await read())
+
+    return load_rules
+
+
+def incognito_file_tools(
+    root: Path,
+    folder: Path,
+    parts: Dependencies,
+    *,
+    approve: ApprovalHandler | None,
+    shell: bool,
+    tasks: SessionTasks | None,
+) -> tuple[Tool, ...]:
+    """Return the file tools for `folder`; what lies in `root` is closed to them, and their workspace is empty.
+
+    The locks of the folder are kept in the cache, so that nothing is written into the root.
+    """
+    working = working_directory_files(folder, cache_folder(parts.settings.cache, root), parts)
+    return file_tools(scratch_files(), working, approve=approve, folder=folder, root=root, shell=shell, tasks=tasks)
+
+
+_LOG = logging.getLogger("ricordo.agent")
+_RULES_UNREADABLE = (
+    "The rules or the plan of session %s could not be read, so a person is asked before each call, and with nobody to"
+    ' ask none is made, until the rule `ask *` is taken back: by `permissions.remove("*")`, or in a chat by'
+    " `/permissions remove *`."
+)
+
+
+@dataclass(kw_only=True)
+class SessionServices:
+    """What stands beside the window of one session; `task_runner` works while the session is open.
+
+    `plan_mode` is None where no plan could be kept.
+    """
+
+    session_state: WorkStateHolder
+    task_runner: TaskRunner
+    task_list: TaskList
+    gate: RuleGate
+    permissions: Permissions
+    plan_mode: PlanMode | None = None
+    task_delivery: TaskDelivery = field(init=False)
+    _has_warned: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Let tools tell of tasks with what they return."""
+        self.task_delivery = TaskDelivery(self.session_state)
+
+    def create_tools(
+        self, workers: Mapping[str, SubAgentWorker], *, planning: bool, background: bool
+    ) -> Sequence[Tool]:
+        """Return the tools for what stands: those of plans and todos, and those of tasks where there can be any."""
+        tools: list[Tool] = []
+        if planning:
+            tools += [todo_write_tool(self.session_state), *(plan_tools(self.plan_mode) if self.plan_mode else ())]
+        if workers:
+            tools.append(spawn_tool(self.task_runner, workers, keeper=self.task_delivery))
+        if workers or background:
+            tools += task_tools(self.task_runner, keeper=self.task_delivery)
+        return tools
+
+    async def compose_reminder(self, request: ModelRequest) -> tuple[Message | None, tuple[str, ...]]:
+        """Return what a request is reminded of, and which results that tells; None where nothing stands."""
+        standing, tasks = self.session_state.work_state, await self._list_tasks()
+        if standing == WorkState(delivered=standing.delivered) and tasks == ():
+            return None, ()
+        plan = await self._read_plan(standing)
+        found = await run_sync(partial(build_reminder, standing, plan=plan, tasks=tasks, window=request.window))
+        return (build_reminder_message(found.text), found.delivered_keys) if found.text else (None, ())
+
+    async def _read_plan(self, standing: WorkState) -> str | None:
+        if self.plan_mode is None or not standing.plan.path:
+            return None
+        try:
+            text = await self.plan_mode.text()
+        except RicordoError as error:
+            self._warn_once("plan", error)
+            return None
+        # one of which only the beginning is shown may not be written over by who has not seen the rest
+        if text is not None and await run_sync(estimate_text, text) <= PLAN_BUDGET.count:
+            self.plan_mode.mark_shown(text)
+        return text
+
+    async def _list_tasks(self) -> tuple[Task, ...] | None:
+        try:
+            return await self.task_runner.tasks()
+        except RicordoError as error:
+            self._warn_once("tasks", error)
+            return None
+
+    def _warn_once(self, what: str, error: RicordoError) -> None:
+        """Tell the log once: what can't be read ends no turn."""
+        if not self._has_warned:
+            _LOG.warning("The %s of this session can't be read: %s", what, error)
+        self._has_warned = True
+
+
+def create_session_services(
+    keeper: WorkStateHolder,
+    *,
+    session: str,
+    options: AgentOptions,
+    parts: Dependencies,
+    workspace: Workspace | None,
+    keeps: bool,
+    real: PathResolver | None = None,
+    root: Path | None = None,
+) -> SessionServices:
+    """Return what stands beside the window of `session`; for a sub-agent its parent's plan mode and rules hold.
+
+    `real` sees through the links in what a call names, so that a denial holds for what they lead to. `root` is whose
+    remembered rules hold in an incognito session, which has no `workspace`.
+    """
+    if UNKNOWN_RULES in keeper.work_state.permissions:
+        _LOG.warning(_RULES_UNREADABLE, session)
+    place = workspace.memory_root if workspace and keeps else None
+    agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
+    runner = TaskRunner(
+        _choose_task_store(parts, workspace, tasks_path(agent, session), keeps=keeps), agent=agent, session=session, user=user,
+        clock=parts.clock, ids=parts.ids, emitter=parts.emitter, scope=options.scope,
+    )  # fmt: skip
+    of_root = (
+        FileTaskStore(workspace.memory_root.files, ROOT_TASKS, workspace.memory_root.redactor) if workspace else None
+    )
+    planning = None
+    if place:
+        planning = PlanMode(
+            keeper, place.files, place.changes, redactor=place.redactor, clock=parts.clock, approve=options.approve,
+            session=session,
+        )  # fmt: skip
+    layers = workspace.store.offers(LayeredMemory) if workspace else None
+    remembered = MemoryRules(layers) if layers else None
+    silent = create_incognito_rules(root, options.scope, parts) if options.incognito and root else None
+    held = options.parent.get_state if options.parent else lambda: keeper.work_state
+    gate = RuleGate(
+        held, given=(*options.permissions, *parts.settings.permission_rules), remembered=silent or remembered,
+        approve=options.approve,
+        real=real,
+    )  # fmt: skip
+    return SessionServices(
+        session_state=keeper, task_runner=runner, task_list=TaskList(runner, of_root, clock=parts.clock), gate=gate,
+        permissions=Permissions(keeper, parts.settings.permission_rules), plan_mode=planning,
+    )  # fmt: skip
+
+
+def _choose_task_store(parts: Dependencies, workspace: Workspace | None, path: str, *, keeps: bool) -> TaskStore:
+    """Return where the tasks of a session are; in a root that can only be read, those recorded are shown."""
+    if workspace is None:
+        return MemoryTaskStore()
+    recorded = FileTaskStore(workspace.memory_root.files, path, workspace.memory_root.redactor)
+    return recorded if keeps else ReadOnlyTaskStore(recorded, clock=parts.clock)
+
+
+def create_rereader(tools: Sequence[Tool], gate: RuleGate, context: ToolContext) -> RereadFile | None:
+    """Return what reads a page of a file again; None without the tool for that.
+
+    What a rule forbids, or wants a person to be asked for, is not read, and neither is what can't be.
+    """
+    reader = next((tool for tool in tools if tool.spec.name == READ_TOOL), None)
+    if reader is None:
+        return None
+
+    async def reread_file(arguments: Mapping[str, JsonValue]) -> str:
+        if not await gate.allows(reader, arguments):
+            return ""
+        try:
+            return str(await reader(arguments, context))
+        except RicordoError:
+            return ""
+
+    return reread_file

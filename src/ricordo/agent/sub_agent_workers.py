@@ -1,0 +1,229 @@
+"""Sub-agents at work: a session for each prompt, made from the parent's options, and its answer.
+
+Invariant: a sub-agent is held by its parent's rules and plan mode, and asks the same person.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Literal
+
+from anyio.to_thread import run_sync
+
+from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, TurnEnding, TurnResult
+from ricordo.agent.options import AgentOptions, ParentLink, ReductionOptions
+from ricordo.agent.session import AgentSession
+from ricordo.agent.sub_agents import Inherited, RemoteAgent, SubAgent
+from ricordo.agent.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
+from ricordo.agent.tools import Approval, ApprovalHandler
+from ricordo.agent.tools.memory import OPT_IN_TOOLS
+from ricordo.agent.tools.tasks import SubAgentWorker
+from ricordo.clock import IdSource
+from ricordo.errors import InvalidSetting
+from ricordo.jobs.tasks import ReportProgress, TaskProgress
+from ricordo.jobs.tasks.tracker import run_in_worker_thread
+from ricordo.messages import Message, Text, get_mark
+from ricordo.models import ModelSettings
+from ricordo.models.offline import OFFLINE
+from ricordo.models.provider import load_model
+from ricordo.runtime.services import Dependencies
+from ricordo.workspace.agent_state import WorkStateHolder
+
+__all__ = ["LocalWorker", "RemoteWorker", "create_workers", "load_sub_agent_models"]
+
+
+_REDUCTION_NAMES = ("compaction", "tool_result_eviction", "clear_results", "dedupe_reads", "truncate_args")
+_MAX_SESSION_CHARS = 80
+_ID_CHARS = 8
+_PLAN_MODE_NOTE = "[The agent that asks is only planning: tools that change anything are refused.]"
+_REQUEST_LIMIT_NOTE = "[It was stopped at its limit of requests, before it had come to an end.]"
+_CUT_OFF_NOTE = "[Its answer was cut off before its end.]"
+_REFUSAL_NOTE = "[Its model refused to go on.]"
+_TURN_LIMIT_NOTE = "[It was stopped at its limit of tokens or cost, before it had come to an end.]"
+_ENDING_NOTES: Mapping[TurnEnding, str] = {
+    "max_iters": _REQUEST_LIMIT_NOTE,
+    "limit": _TURN_LIMIT_NOTE,
+    "length": _CUT_OFF_NOTE,
+    "window": _CUT_OFF_NOTE,
+    "refused": _REFUSAL_NOTE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteWorker:
+    """Lets an agent elsewhere work."""
+
+    spec: RemoteAgent
+    type: Literal["local_agent", "remote_agent"] = "remote_agent"
+
+    @property
+    def name(self) -> str:
+        """What `spawn` calls it."""
+        return self.spec.name
+
+    @property
+    def description(self) -> str:
+        """When to use it."""
+        return self.spec.description
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it may work."""
+        return self.spec.seconds
+
+    async def __call__(self, prompt: str, report: ReportProgress) -> str:
+        """Return its answer. Raises what it raises."""
+        return await run_in_worker_thread(self.spec.ask)(prompt, report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalWorker:
+    """Lets a sub-agent work in this process; `parent` is described by its options, and by what its session came to.
+
+    `create_session` opens a session.
+    """
+
+    spec: SubAgent
+    parent: AgentOptions
+    session: str
+    session_state: WorkStateHolder
+    ids: IdSource
+    create_session: Callable[[AgentOptions], Awaitable[AgentSession]]
+    type: Literal["local_agent", "remote_agent"] = "local_agent"
+
+    @property
+    def name(self) -> str:
+        """What `spawn` calls it."""
+        return self.spec.name
+
+    @property
+    def description(self) -> str:
+        """When to use it."""
+        return self.spec.description
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it may work."""
+        return self.spec.seconds
+
+    async def __call__(self, prompt: str, report: ReportProgress) -> str:
+        """Return what it replies to `prompt`, in a new session. Raises: ModelError; StorageError."""
+        name = f"{self.session[:_MAX_SESSION_CHARS]}-{self.ids.new()[-_ID_CHARS:]}"
+        session = await self.create_session(self.build_options(name, report))
+        planning = f"{prompt}\n\n{_PLAN_MODE_NOTE}" if self.session_state.work_state.plan.active else prompt
+        result = await session.turn_runner.send([Message(role="user", parts=(Text(text=planning),))])
+        return _describe_result(result)
+
+    def build_options(self, session: str, report: ReportProgress) -> AgentOptions:
+        """Return what describes it, in `session`; each of its requests is told to `report`."""
+        described, parent = self.spec, self.parent
+        return replace(
+            parent,
+            model=parent.model if described.model is None else described.model,
+            scope=replace(parent.scope, agent=described.name, session=None),
+            session=session,
+            instructions=described.instructions,
+            memory_tools=described.memory_tools,
+            memory_hooks=described.memory_hooks,
+            approve=_approve_as(described.name, parent.approve),
+            planning=False,
+            sub_agents=(),
+            max_iters=described.max_iters or parent.max_iters,
+            parent=ParentLink(
+                get_state=lambda: self.session_state.work_state,
+                has_tool=self._has_tool,
+                inherit_reductions=self._inherit_reductions,
+                middleware=_ProgressMiddleware(report),
+            ),
+        )
+
+    def _inherit_reductions(self, on: ReductionOptions) -> ReductionOptions:
+        """Return the parent's reductions with those of its own; strategies that take their place are the parent's."""
+        given = {name: getattr(self.spec, name) for name in _REDUCTION_NAMES}
+        own = {name: value for name, value in given.items() if not isinstance(value, Inherited)}
+        return replace(on, **own, strategies=None) if own else on
+
+    def _has_tool(self, tool: str) -> bool:
+        """Tell whether it is given this tool of its parent."""
+        if self.spec.memory_tools and tool in MEMORY_TOOLS:
+            return True
+        if self.spec.tools is not None:
+            return tool in self.spec.tools
+        return tool not in SESSION_TOOLS | MEMORY_TOOLS | {*OPT_IN_TOOLS}
+
+
+def _approve_as(name: str, approve: ApprovalHandler | None) -> ApprovalHandler | None:
+    """Return what asks the same person, and says who asks."""
+    if approve is None:
+        return None
+
+    async def ask_person(asked: Approval) -> bool:
+        return await approve(replace(asked, agent=name))
+
+    return ask_person
+
+
+class _ProgressMiddleware:
+    """Step middleware that tells how many requests were made, and what was called last."""
+
+    def __init__(self, report: ReportProgress) -> None:
+        self._report = report
+
+    async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
+        response = await step(request)
+        called = ", ".join(dict.fromkeys(call.name for call in response.reply.message.tool_calls))
+        self._report(TaskProgress(done=request.step, text=called or "answering"))
+        return response
+
+
+def create_workers(
+    described: tuple[SubAgent | RemoteAgent, ...],
+    *,
+    parent: str,
+    known: Callable[[], frozenset[str]],
+    local: Callable[[SubAgent], SubAgentWorker],
+) -> dict[str, SubAgentWorker]:
+    """Return who can be let to work for the agent `parent`, by name; `known` are the tools that there are to be given.
+
+    Raises: InvalidSetting for two of one name, for the parent's, and for a tool that there is none of.
+    """
+    found: dict[str, SubAgentWorker] = {}
+    for each in described:
+        if each.name == parent:
+            raise InvalidSetting(f"A sub-agent can't be called {parent}, as its parent is: their sessions would mix.")
+        if each.name in found:
+            raise InvalidSetting(f"Two sub-agents are called {each.name}.")
+        if isinstance(each, RemoteAgent):
+            found[each.name] = RemoteWorker(spec=each)
+            continue
+        unknown = sorted(set(each.tools or ()) - known())
+        if unknown:
+            there, named = ", ".join(sorted(known())), ", ".join(unknown)
+            raise InvalidSetting(f"The sub-agent {each.name} can't be given {named}. What it can have: {there}.")
+        found[each.name] = local(each)
+    return found
+
+
+def _describe_result(result: TurnResult) -> str:
+    """Return what it replied; of a turn that broke off what it said last, and how that ended."""
+    note = _ENDING_NOTES.get(result.ending)
+    if note is None:
+        return str(result)
+    said = [message.text for message in result.messages if message.role == "assistant" and get_mark(message) is None]
+    last = next((text for text in reversed(said) if text.strip()), "")
+    return "\n".join(filter(None, [last, note]))
+
+
+async def load_sub_agent_models(
+    sub_agents: Sequence[SubAgent | RemoteAgent], parts: Dependencies
+) -> tuple[SubAgent | RemoteAgent, ...]:
+    """Return the sub-agents with their models, so that one that can't be loaded is told at the opening."""
+    found: list[SubAgent | RemoteAgent] = []
+    for each in sub_agents:
+        if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
+            url = parts.settings.resolve_address(each.model, setting="", own=None, agent=parts.model)
+            load = partial(load_model, each.model, base_url=url, **asdict(each.model_settings))
+            found.append(replace(each, model=await run_sync(load), model_settings=ModelSettings()))
+        else:
+            found.append(each)
+    return tuple(found)

@@ -1,0 +1,225 @@
+"""SyncHarnessAgent: an agent for programs that do not await."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import ParamSpec
+
+from anyio.from_thread import start_blocking_portal
+
+from ricordo.agent import HarnessAgent as AsyncAgent
+from ricordo.agent import TurnStream as AsyncStream
+from ricordo.agent.compactions import Compactions as AsyncCompactions
+from ricordo.agent.contract import TurnEvent, TurnResult
+from ricordo.agent.permissions import Permissions as AsyncPermissions
+from ricordo.agent.task_list import TaskList as AsyncTaskList
+from ricordo.agent.tools.plan_mode import PlanMode
+from ricordo.guard.permissions import PermissionRule
+from ricordo.messages import Message
+from ricordo.runtime.sync import SyncMemory, SyncProxy, make_blocking, run_and_wait
+from ricordo.scope import Scope
+from ricordo.stores import Store as AsyncStore
+from ricordo.workspace.agent_state import AgentState, Todo
+from ricordo.workspace.agent_state import PlanState as Planned
+
+__all__ = [
+    "SyncCompactions",
+    "SyncHarnessAgent",
+    "SyncMemory",
+    "SyncPermissions",
+    "SyncPlan",
+    "SyncStore",
+    "SyncTaskList",
+    "SyncTurnStream",
+]
+
+
+_P = ParamSpec("_P")
+
+
+def _make_opener(make: Callable[_P, AsyncAgent]) -> Callable[_P, AbstractContextManager["SyncHarnessAgent"]]:
+    """Return what opens the agent that `make` describes on a loop of its own."""
+
+    @contextmanager
+    @functools.wraps(make, updated=())
+    def open_agent(*args: _P.args, **kwargs: _P.kwargs) -> Iterator["SyncHarnessAgent"]:
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(make(*args, **kwargs)) as agent:
+            yield SyncHarnessAgent(portal, agent)
+
+    return open_agent
+
+
+class SyncTurnStream(SyncProxy[AsyncStream]):
+    """Iterate it once for the events; afterwards `result` is the whole turn."""
+
+    @property
+    def result(self) -> TurnResult:
+        """What the turn came to. Raises what the turn raised, and `RicordoError` before its end."""
+        return self._inner.result
+
+    def __iter__(self) -> Iterator[TurnEvent]:
+        """Give the events as they come. Raises what the turn raised."""
+        while (event := run_and_wait(self._portal, self._next)) is not None:
+            yield event
+
+    async def _next(self) -> TurnEvent | None:
+        return await anext(self._inner, None)
+
+
+class SyncCompactions(SyncProxy[AsyncCompactions]):
+    """The compactions of one session; the methods are those of `ricordo.HarnessAgent.compactions`."""
+
+    all = make_blocking(AsyncCompactions.all)
+    expand = make_blocking(AsyncCompactions.expand)
+    undo = make_blocking(AsyncCompactions.undo)
+    pin = make_blocking(AsyncCompactions.pin)
+    unpin = make_blocking(AsyncCompactions.unpin)
+    remove = make_blocking(AsyncCompactions.remove)
+    edit = make_blocking(AsyncCompactions.edit)
+
+
+class SyncPlan(SyncProxy[PlanMode]):
+    """Plan mode and the plan of one session; the methods are those of `ricordo.HarnessAgent.plan`."""
+
+    @property
+    def plan(self) -> Planned:
+        """Where the session stands."""
+        return self._inner.plan
+
+    enter = make_blocking(PlanMode.enter)
+    exit = make_blocking(PlanMode.exit)
+    text = make_blocking(PlanMode.text)
+    write = make_blocking(PlanMode.write)
+
+
+class SyncPermissions(SyncProxy[AsyncPermissions]):
+    """The rules of one session for tool calls; the methods are those of `ricordo.HarnessAgent.permissions`."""
+
+    @property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        """The rules, oldest first."""
+        return self._inner.rules
+
+    allow = make_blocking(AsyncPermissions.allow)
+    deny = make_blocking(AsyncPermissions.deny)
+    ask = make_blocking(AsyncPermissions.ask)
+    remove = make_blocking(AsyncPermissions.remove)
+
+
+class SyncStore(SyncProxy[AsyncStore]):
+    """What an agent remembers with; the methods are those of `ricordo.stores.Store`."""
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory it is."""
+        return self._inner.scope
+
+    save = make_blocking(AsyncStore.save)
+    recall = make_blocking(AsyncStore.recall)
+    preamble = make_blocking(AsyncStore.preamble)
+
+
+class SyncTaskList(SyncProxy[AsyncTaskList]):
+    """What runs in the background of one session; the methods are those of `ricordo.HarnessAgent.tasks`."""
+
+    @property
+    def running_count(self) -> int:
+        """How many run in this process, for this session."""
+        return self._inner.running_count
+
+    all = make_blocking(AsyncTaskList.all)
+    get = make_blocking(AsyncTaskList.get)
+    cancel = make_blocking(AsyncTaskList.cancel)
+    wait = make_blocking(AsyncTaskList.wait)
+    start = make_blocking(AsyncTaskList.start)
+
+
+class SyncHarnessAgent(SyncProxy[AsyncAgent]):
+    """An agent in one session. Use `with HarnessAgent.open(...) as agent`; it takes what `ricordo.HarnessAgent` takes.
+
+    The methods are those of `ricordo.HarnessAgent`. It may be used from several threads; one turn follows another.
+    """
+
+    open = staticmethod(_make_opener(AsyncAgent))
+    with_recommended_settings = staticmethod(_make_opener(AsyncAgent.with_recommended_settings))
+
+    @property
+    def session(self) -> str:
+        """The id of the session."""
+        return self._inner.session
+
+    @property
+    def memory(self) -> SyncMemory | None:
+        """The memory of the agent's root; None when it could not be opened, and with another store."""
+        memory = self._inner.memory
+        return None if memory is None else SyncMemory(self._portal, memory)
+
+    @property
+    def store(self) -> SyncStore:
+        """What the agent remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        return SyncStore(self._portal, self._inner.store)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
+        return self._inner.is_recorded
+
+    @property
+    def window(self) -> tuple[Message, ...]:
+        """What the next request begins with, without the system prompt."""
+        return self._inner.window
+
+    @property
+    def compactions(self) -> SyncCompactions:
+        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
+        return SyncCompactions(self._portal, self._inner.compactions)
+
+    @property
+    def state(self) -> AgentState:
+        """Where the agent stands, as it is kept for the next process: the window, and what stands beside it."""
+        return self._inner.state
+
+    @property
+    def plan(self) -> SyncPlan | None:
+        """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
+        plan = self._inner.plan
+        return None if plan is None else SyncPlan(self._portal, plan)
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        """What the agent has to do, in its order."""
+        return self._inner.todos
+
+    @property
+    def permissions(self) -> SyncPermissions:
+        """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
+        return SyncPermissions(self._portal, self._inner.permissions)
+
+    @property
+    def tasks(self) -> SyncTaskList:
+        """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
+        return SyncTaskList(self._portal, self._inner.tasks)
+
+    @contextmanager
+    def stream(
+        self, message: str | Message | Sequence[Message], *, output_type: type[object] | None = None
+    ) -> Iterator[SyncTurnStream]:
+        """Give the reply as it comes: `with agent.stream("...") as events: for event in events`.
+
+        Leaving the block before the end stops the reply; what was said of it is kept. The type and errors as in `send`.
+        """
+        stream = self._inner.stream(message, output_type=output_type)
+        with self._portal.wrap_async_context_manager(stream) as events:
+            yield SyncTurnStream(self._portal, events)
+
+    send = make_blocking(AsyncAgent.send)
+    record = make_blocking(AsyncAgent.record)
+    system_prompt = make_blocking(AsyncAgent.system_prompt)
+    get_context_usage = make_blocking(AsyncAgent.get_context_usage)
+    preview_request = make_blocking(AsyncAgent.preview_request)
+    compact = make_blocking(AsyncAgent.compact)
+    clear = make_blocking(AsyncAgent.clear)
+    summarize = make_blocking(AsyncAgent.summarize)
+    drain = make_blocking(AsyncAgent.drain)
+    flush = make_blocking(AsyncAgent.flush)
+    consolidate = make_blocking(AsyncAgent.consolidate)

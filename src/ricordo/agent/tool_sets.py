@@ -1,0 +1,222 @@
+"""Tool sets: which tools a session offers its model, by the options of the agent."""
+
+import logging
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.compactions import Compactions
+from ricordo.agent.options import AgentOptions, ReductionOptions
+from ricordo.agent.session_services import incognito_file_tools
+from ricordo.agent.tools import Tool
+from ricordo.agent.tools.expand import ExpandedMessages, expand_tool
+from ricordo.agent.tools.file_roots import FileRoots, SharedFiles
+from ricordo.agent.tools.file_search import grep_files_tool
+from ricordo.agent.tools.files import file_tools, read_file_tool
+from ricordo.agent.tools.memory import OPT_IN_TOOLS, forget_tool, memory_tools
+from ricordo.agent.tools.memory_files import memory_files_tool
+from ricordo.agent.tools.sessions import session_tools
+from ricordo.agent.tools.tasks import SessionTasks
+from ricordo.context.config import ToolResultEvictionConfig
+from ricordo.context.strategies.evict import READ_TOOL
+from ricordo.context.tool_results import evicted_parts
+from ricordo.messages import Message
+from ricordo.runtime.workspace import Dependencies, Workspace, working_directory_files
+from ricordo.scope import encode_folder_name
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.storage import FileStore
+from ricordo.stores import Forgets, Lists
+from ricordo.workspace.history.masked_files import MaskedFiles
+from ricordo.workspace.layout import DEFAULT_AGENT
+
+__all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet", "reader_name"]
+
+
+_LOG = logging.getLogger("ricordo.agent")
+MEMORY_TOOLS = frozenset({"remember", "recall", "memory_search", "memory_get"})
+"""What a sub-agent has only where it is named, or memory's tools are switched on for it."""
+SESSION_TOOLS = frozenset({"session_list", "session_history", "session_search"})
+"""What a sub-agent has only where it is named: these look into what its parent's user said."""
+
+
+_RESULT_READER = "read_result"
+
+
+def reader_name(tools: Sequence[Tool]) -> str:
+    """Return the name of the tool that reads evicted results beside the program's own `build`."""
+    return _RESULT_READER if any(tool.spec.name == READ_TOOL for tool in tools) else READ_TOOL
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSet:
+    """Puts the tools of one session together; `is_writable` tells whether its root can be written to.
+
+    `folder` is the working directory. `tasks` are where a shell may run commands in the background.
+    """
+
+    options: AgentOptions
+    parts: Dependencies
+    root: Path
+    folder: Path
+    workspace: Workspace | None
+    memory: AgentStore
+    is_writable: bool
+    reductions: ReductionOptions
+    session: str
+    tasks: SessionTasks | None = None
+
+    def build(
+        self, compactions: Compactions, standing: Sequence[Tool] = (), window: Sequence[Message] = ()
+    ) -> tuple[Tool, ...]:
+        """Return the tools in the order in which the model is told of them; a sub-agent's are those it is given.
+
+        `standing` are those for plans, todos and tasks. What opens a compaction is always there, and what reads evicted
+        results where those are on, or where the `window` has some.
+        """
+        given = [tool for tool in [*self.list_inheritable(), *self._session_tools()] if self._is_allowed(tool)]
+        names = {tool.spec.name for tool in given}
+        for name in sorted({*self._opt_in_names} - names):
+            _LOG.warning("The tool `%s` is not there: the store of this session lacks what it needs.", name)
+        reading = [tool for tool in self._result_reader_tools(window) if tool.spec.name not in names]
+        return (*given, *self._expand_tools(compactions), *reading, *standing)
+
+    def list_inheritable(self) -> list[Tool]:
+        """Return what a sub-agent can be given: all but what belongs to one session."""
+        return [*self.options.tools, *self._memory_tools(), *self._opt_in_tools(), *self._file_tools()]
+
+    def inheritable_names(self) -> frozenset[str]:
+        """Return the names that a sub-agent's tools may have."""
+        return (
+            frozenset(tool.spec.name for tool in self.list_inheritable())
+            | MEMORY_TOOLS
+            | SESSION_TOOLS
+            | {*OPT_IN_TOOLS}
+        )
+
+    @property
+    def _agent(self) -> str:
+        return self.options.scope.agent or DEFAULT_AGENT
+
+    @property
+    def _own_names(self) -> frozenset[str]:
+        return frozenset(tool.spec.name for tool in self.options.tools)
+
+    @property
+    def _user(self) -> str:
+        return self.options.scope.user or ""
+
+    def _is_allowed(self, tool: Tool) -> bool:
+        parentage = self.options.parent
+        return parentage is None or parentage.has_tool(tool.spec.name)
+
+    def _memory_tools(self) -> Sequence[Tool]:
+        if self.memory.status == "off" or not (self.options.memory_tools or self._inherits_any(MEMORY_TOOLS)):
+            return ()
+        place = self.workspace.memory_root if self.workspace and self.memory.is_own else None
+        return memory_tools(
+            self.memory.store if self.memory.is_active else None,
+            place.files if place else None,
+            shared=self._shared_files.files if self._shared_files else None,
+            clock=self.parts.clock,
+            redactor=place.redactor if place else None,
+        )
+
+    @property
+    def _shared_files(self) -> SharedFiles | None:
+        """What the project shares, where the user has a place of their own."""
+        shared = self.workspace.shared if self.workspace else None
+        return SharedFiles(files=shared, root=self.root) if shared else None
+
+    @property
+    def _opt_in_names(self) -> list[str]:
+        """The names of what is there only where it is asked for; a tool of the program that is called so is instead."""
+        if not self.memory.is_active:
+            return []
+        named = self.options.opt_in_tools
+        named = self.parts.settings.opt_in_tools if named is None else named
+        asked = [
+            name for name in OPT_IN_TOOLS if (self.options.memory_tools and name in named) or self._inherits_any({name})
+        ]
+        return [name for name in asked if name not in self._own_names]
+
+    def _opt_in_tools(self) -> Sequence[Tool]:
+        """Return what was asked for by name, as far as the store and the root have what it needs."""
+        store, place = self.memory.store, self.workspace.memory_root if self.workspace else None
+        found: list[Tool] = []
+        for name in self._opt_in_names:
+            if name == "forget" and store.offers(Lists) is not None and store.offers(Forgets) is not None:
+                found.append(forget_tool(store, approve=self.options.approve))
+            if name == "memory" and place is not None:
+                changes = place.changes if self.is_writable else None
+                found.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=Path(place.folder)))
+        return found
+
+    def _inherits_any(self, tools: AbstractSet[str]) -> bool:
+        """Tell whether a sub-agent is given one of these, whatever its parent has."""
+        parentage = self.options.parent
+        return parentage is not None and any(map(parentage.has_tool, tools - self._own_names))
+
+    def _session_tools(self) -> Sequence[Tool]:
+        if not (self.options.session_tools or self._inherits_any(SESSION_TOOLS)) or self.workspace is None:
+            return ()
+        return session_tools(
+            self._visible_files(self.workspace.memory_root), agent=self._agent, user=self._user, expand=True
+        )
+
+    def _expand_tools(self, compactions: Compactions) -> Sequence[Tool]:
+        """Return what opens what a reduction took away, which a person can ask for whatever is on.
+
+        Messages of other sessions are opened only with the session tools.
+        """
+        place = self.workspace.memory_root if self.workspace else None
+        if place is None:
+            return (expand_tool(compactions.expand, agent=self._agent, user=self._user),)
+
+        async def expand(handle: str) -> ExpandedMessages:
+            opened, forgotten = await compactions.expand(handle), await place.read_forgotten()
+            messages = tuple(forgotten.mask_message(message, self.session) for message in opened.messages)
+            return replace(opened, messages=messages)
+
+        files = self._visible_files(place) if self.options.session_tools else None
+        return (expand_tool(expand, files, agent=self._agent, user=self._user),)
+
+    def _file_tools(self) -> Sequence[Tool]:
+        options, place = self.options, self.workspace.memory_root if self.workspace else None
+        if options.incognito and (options.file_tools or options.shell):
+            return incognito_file_tools(
+                self.root, self.folder, self.parts, approve=options.approve, shell=options.shell, tasks=self.tasks
+            )
+        if place is None or not (options.file_tools or options.shell):
+            return ()
+        return file_tools(
+            self._visible_files(place),
+            working_directory_files(self.folder, self.root, self.parts, place.files),
+            changes=place.changes,
+            approve=options.approve,
+            folder=self.folder,
+            redactor=place.redactor,
+            root=Path(place.folder),
+            closed=self.root,
+            shared=self._shared_files,
+            shell=options.shell,
+            tasks=self.tasks,
+            bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
+        )
+
+    def _visible_files(self, place: MemoryRoot) -> FileStore:
+        """Return the files of a root as a model reads them."""
+        return MaskedFiles(place.files, place.key)
+
+    def _result_reader_tools(self, window: Sequence[Message]) -> Sequence[Tool]:
+        """Return what reads the results that were evicted in this session, where there are no other file tools."""
+        config = self.reductions.tool_result_eviction
+        if self.workspace is None or not (any(map(evicted_parts, window)) or (config and self.is_writable)):
+            return ()
+        config = config or ToolResultEvictionConfig()
+        folder = f"{config.eviction_path.strip('/')}/{encode_folder_name(self.session)}"
+        redactor = self.workspace.memory_root.redactor
+        roots = FileRoots(self.workspace.memory_root.files, root=self.workspace.folder, below=folder)
+        reading = read_file_tool(roots, redactor, name=reader_name(self.options.tools))
+        return (reading, grep_files_tool(roots, redactor))

@@ -1,0 +1,47 @@
+"""A search of lines by a regular expression, run as a program in a process of its own, which can be killed.
+
+Matching in Python holds the interpreter, and some patterns never end. It imports only the standard library. It reads a
+JSON object `{"pattern", "ignore_case", "most", "width", "texts": [[name, text], ...]}` and writes
+`{"lines": [[name, number, character, text], ...], "error", "more"}`.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+__all__ = ["find_lines"]
+
+
+def find_lines(
+    pattern: re.Pattern[str], texts: Iterable[tuple[str, str]], *, width: int
+) -> Iterator[tuple[str, int, int, str]]:
+    """Yield each line that holds a match: the name of its text, its number from 1, and at most `width` characters.
+
+    The number before the characters says where in the line they begin, from 0.
+    """
+    for name, text in texts:
+        # the end of a line is the end for a pattern, also in files from Windows
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+            match = pattern.search(line)
+            if match:
+                start = 0 if len(line) <= width else max(0, min(match.start() - width // 4, len(line) - width))
+                yield name, number, start, line[start : start + width]
+
+
+def _search(asked: dict[str, object]) -> dict[str, object]:
+    try:
+        pattern = re.compile(str(asked["pattern"]), re.IGNORECASE if asked["ignore_case"] else 0)
+    except (re.error, OverflowError, RecursionError) as error:
+        return {"lines": [], "error": str(error), "more": False}
+    lines: list[object] = []
+    most = int(str(asked["most"]))
+    for found in find_lines(pattern, asked["texts"], width=int(str(asked["width"]))):  # type: ignore[arg-type]
+        if len(lines) == most:
+            return {"lines": lines, "error": "", "more": True}
+        lines.append(found)
+    return {"lines": lines, "error": "", "more": False}
+
+
+if __name__ == "__main__":
+    json.dump(_search(json.loads(sys.stdin.buffer.read())), sys.stdout)

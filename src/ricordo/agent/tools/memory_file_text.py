@@ -1,0 +1,271 @@
+"""Views, edits and paths of the tool `memory`, as Anthropic documents them (`memory_20250818`). Pure.
+
+A file keeps its line ends; texts to find and to insert use `\\n`.
+
+Invariant: a path is below the root in one reading only. Anything that could be read otherwise is refused.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
+
+from ricordo.agent.tools.paging import decode_text
+from ricordo.errors import PathRefused, ToolFailed
+from ricordo.guard import has_secret
+from ricordo.storage import FileInfo
+from ricordo.storage.paths import safe_path
+from ricordo.workspace.layout import AGENT_NOTES
+
+__all__ = [
+    "MAX_VIEW_CHARS",
+    "display_path",
+    "insert_lines",
+    "parse_memory_path",
+    "render_file",
+    "render_folder",
+    "render_snippet",
+    "replace_once",
+]
+
+
+_LOOKS_LIKE_SLASH = frozenset("⁄∕⧸⧹⫻⫽／∖⧵＼﹨╱╲〳ノ丿⼃")
+_DOT_LIKE = re.compile(r"[\s.․‥…．。｡﹒·・･•‧∙⋅⸱⸳ꓸ٠۰܁܂]+")
+
+
+def parse_memory_path(path: str) -> str:
+    """Return what `path` names below the root, with `/` between its parts; empty for the root, however it is spelled.
+
+    Empty parts and those of one dot don't count. Raises: PathRefused for a path that is not below `/memories`, or
+    could be read as one that is not.
+    """
+    root, _, rest = path.removeprefix("/").partition("/")
+    if not path.startswith("/") or root != AGENT_NOTES:
+        raise PathRefused(f"Error: Paths begin with /{AGENT_NOTES}, as in /{AGENT_NOTES}/notes.md, not {path[:80]!r}.")
+    inside = safe_path(rest)
+    if safe_path(_decode_percent(rest)).count("/") != inside.count("/") or bool(inside) != bool(
+        safe_path(_decode_percent(rest))
+    ):
+        raise PathRefused(f"Error: The path {path[:80]!r} holds an encoded separator.")
+    for name in inside.split("/") if inside else []:
+        _check_name(name, path)
+    if has_secret(inside):
+        raise PathRefused("Error: The path holds a secret: it would be written as the name of a file.")
+    return inside
+
+
+def display_path(inside: str) -> str:
+    """Return how the model writes what lies at `inside`."""
+    return f"/{AGENT_NOTES}/{inside}" if inside else f"/{AGENT_NOTES}"
+
+
+def _decode_percent(text: str) -> str:
+    """Return the text after every layer of percent encoding; each makes it shorter."""
+    while (plain := unquote(text)) != text:
+        text = plain
+    return text
+
+
+def _check_name(name: str, path: str) -> None:
+    folded = unicodedata.normalize("NFKC", _decode_percent(name))
+    if not _LOOKS_LIKE_SLASH.isdisjoint(name) or _DOT_LIKE.fullmatch(folded):
+        raise PathRefused(f"Error: The path {path[:80]!r} holds a name that looks like a way out of /{AGENT_NOTES}.")
+    if folded.startswith("."):
+        raise PathRefused(f"Error: The path {path[:80]!r} holds a hidden name: those are never shown.")
+    if name != name.strip() or name.endswith("."):
+        raise PathRefused(f"Error: A name of {path[:80]!r} begins or ends with a space, or ends with a dot.")
+
+
+MAX_VIEW_CHARS = 16_000
+"""The most characters that one view shows, as the model is told of this tool."""
+_MAX_LINES = 999_999
+_MAX_LISTED = 500
+_MAX_OCCURRENCES = 20
+_CONTEXT_LINES = 2
+_SNIPPET_LINES = 24
+_SNIPPET_WIDTH = 400
+_DEPTH = 2
+_UNITS = ("B", "K", "M", "G")
+_SKIPPED_FOLDER = "node_modules"
+
+
+def render_file(inside: str, data: bytes, view_range: Sequence[int] | None) -> str:
+    """Return a text with line numbers, all of it or the lines from the first to the last of `view_range`, -1: the end.
+
+    What is too long is cut between lines, and the result says where to go on; a single line that is asked for is shown
+    whole. Raises: ToolFailed for what is no text, or a range that is none.
+    """
+    path = display_path(inside)
+    text = decode_text(data)
+    if text is None:
+        raise ToolFailed(f"Error: {path} is not a text, and only texts can be viewed here.")
+    lines = _split_lines(text)
+    if len(lines) > _MAX_LINES:
+        raise ToolFailed(f"File {path} exceeds maximum line limit of 999,999 lines.")
+    first, last = _parse_range(view_range, len(lines))
+    shown: list[str] = []
+    room = MAX_VIEW_CHARS
+    for number in range(first, last + 1):
+        line = _number_line(number, lines[number - 1])
+        if len(line) + 1 > room and first != last:
+            shown += [line[:MAX_VIEW_CHARS]] * (not shown)
+            break
+        room -= len(line) + 1
+        shown.append(line)
+    more = _continuation_notes(shown, first, last, lines)
+    return "\n".join([f"Here's the content of {path} with line numbers:", *shown, *more])
+
+
+def _continuation_notes(shown: Sequence[str], first: int, last: int, lines: Sequence[str]) -> list[str]:
+    reached = first + len(shown) - 1
+    if not shown:
+        return []
+    said = []
+    if len(shown[-1]) < len(_number_line(reached, lines[reached - 1])):
+        said.append(f"[Line {reached} is longer: view it whole with view_range [{reached}, {reached}].]")
+    if reached < last:
+        said.append(f"[There is more, up to line {last}. Go on with view_range [{reached + 1}, {last}].]")
+    return said
+
+
+def render_folder(inside: str, files: Iterable[FileInfo], folder: str) -> str:
+    """Return what lies in a folder and in its folders, by name, with sizes; `folder` is how its path begins in a store.
+
+    A folder's size is that of all that it holds. Hidden names are left out.
+    """
+    path = display_path(inside)
+    sizes: dict[tuple[tuple[str, ...], bool], int] = {}
+    total = 0
+    for info in files:
+        names = tuple(info.path.removeprefix(f"{folder}/").split("/"))
+        if any(name.startswith(".") or name == _SKIPPED_FOLDER for name in names):
+            continue
+        total += info.size
+        for depth in range(1, min(_DEPTH, len(names)) + 1):
+            key = (names[:depth], depth < len(names))
+            sizes[key] = sizes.get(key, 0) + info.size
+    rows = [
+        f"{_format_size(size)}\t{path}/{'/'.join(names)}{'/' if is_folder else ''}"
+        for (names, is_folder), size in sorted(sizes.items())
+    ]
+    more = [f"[{len(rows) - _MAX_LISTED} more are not listed: view a directory of it.]"]
+    return "\n".join(
+        [
+            f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and {_SKIPPED_FOLDER}:",
+            f"{_format_size(total)}\t{path}",
+            *rows[:_MAX_LISTED],
+            *(more if len(rows) > _MAX_LISTED else []),
+        ]
+    )
+
+
+def replace_once(data: bytes, old: str, new: str, inside: str) -> tuple[bytes, int]:
+    """Return the text with `new` in the place of `old`, which occurs once, and the line where that begins, from 1.
+
+    Raises: ToolFailed if it does not occur, or more than once.
+    """
+    plain, wanted = data.replace(b"\r\n", b"\n"), _encode_lf(old)
+    places = _find_occurrences(plain, wanted)
+    if not places:
+        raise ToolFailed(
+            f"No replacement was performed, old_str `{old}` did not appear verbatim in {display_path(inside)}."
+        )
+    numbers = [plain.count(b"\n", 0, at) + 1 for at in places]
+    if len(places) > 1:
+        named = ", ".join(map(str, dict.fromkeys(numbers)))
+        raise ToolFailed(
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {named}."
+            " Please ensure it is unique"
+        )
+    start, end = (_original_offset(data, plain, at) for at in (places[0], places[0] + len(wanted)))
+    ending = _line_ending(data[start:end]) or _line_ending(data) or b"\n"
+    return data[:start] + _encode_lf(new).replace(b"\n", ending) + data[end:], numbers[0]
+
+
+def insert_lines(data: bytes, line: int, text: str) -> bytes:
+    """Return the text with another one, as lines of its own, after `line`; 0 is before the first.
+
+    Raises: ToolFailed for a line that is not there.
+    """
+    lines = data.split(b"\n")
+    ending = _line_ending(data) or b"\n"
+    if lines[-1] == b"":
+        lines.pop()
+    elif 0 <= line == len(lines):
+        data += ending
+    if not 0 <= line <= len(lines):
+        raise ToolFailed(
+            f"Error: Invalid `insert_line` parameter: {line}."
+            f" It should be within the range of lines of the file: [0, {len(lines)}]"
+        )
+    at = sum(len(each) + 1 for each in lines[:line]) if line < len(lines) else len(data)
+    added = _encode_lf(text)
+    added = (added if added.endswith(b"\n") else added + b"\n").replace(b"\n", ending)
+    return data[:at] + added + data[at:]
+
+
+def render_snippet(data: bytes, line: int, text: str) -> str:
+    """Return the lines around a change that begins at `line` and put `text` there, with line numbers."""
+    lines = _split_lines(data.decode("utf-8", "replace"))
+    first = max(1, line - _CONTEXT_LINES)
+    last = min(len(lines), line + text.count("\n") + _CONTEXT_LINES, first + _SNIPPET_LINES)
+    return "\n".join(_number_line(number, lines[number - 1])[:_SNIPPET_WIDTH] for number in range(first, last + 1))
+
+
+def _number_line(number: int, line: str) -> str:
+    return f"{number:6d}\t{line}"
+
+
+def _split_lines(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _parse_range(view_range: Sequence[int] | None, total: int) -> tuple[int, int]:
+    if not view_range:
+        return 1, total
+    whole = len(view_range) == 2
+    first, last = (view_range[0], view_range[1]) if whole else (0, 0)
+    last = total if last == -1 else min(last, total) if first <= last else 0
+    if not whole or not 1 <= first <= last:
+        raise ToolFailed(
+            f"Error: Invalid `view_range` parameter: {list(view_range)}."
+            f" It is [first line, last line], from 1, with -1 for the end; the file has {total} lines."
+        )
+    return first, last
+
+
+def _format_size(count: int) -> str:
+    """Return a size in bytes for people, such as `5.5K`."""
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.1f}".removesuffix(".0") + _UNITS[unit]
+
+
+def _encode_lf(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").replace(b"\r\n", b"\n")
+
+
+def _line_ending(data: bytes) -> bytes:
+    """Return how the first line ends; empty where there is no line end."""
+    at = data.find(b"\n")
+    return b"" if at < 0 else b"\r\n" if data[:at].endswith(b"\r") else b"\n"
+
+
+def _find_occurrences(plain: bytes, wanted: bytes) -> list[int]:
+    """Return where `wanted` begins, overlapping ones too, a few at most."""
+    places: list[int] = []
+    at = plain.find(wanted) if wanted else -1
+    while at >= 0 and len(places) < _MAX_OCCURRENCES:
+        places.append(at)
+        at = plain.find(wanted, at + 1)
+    return places
+
+
+def _original_offset(data: bytes, plain: bytes, at: int) -> int:
+    """Return the place in `data` of a place in the same text with `\\n` at all line ends."""
+    start = 0
+    for _ in range(plain.count(b"\n", 0, at)):
+        start = data.find(b"\n", start) + 1
+    return start + at - (plain.rfind(b"\n", 0, at) + 1)

@@ -1,0 +1,261 @@
+"""Shapes from type annotations, and the output type that a turn is to answer with.
+
+An output type is a dataclass, a TypedDict, a plain type such as `list[str]`, or a pydantic model, which is recognized
+by its methods without importing pydantic. What can't be said in a JSON schema is refused when the tool is built.
+"""
+
+import dataclasses
+import enum
+import types
+import typing
+from collections import abc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast, runtime_checkable
+
+from ricordo.agent.tools.shapes import (
+    AnyValue,
+    Boolean,
+    Choice,
+    DescribedShape,
+    Field,
+    Integer,
+    ListOf,
+    MapOf,
+    Mismatch,
+    Null,
+    Number,
+    OneOf,
+    RecordOf,
+    Shape,
+    String,
+    TupleOf,
+)
+from ricordo.errors import InvalidSetting
+from ricordo.messages import JsonValue
+from ricordo.messages.json_text import dumps
+
+__all__ = ["OutputType", "build_shape", "create_output_type", "create_parameter_error", "default_to_json"]
+
+
+_PLAIN: Mapping[object, Shape] = {
+    str: String(),
+    int: Integer(),
+    float: Number(),
+    bool: Boolean(),
+    None: Null(),
+    types.NoneType: Null(),
+    object: AnyValue(),
+    typing.Any: AnyValue(),
+}
+_LISTS = frozenset([list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable])
+_SETS = frozenset([set, abc.Set, abc.MutableSet])
+_MAPS = frozenset([dict, abc.Mapping, abc.MutableMapping])
+_UNIONS = frozenset([typing.Union, types.UnionType])
+_WRAPPERS = frozenset([typing.Required, typing.NotRequired])
+
+
+def build_shape(annotation: object, where: str, inside: tuple[object, ...] = ()) -> Shape:
+    """Return the shape of values annotated so; `where` names the parameter in an error.
+
+    `inside` are the records that this annotation is a part of. Raises: InvalidSetting for one that a JSON schema can't
+    say.
+    """
+    annotation = _unwrap_annotation(annotation)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _described_shape(arguments, where, inside)
+    if origin in _UNIONS:
+        return OneOf(options=tuple(build_shape(option, where, inside) for option in arguments))
+    if origin is typing.Literal:
+        return _choice_shape([(value, value) for value in arguments], where)
+    if not isinstance(annotation, abc.Hashable):
+        raise create_parameter_error(where, f"{annotation!r} is no type")
+    plain = _PLAIN.get(annotation)
+    return (
+        plain
+        or _container_shape(origin or annotation, arguments, where, inside)
+        or _record_or_enum_shape(annotation, where, inside)
+    )
+
+
+def default_to_json(value: object) -> JsonValue:
+    """Return a default as the schema shows it; None for one that is no plain value."""
+    if isinstance(value, enum.Enum):
+        return default_to_json(value.value) if _is_plain(value.value) else value.name
+    if isinstance(value, list | tuple) and all(map(_is_plain, value)):
+        return [*value]
+    return value if _is_plain(value) else None  # type: ignore[return-value]
+
+
+def _unwrap_annotation(annotation: object) -> object:
+    """Return what a new type, an alias or a mark of a field stands for."""
+    while True:
+        if isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif type(annotation).__name__ == "TypeAliasType":
+            annotation = getattr(annotation, "__value__", None)
+        elif typing.get_origin(annotation) in _WRAPPERS:
+            annotation = typing.get_args(annotation)[0]
+        else:
+            return annotation
+
+
+def _described_shape(arguments: tuple[object, ...], where: str, inside: tuple[object, ...]) -> Shape:
+    shape = build_shape(arguments[0], where, inside)
+    words = [said for said in arguments[1:] if isinstance(said, str)]
+    return DescribedShape(shape=shape, description=" ".join(words)) if words else shape
+
+
+def _container_shape(
+    kind: object, arguments: tuple[object, ...], where: str, inside: tuple[object, ...]
+) -> ListOf | TupleOf | MapOf | None:
+    """Return the shape of a list, set, tuple or mapping; None for anything else."""
+    if kind in _MAPS:
+        key, item = arguments or (str, object)
+        if key is not str:
+            raise create_parameter_error(where, "the keys of a mapping are texts")
+        return MapOf(item=build_shape(item, where, inside))
+    if kind is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis) and arguments:
+        items = () if arguments == ((),) else arguments
+        return TupleOf(items=tuple(build_shape(item, where, inside) for item in items))
+    item = build_shape(arguments[0], where, inside) if arguments else AnyValue()
+    if kind is tuple:
+        return ListOf(item=item, make=tuple)
+    if kind is frozenset or kind in _SETS:
+        return ListOf(item=item, make=frozenset if kind is frozenset else set, unique=True)
+    return ListOf(item=item) if kind in _LISTS else None
+
+
+def _record_or_enum_shape(annotation: object, where: str, inside: tuple[object, ...]) -> Shape:
+    """Return the shape of an enumeration, a dataclass or a TypedDict."""
+    if annotation in inside:
+        raise create_parameter_error(where, f"{_type_name(annotation)} is a part of itself")
+    if isinstance(annotation, enum.EnumMeta):
+        members: list[enum.Enum] = list(annotation)
+        plain = all(_is_plain(member.value) for member in members)
+        return _choice_shape([(member.value if plain else member.name, member) for member in members], where)
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        return _dataclass_shape(annotation, where, inside)
+    if typing.is_typeddict(annotation):
+        return _typed_dict_shape(typing.cast("type", annotation), where, inside)
+    raise create_parameter_error(where, f"{_type_name(annotation)} can't be said in a JSON schema")
+
+
+def _dataclass_shape(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
+    hints = _type_hints(annotation, where)
+    missing = dataclasses.MISSING
+    fields = tuple(
+        Field(
+            name=field.name,
+            shape=build_shape(hints[field.name], f"{where}.{field.name}", (*inside, annotation)),
+            required=field.default is missing and field.default_factory is missing,
+            default=None if field.default is missing else default_to_json(field.default),
+        )
+        for field in dataclasses.fields(annotation)
+        if field.init
+    )
+    return RecordOf(name=annotation.__name__, fields=fields, make=annotation)
+
+
+def _typed_dict_shape(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
+    required: frozenset[str] = getattr(annotation, "__required_keys__", frozenset())
+    fields = tuple(
+        Field(
+            name=name,
+            shape=build_shape(hint, f"{where}.{name}", (*inside, annotation)),
+            # under postponed annotations the marks of a field are not in its required keys
+            required=typing.get_origin(hint) is not typing.NotRequired
+            and (name in required or typing.get_origin(hint) is typing.Required),
+        )
+        for name, hint in _type_hints(annotation, where).items()
+    )
+    return RecordOf(name=annotation.__name__, fields=fields)
+
+
+def _type_hints(annotation: type, where: str) -> dict[str, object]:
+    hints: Callable[..., dict[str, object]] = typing.get_type_hints
+    try:
+        return hints(annotation, include_extras=True)
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:
+        raise create_parameter_error(
+            where, f"the annotations of {annotation.__name__} can't be read: {error}"
+        ) from error
+
+
+def _choice_shape(options: list[tuple[object, object]], where: str) -> Choice:
+    found = []
+    for written, meant in options:
+        if isinstance(written, enum.Enum) or not _is_plain(written):
+            raise create_parameter_error(where, f"{written!r} is no value that a model can write")
+        found.append((typing.cast("str | int | float | bool | None", written), meant))
+    if not found:
+        raise create_parameter_error(where, "there is nothing to choose from")
+    return Choice(options=tuple(found))
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _type_name(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def create_parameter_error(where: str, why: str) -> InvalidSetting:
+    """Return the error for a parameter that can't be offered to a model; `where` names it."""
+    return InvalidSetting(f"The parameter `{where}` of a tool can't be offered to a model: {why}.")
+
+
+_OUTPUT_NAME = "answer"
+_WRAPPER_KEY = "value"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputType:
+    """What a turn is to answer with; `make` makes the value of an answer in the form of `schema`, or raises."""
+
+    schema: Mapping[str, JsonValue]
+    make: Callable[[JsonValue], object]
+
+    def read(self, value: JsonValue) -> object:
+        """Return the value of an answer. Raises: ValueError, which says what does not fit; also for None."""
+        if value is None:
+            raise Mismatch("It is no JSON object with the keys that are required.")
+        return self.make(value)
+
+
+@runtime_checkable
+class _PydanticModel(Protocol):
+    """A model of pydantic, which is a class."""
+
+    def model_json_schema(self) -> dict[str, JsonValue]: ...
+
+    def model_validate_json(self, text: str, /) -> object: ...
+
+
+def create_output_type(kind: object) -> OutputType:
+    """Return what asks for a value of this type. Raises: InvalidSetting for one that a JSON schema can't say."""
+    if isinstance(kind, type) and isinstance(kind, _PydanticModel):
+        model = cast("Any", kind)
+        return OutputType(schema=model.model_json_schema(), make=lambda value: model.model_validate_json(dumps(value)))
+    try:
+        shape = build_shape(kind, _OUTPUT_NAME)
+    except InvalidSetting as error:
+        why = str(error).partition("model: ")[2] or str(error)
+        raise InvalidSetting(f"output_type is a type that a model can answer with, and this is none: {why}") from error
+    schema = shape.schema()
+    if schema.get("type") == "object":
+        return OutputType(schema=schema, make=lambda value: shape.read(value, _OUTPUT_NAME, exactly=False))
+    wrapped: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {_WRAPPER_KEY: schema},
+        "required": [_WRAPPER_KEY],
+        "additionalProperties": False,
+    }
+    return OutputType(schema=wrapped, make=lambda value: _read_wrapped(shape, value))
+
+
+def _read_wrapped(shape: Shape, value: JsonValue) -> object:
+    inside = value.get(_WRAPPER_KEY) if isinstance(value, Mapping) else value
+    return shape.read(inside, _OUTPUT_NAME, exactly=False)

@@ -1,0 +1,297 @@
+"""shell: a command in the working directory, in the foreground or as a background task.
+
+A person is asked each time unless a rule allows the call. Commands do not get variables that hold secrets. The output
+is kept by its head and its tail, in whole lines.
+
+Invariant: when a command ends, is stopped or cancelled, every process of its group has been killed. When the agent's
+process is killed, its commands go on; the record of a task names the group.
+"""
+
+import math
+import os
+import re
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import anyio.abc
+
+from ricordo.agent.tools.contract import Approval, ApprovalHandler, Tool, ToolContext
+from ricordo.agent.tools.function import tool
+from ricordo.agent.tools.tasks import DELIVERY_NOTE, SessionTasks, first_line, short_id
+from ricordo.concurrency import run_even_if_cancelled, run_to_completion
+from ricordo.errors import InvalidSetting, ToolFailed
+from ricordo.guard import has_secret
+from ricordo.guard.keyword_secrets import name_strength
+from ricordo.jobs.tasks.contract import ReportProgress, TaskProgress
+
+__all__ = ["HeadTailBuffer", "drop_secret_variables", "shell_tool"]
+
+
+_LINE_ENDS = (b"\n", b"\r")
+_PRIVATE_KEY_BORDER = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^\r\n]*[\r\n]*")
+
+
+class HeadTailBuffer:
+    """Takes an output in, piece by piece."""
+
+    def __init__(self, most: int) -> None:
+        """Keep at most `most` bytes, half from the beginning and half from the end."""
+        self.lines = 0
+        self._half = max(most // 2, 1)
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._size = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take in the next bytes."""
+        self._size += len(chunk)
+        self.lines += chunk.count(b"\n")
+        room = self._half - len(self._head)
+        self._head += chunk[:room]
+        if rest := chunk[room:]:
+            self._tail.append(rest)
+            self._tail_size += len(rest)
+        # one byte more tells whether the tail begins with a line
+        while self._tail and self._tail_size - len(self._tail[0]) > self._half:
+            self._tail_size -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        """Return what is kept, with a notice in the place of what is left out.
+
+        A line ends with a line feed or a carriage return. One that is longer than its half is left out whole.
+        """
+        if self._size <= 2 * self._half:
+            return b"".join([bytes(self._head), *self._tail]).decode("utf-8", "replace")
+        head = bytes(self._head)
+        head = head[: max(head.rfind(end) for end in _LINE_ENDS) + 1]
+        tail = self._whole_tail()
+        left_out = self._size - len(head) - len(tail)
+        long = "" if head and tail else ", a line that is too long among them"
+        notice = f"[… {left_out:,} bytes left out{long} …]\n"
+        border = "" if not head or head.endswith(b"\n") else "\n"
+        return f"{head.decode('utf-8', 'replace')}{border}{notice}{tail.decode('utf-8', 'replace')}"
+
+    def _whole_tail(self) -> bytes:
+        """Return the lines of the last half, without the first one where it is not whole, and without half a key."""
+        tail = b"".join(self._tail)[-self._half - 1 :]
+        starts = [at + 1 for end in _LINE_ENDS if (at := tail.find(end)) >= 0]
+        tail = tail[min(starts) :] if starts else b""
+        key = _PRIVATE_KEY_BORDER.search(tail)
+        return tail[key.end() :] if key and key[1] == b"END" else tail
+
+
+_MAX_SECONDS = 3_600.0
+_MAX_BACKGROUND_BYTES = 99_800
+"""Bytes of the output; what is said of it beside has to fit into the result of a task too."""
+_GRACE_SECONDS = 0.5
+_SECRET_WORDS = frozenset(
+    {"AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "COOKIES", "CRED", "CREDS", "DSN", "JWT", "PAT", "SALT", "SEED"}
+)
+"""Last words of names of variables that hold what is not to be shown."""
+_WORKING_DIRECTORY_VARIABLES = frozenset({"PWD", "OLDPWD"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CommandRunner:
+    """What is the same for all commands of one tool."""
+
+    folder: Path
+    approve: ApprovalHandler | None
+    seconds: float
+    max_bytes: int
+    environment: Mapping[str, str] | None
+
+    async def prepare(
+        self, command: str, context: ToolContext, asked: float | None, *, standard: float, most: int
+    ) -> Callable[[ReportProgress], Awaitable[str]]:
+        """Return the command ready to run for so many seconds as were `asked` for. Raises: ToolFailed if it may not."""
+        try:
+            seconds = standard if asked is None else _check_seconds(asked)
+        except InvalidSetting as error:
+            raise ToolFailed(str(error)) from error
+        if not context.approved:
+            await self._ask_approval(command)
+        variables = drop_secret_variables(os.environ) if self.environment is None else dict(self.environment)
+        return partial(_run_command, command, self.folder, variables, seconds=seconds, output=HeadTailBuffer(most))
+
+    async def run_and_wait(self, command: str, context: ToolContext, asked: float | None) -> str:
+        """Run a command and wait for it. Raises as `prepare`."""
+        run = await self.prepare(command, context, asked, standard=self.seconds, most=self.max_bytes)
+        return await run(_ignore_progress)
+
+    async def _ask_approval(self, command: str) -> None:
+        if self.approve is None:
+            raise ToolFailed("A command needs a person's approval, and there is nobody to ask: it was not run.")
+        if not await self.approve(Approval(tool="shell", act="run", target=command)):
+            raise ToolFailed("The command was not approved: it was not run.")
+
+
+_Command = Annotated[str, "the command line, as typed into a shell in the working directory"]
+_Timeout = Annotated[float | None, "seconds after which it is stopped"]
+
+
+def shell_tool(
+    folder: Path,
+    approve: ApprovalHandler | None,
+    *,
+    timeout: float = 120.0,
+    most_characters: int = 400_000,
+    environment: Mapping[str, str] | None = None,
+    tasks: SessionTasks | None = None,
+) -> Tool:
+    """Return the tool for commands in `folder`; each is shown to `approve` first, and without one refused.
+
+    A call may ask for more or less than `timeout` seconds, up to an hour. Of the output, at most `most_characters`
+    bytes are kept, half from its beginning and half from its end, in whole lines. Commands get the variables of
+    `environment`, by default those of this process that `drop_secret_variables` leaves. With `tasks` a call may ask to be
+    run in the background, for an hour unless it says otherwise; then at most 100,000 bytes are kept, the notices
+    among them. Raises `InvalidSetting`.
+    """
+    if most_characters < 2:
+        raise InvalidSetting(f"The output of a command has a beginning and an end: not {most_characters} characters.")
+    commands = _CommandRunner(
+        folder=folder,
+        approve=approve,
+        seconds=_check_seconds(timeout),
+        max_bytes=most_characters,
+        environment=environment,
+    )
+    return _plain_shell_tool(commands) if tasks is None else _background_shell_tool(commands, tasks)
+
+
+def _plain_shell_tool(commands: _CommandRunner) -> Tool:
+    async def shell(command: _Command, context: ToolContext, timeout: _Timeout = None) -> str:  # noqa: ASYNC109
+        """Run a command and return its output and exit code. A person is asked first.
+
+        It gets no input, and what it leaves running in the background is stopped when it ends.
+        """
+        return await commands.run_and_wait(command, context, timeout)
+
+    return tool(shell)
+
+
+def _background_shell_tool(commands: _CommandRunner, tasks: SessionTasks) -> Tool:
+    async def shell(
+        command: _Command,
+        context: ToolContext,
+        timeout: _Timeout = None,  # noqa: ASYNC109  (the model's)
+        background: Annotated[bool, "go on without waiting for it; it may take an hour then"] = False,
+    ) -> str:
+        """Run a command and return its output and exit code. A person is asked first.
+
+        It gets no input, and what it leaves running is stopped when it ends. For what takes long, set background.
+        """
+        if not background:
+            return await commands.run_and_wait(command, context, timeout)
+        most = min(commands.max_bytes, _MAX_BACKGROUND_BYTES)
+        run = await commands.prepare(command, context, timeout, standard=_MAX_SECONDS, most=most)
+        task = await tasks.start("local_bash", first_line(command) or "an empty command", run)
+        return f"The command runs in the background as task {short_id(task)}. {DELIVERY_NOTE}"
+
+    return tool(shell)
+
+
+def _ignore_progress(progress: TaskProgress) -> None:
+    """Tell nobody how far a command is that is waited for."""
+
+
+def drop_secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that neither by their name nor by their value look like a secret."""
+    return {name: value for name, value in environment.items() if not _is_secret(name, value)}
+
+
+def _is_secret(name: str, value: str) -> bool:
+    # the working directory is called like a password
+    if name in _WORKING_DIRECTORY_VARIABLES:
+        return False
+    one = name[:-1] if name.endswith(("S", "s")) else name
+    last = name.upper().rpartition("_")[2]
+    named = name_strength(name) or name_strength(one) or last in _SECRET_WORDS or one.upper().endswith("_KEY")
+    return bool(value) and bool(named or has_secret(f"{name}={value}"))
+
+
+def _check_seconds(seconds: float) -> float:
+    if not 0 < seconds <= _MAX_SECONDS or not math.isfinite(seconds):
+        raise InvalidSetting(f"A command has a timeout above 0 and up to {_MAX_SECONDS:g} seconds: not {seconds:g}.")
+    return seconds
+
+
+async def _run_command(
+    command: str,
+    folder: Path,
+    variables: Mapping[str, str],
+    report: ReportProgress,
+    *,
+    seconds: float,
+    output: HeadTailBuffer,
+) -> str:
+    began: list[anyio.abc.Process] = []
+
+    async def begin() -> None:
+        began.append(
+            await anyio.open_process(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        )
+
+    try:
+        # it runs before this returns, and who is cancelled then would leave it running
+        await run_to_completion(begin)
+        report(TaskProgress(text=f"process {began[0].pid}"))
+        with anyio.move_on_after(seconds):
+            await _read_output(began[0], output, report)
+    finally:
+        stopped = [await _stop_process(process) for process in began]
+    said = output.text()
+    end = f"stopped after {seconds:g} seconds" if any(stopped) else f"exit code {began[0].returncode}"
+    return f"{said}{'' if said.endswith(chr(10)) or not said else chr(10)}[{end}]"
+
+
+async def _stop_process(process: anyio.abc.Process) -> bool:
+    """Leave nothing of a command running, whoever cancels, and tell whether it had to be stopped."""
+    runs = process.returncode is None
+    _kill_group(process)
+    await run_even_if_cancelled(process.aclose)
+    return runs
+
+
+async def _read_output(process: anyio.abc.Process, output: HeadTailBuffer, report: ReportProgress) -> None:
+    """Take in what the process says until it ends, and shortly after: what it left running may hold its output."""
+    stream = process.stdout
+    assert stream is not None
+
+    async def read() -> None:
+        async for chunk in stream:
+            output.add(chunk)
+            said = f"{output.lines:,} line{'' if output.lines == 1 else 's'} of output"
+            report(TaskProgress(done=output.lines, text=f"{said}, process {process.pid}"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        await process.wait()
+        tasks.cancel_scope.deadline = anyio.current_time() + _GRACE_SECONDS
+
+
+def _kill_group(process: anyio.abc.Process) -> None:
+    """Kill the process and all that it started in its group; where there are no groups, the process."""
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    except (ProcessLookupError, PermissionError):
+        return

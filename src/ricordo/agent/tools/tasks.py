@@ -1,0 +1,287 @@
+"""task_list, task_output, task_cancel and spawn: background work, as the agent that started it sees it.
+
+Invariant: the end of a task that a tool showed is marked as delivered, so the reminder does not repeat it; where that
+can't be saved it is told twice rather than never.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Literal, Protocol
+
+import anyio
+
+from ricordo.agent.tools.contract import Tool
+from ricordo.agent.tools.function import tool
+from ricordo.agent.tools.paging import cut_page
+from ricordo.clock import Clock, SystemClock
+from ricordo.errors import InvalidSetting, StorageError, TaskNotFound, ToolFailed
+from ricordo.jobs.tasks.contract import ReportProgress, Task, TaskProgress, TaskType, TaskWork
+from ricordo.workspace.agent_state import WorkStateHolder
+
+__all__ = ["DELIVERY_NOTE", "SessionTasks", "SubAgentWorker", "first_line", "short_id", "spawn_tool", "task_tools"]
+
+
+DELIVERY_NOTE = "Its result comes by itself, as a reminder: go on with something else, and don't ask for it."
+"""How the result of a task comes, in words for the model."""
+_ID_SHOWN = 8
+_MAX_LISTED = 50
+_MAX_PAGE_CHARS = 20_000
+_GRACE_SECONDS = 5.0
+_UNITS = ((60, "s"), (60, "min"), (24, "h"))
+
+
+class SessionTasks(Protocol):
+    """The tasks of one session."""
+
+    async def start(
+        self, kind: TaskType, title: str, work: TaskWork, /, *, worker: str = "", seconds: float | None = None
+    ) -> Task:
+        """Begin `work` in the background and return its record; it fails after so many `seconds`, never when None."""
+        ...
+
+    async def cancel(self, task_id: str) -> Task:
+        """Stop a task, or ask the process that runs it to, and return its record. Raises `TaskNotFound`."""
+        ...
+
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this id, or with the only one that begins or ends so. Raises `TaskNotFound`."""
+        ...
+
+    async def tasks(self) -> tuple[Task, ...]:
+        """Return all tasks, oldest first."""
+        ...
+
+    async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> object:
+        """Wait until a task has ended, all of them when None, at most so many `seconds`. Raises `TaskNotFound`."""
+        ...
+
+
+class SubAgentWorker(Protocol):
+    """A sub-agent that can be given work, in this process or elsewhere."""
+
+    @property
+    def name(self) -> str:
+        """What it is called by."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it is good for, in a line for the model."""
+        ...
+
+    @property
+    def type(self) -> Literal["local_agent", "remote_agent"]:
+        """Whether it runs in this process."""
+        ...
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it may take; None for any time."""
+        ...
+
+    async def __call__(self, prompt: str, report: ReportProgress) -> str:
+        """Do what `prompt` says and return the result."""
+        ...
+
+
+def task_tools(
+    tasks: SessionTasks, *, keeper: WorkStateHolder | None = None, clock: Clock | None = None
+) -> tuple[Tool, ...]:
+    """Return task_list, task_output and task_cancel over the tasks of one session.
+
+    What they tell of a task that ended is marked in `keeper` as told. `clock` tells how long ago a sign of life was.
+    """
+    return (_list_tool(tasks, clock or SystemClock()), _output_tool(tasks, keeper), _cancel_tool(tasks, keeper))
+
+
+def spawn_tool(
+    tasks: SessionTasks, workers: Mapping[str, SubAgentWorker], *, keeper: WorkStateHolder | None = None
+) -> Tool:
+    """Return the tool that gives work to `workers`, by their names; the model is shown their descriptions.
+
+    What was waited for is marked in `keeper` as told. While that says that the agent only plans, none is asked that
+    runs elsewhere. Raises: InvalidSetting where there is no worker.
+    """
+    if not workers:
+        raise InvalidSetting("A tool that starts sub-agents needs at least one of them.")
+    listed = "\n".join(f"- {name}: {_one_line(worker.description)}" for name, worker in workers.items())
+
+    async def spawn(
+        prompt: Annotated[str, "what it is to do, with all that it has to know: it sees nothing of this conversation"],
+        agent: Annotated[str, "the name of the sub-agent; may be left out where there is only one"] = "",
+        title: Annotated[str, "a few words for the list of tasks"] = "",
+        wait: Annotated[bool, "wait for the result, where nothing can be done without it"] = False,
+    ) -> str:
+        if not prompt.strip():
+            raise ToolFailed("A sub-agent needs a prompt that says what it is to do.")
+        name = agent.strip() or next(iter(workers))
+        if name not in workers:
+            raise ToolFailed(f"There is no sub-agent {name}. There are:\n{listed}")
+        if not agent.strip() and len(workers) > 1:
+            raise ToolFailed(f"Say which of the sub-agents is to do it:\n{listed}")
+        worker = workers[name]
+        if worker.type == "remote_agent" and keeper is not None and keeper.work_state.plan.active:
+            raise ToolFailed(
+                f"{name} was not asked: plan mode is on, and a sub-agent that runs elsewhere can't be held to what only"
+                " reads. Plan what it is to do, and ask it when plan mode is left."
+            )
+        started = await tasks.start(
+            worker.type, first_line(title) or first_line(prompt), partial(worker, prompt), worker=name,
+            seconds=worker.seconds,
+        )  # fmt: skip
+        if wait:
+            return await _wait_for_result(tasks, started, keeper)
+        return f"{name} works on it as task {short_id(started)}. {DELIVERY_NOTE}"
+
+    return tool(spawn, description=f"{_SPAWN_DESCRIPTION}\n\nSub-agents:\n{listed}", effect="organizes")
+
+
+_SPAWN_DESCRIPTION = (
+    "Give a piece of work to a sub-agent, which does it in the background with a conversation of its own. Its result"
+    " is told to you when it is there."
+)
+
+
+def short_id(task: Task) -> str:
+    """Return the end of a task's id, by which it is found."""
+    return task.id[-_ID_SHOWN:]
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text with something on it, whole; empty for an empty text.
+
+    Who keeps it cuts it, when its secrets are out.
+    """
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _list_tool(tasks: SessionTasks, clock: Clock) -> Tool:
+    async def task_list() -> str:
+        """List the tasks of this session, oldest first: commands and sub-agents in the background."""
+        found = await tasks.tasks()
+        if not found:
+            return "There are no tasks."
+        left = len(found) - _MAX_LISTED
+        rows = [_render_row(task, clock.now()) for task in found[-_MAX_LISTED:]]
+        return "\n".join([f"[{left} older ones are left out]", *rows] if left > 0 else rows)
+
+    return tool(task_list, effect="organizes")
+
+
+def _output_tool(tasks: SessionTasks, keeper: WorkStateHolder | None) -> Tool:
+    async def task_output(
+        task_id: Annotated[str, "the id of the task, or its last 8 characters"],
+        offset: Annotated[int, "the first line of the result to show, from 1"] = 1,
+        character: Annotated[int, "where in the first line to begin, from 0, for lines too long for one page"] = 0,
+    ) -> str:
+        """Show how far a task is, and its result when it has ended, page by page."""
+        if offset < 1 or character < 0:
+            raise ToolFailed("Lines count from 1, characters from 0.")
+        task = await _find_task(tasks, task_id)
+        shown = _render_task(task, offset, character)
+        await _mark_delivered(keeper, task)
+        return shown
+
+    return tool(task_output, effect="organizes")
+
+
+def _cancel_tool(tasks: SessionTasks, keeper: WorkStateHolder | None) -> Tool:
+    async def task_cancel(task_id: Annotated[str, "the id of the task, or its last 8 characters"]) -> str:
+        """Stop a task."""
+        task = await _find_task(tasks, task_id)
+        if task.has_ended:
+            return f"Task {short_id(task)} had ended already: it is {task.state}."
+        left = await tasks.cancel(task.id)
+        if not left.has_ended:
+            return f"Task {short_id(left)} was asked to stop."
+        if left.state == "cancelled":
+            await _mark_delivered(keeper, left)
+            return f"Task {short_id(left)} was cancelled."
+        return f"Task {short_id(left)} ended before it could be cancelled: it is {left.state}."
+
+    return tool(task_cancel, effect="organizes")
+
+
+async def _find_task(tasks: SessionTasks, task_id: str) -> Task:
+    try:
+        return await tasks.get(task_id.strip().strip("`"))
+    except TaskNotFound as error:
+        raise ToolFailed("No task has this id: task_list shows them.") from error
+
+
+async def _wait_for_result(tasks: SessionTasks, started: Task, keeper: WorkStateHolder | None) -> str:
+    """Return the result of a task when it has ended; who stops waiting for it stops it."""
+    try:
+        await tasks.wait(started.id)
+    except anyio.get_cancelled_exc_class():
+        with anyio.move_on_after(_GRACE_SECONDS, shield=True):
+            await tasks.cancel(started.id)
+        raise
+    task = await tasks.get(started.id)
+    if not task.has_ended:
+        return f"{task.worker} still works on it as task {short_id(task)}. {DELIVERY_NOTE}"
+    await _mark_delivered(keeper, task)
+    if task.state == "completed":
+        return task.result
+    why = f": {task.error}" if task.error else ""
+    raise ToolFailed(f"{task.worker} did not do it: task {short_id(task)} is {task.state}{why}")
+
+
+async def _mark_delivered(keeper: WorkStateHolder | None, task: Task) -> None:
+    """Keep that the model was told the end of this task; one that may still come back is told when it does."""
+    if keeper is None or not task.has_ended or task.id in keeper.work_state.delivered:
+        return
+    with suppress(StorageError):
+        await keeper.update_work_state(
+            lambda held: replace(held, delivered=(*(each for each in held.delivered if each != task.id), task.id))
+        )
+
+
+def _render_task(task: Task, line: int, character: int) -> str:
+    head = f"task {short_id(task)}, {_one_line(task.title)}: {task.state}"
+    if task.state != "completed":
+        facts = (head, _render_progress(task.progress), task.error)
+        return f"[{', '.join(fact for fact in facts if fact)}]"
+    found = cut_page(task.result, line=line, character=character, most=_MAX_PAGE_CHARS)
+    if found is None:
+        raise ToolFailed(f"The result has nothing at line {line}, character {character}.")
+    if found.total == 0:
+        return f"[{head}, with an empty result]"
+    more = ""
+    if found.next_line is not None:
+        inside = f", character={found.next_character}" if found.next_character else ""
+        more = f". Read on with offset={found.next_line}{inside}"
+    return f"[{head}, lines {found.start} to {found.end} of {found.total}{more}]\n{found.text}"
+
+
+def _render_row(task: Task, now: datetime) -> str:
+    who = f"{task.type} {task.worker}" if task.worker else task.type
+    facts = (
+        task.state,
+        "asked to stop" if task.cancelling and not task.has_ended else "",
+        "" if task.has_ended else _render_progress(task.progress),
+        "" if task.has_ended else f"last sign of life {_render_age(task.seen, now)} ago",
+    )
+    return f"{short_id(task)} {who}: {_one_line(task.title)} ({', '.join(fact for fact in facts if fact)})"
+
+
+def _render_progress(progress: TaskProgress) -> str:
+    """Return how far a task is, in words; empty where nothing is known."""
+    steps = f"{progress.done} of {progress.total}" if progress.total is not None else ""
+    return " ".join(filter(None, (steps, _one_line(progress.text)))) or (str(progress.done) if progress.done else "")
+
+
+def _render_age(time: datetime, now: datetime) -> str:
+    left = max((now - time).total_seconds(), 0.0)
+    for step, unit in _UNITS:
+        if left < step:
+            return f"{int(left)} {unit}"
+        left /= step
+    return f"{int(left)} d"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,135 @@
+"""todo_write: the agent's todo list, replaced whole with each call and kept beside the window.
+
+Invariants: at most one todo is in progress. Ids are unique, and a todo keeps its id while its content stays. A list
+that is refused changes nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import count
+from typing import Annotated
+
+from ricordo.agent.tools.contract import Tool
+from ricordo.agent.tools.function import tool
+from ricordo.errors import StorageError, ToolFailed
+from ricordo.workspace.agent_state import Todo, TodoStatus, WorkStateHolder
+
+__all__ = ["MAX_TODOS", "MAX_TODO_CHARS", "TodoItem", "replace_todos", "todo_write_tool"]
+
+
+MAX_TODOS = 100
+"""How many todos a list has at most."""
+MAX_TODO_CHARS = 500
+"""How long the content of a todo is at most, in characters."""
+_ID_BYTES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class TodoItem:
+    """One todo as a model writes it."""
+
+    content: Annotated[str, "what is to be done, in one line"]
+    status: TodoStatus = "pending"
+
+
+def todo_write_tool(keeper: WorkStateHolder) -> Tool:
+    """Return the tool over the todos that `keeper` holds."""
+
+    async def todo_write(
+        todos: Annotated[list[TodoItem], "the whole list in its order, at most one of them in_progress"],
+    ) -> str:
+        """Replace the list of what you have to do.
+
+        Use it for work of several steps: write all steps at once, set one to in_progress before you begin it and to
+        completed as soon as it is done. Leave out what no longer matters; an empty list clears it.
+        """
+        try:
+            standing = await keeper.update_work_state(
+                lambda held: replace(held, todos=replace_todos(held.todos, todos))
+            )
+        except StorageError as error:
+            raise ToolFailed(f"the list was not changed: {error}") from error
+        return _render_summary(standing.todos)
+
+    return tool(todo_write, effect="organizes")
+
+
+def replace_todos(before: Sequence[Todo], items: Sequence[TodoItem]) -> tuple[Todo, ...]:
+    """Return the list that `items` make of the list `before`, in the order of `items`. Pure.
+
+    The first todo with some content keeps the id of the first with that content before, the second that of the second.
+    A new id is made of the content and of how many like it come before. Raises: ToolFailed, which says what to do.
+    """
+    contents = _check_items(items)
+    kept = _match_ids(before, contents)
+    taken = {each for each in kept if each}
+    found = []
+    for item, (content, ordinal), known in zip(items, _number_duplicates(contents), kept, strict=True):
+        new = known or next(each for each in _candidate_ids(content, ordinal) if each not in taken)
+        taken.add(new)
+        found.append(Todo(id=new, content=content, status=item.status))
+    return tuple(found)
+
+
+def _check_items(items: Sequence[TodoItem]) -> list[str]:
+    """Return the content of each, as one line."""
+    if len(items) > MAX_TODOS:
+        raise ToolFailed(
+            f"A list has at most {MAX_TODOS} todos, not {len(items)}: leave out what is done, or join small steps."
+        )
+    contents = [_one_line(item.content) for item in items]
+    for place, content in enumerate(contents, start=1):
+        if not content:
+            raise ToolFailed(f"Todo {place} says nothing: give its content, or leave it out.")
+        if len(content) > MAX_TODO_CHARS:
+            raise ToolFailed(
+                f"Todo {place} has {len(content):,} characters: say it in at most {MAX_TODO_CHARS}, or split it."
+            )
+    working = [str(place) for place, item in enumerate(items, start=1) if item.status == "in_progress"]
+    if len(working) > 1:
+        raise ToolFailed(
+            f"At most one todo is in_progress, not {len(working)} ({', '.join(working)}): set the others to pending."
+        )
+    return contents
+
+
+def _one_line(content: str) -> str:
+    whole = content.encode("utf-8", "replace").decode()
+    return " ".join(filter(None, (line.strip() for line in whole.splitlines())))
+
+
+def _match_ids(before: Sequence[Todo], contents: Sequence[str]) -> list[str]:
+    """Return for each content the id that it keeps, empty for a new one; no id twice, even if it was there twice."""
+    known: defaultdict[str, list[str]] = defaultdict(list)
+    for todo in before:
+        known[todo.content].append(todo.id)
+    found: list[str] = []
+    for content, ordinal in _number_duplicates(contents):
+        had = known[content][ordinal : ordinal + 1]
+        found += [each if each not in found else "" for each in had] or [""]
+    return found
+
+
+def _number_duplicates(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each content with how many like it come before."""
+    seen: defaultdict[str, int] = defaultdict(int)
+    for content in contents:
+        yield content, seen[content]
+        seen[content] += 1
+
+
+def _candidate_ids(content: str, ordinal: int) -> Iterator[str]:
+    for attempt in count():
+        named = f"{attempt}:{ordinal}:{content}".encode()
+        yield blake2b(named, digest_size=_ID_BYTES).hexdigest()
+
+
+def _render_summary(todos: Sequence[Todo]) -> str:
+    if not todos:
+        return "The list is empty now."
+    done = sum(todo.status == "completed" for todo in todos)
+    working = next((todo.content for todo in todos if todo.status == "in_progress"), "")
+    told = f"{len(todos)} todo{'' if len(todos) == 1 else 's'}, {done} done, "
+    return told + (f"in progress: {working}" if working else "none in progress")

@@ -1,0 +1,506 @@
+"""`history`, `diff`, `undo` and `why`: every write, what it changed, and where a memory is from.
+
+A change is summarized by the words of the entries that it took out or put in, as long as the history keeps what it
+replaced.
+"""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.json_output import change_document, entry_document, explanation_document, memory_usage_document
+from ricordo.cli.memory_output import (
+    FileLocation,
+    SourceMessage,
+    explain_hits,
+    load_contradictions,
+    load_source_messages,
+    locate_entry,
+    print_contradictions,
+    print_explanation,
+)
+from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import bold, dim, escape, pluralize, print_json, print_line, wrap
+from ricordo.cli.target import Target, load_redactor, require_target, with_memory
+from ricordo.errors import ChangeNotFound, EntryNotFound, FileMissing, InvalidQuery, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ricordo.guard import Redactor
+    from ricordo.jobs.runs import BackgroundRun
+    from ricordo.messages.types import JsonValue
+    from ricordo.runtime.memory import Memory
+    from ricordo.search.results import Explanation
+    from ricordo.workspace.entry import Entry
+    from ricordo.workspace.history.change_sets import Change, ChangeSets
+    from ricordo.workspace.history.log import HistoryItem
+    from ricordo.workspace.history.usage import MemoryUsage
+
+__all__ = ["ChangeSummary", "diff", "history", "summarize_changes", "undo", "why"]
+
+
+_MAX_QUOTE_CHARS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeSummary:
+    """A write, with the first words of what it was about and the act that it took back; empty where not known.
+
+    `label` is `user` for the user's own root, `shared` for what the project shares, else `project`. `ids` are the
+    memories that it was about.
+    """
+
+    item: "HistoryItem"
+    about: str = ""
+    undone_act: str = ""
+    label: str = "project"
+    ids: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> str:
+        """The files that were touched, and whose they are where they are not the user's alone in the project."""
+        paths = ", ".join(self.item.paths)
+        whose = {"user": " (in your own root)", "shared": " (shared by the project)"}
+        return paths + whose.get(self.label, "")
+
+    @property
+    def description(self) -> str:
+        """What was done to which memory, such as `undid forget "We use uv."`; empty when nothing is known."""
+        quoted = f'"{self.about}"' if self.about else ""
+        return " ".join(filter(None, [f"undid {self.undone_act}" if self.undone_act else "", quoted]))
+
+
+async def summarize_changes(target: Target, items: "Sequence[HistoryItem]") -> list[ChangeSummary]:
+    """Return the deed of each item, in their order."""
+    from ricordo.clock import MonotonicIds, SystemClock
+    from ricordo.runtime.workspace import root_files
+    from ricordo.workspace.history.change_sets import ChangeSets
+
+    clock = SystemClock()
+    places = {
+        label: ChangeSets(root_files(folder), clock=clock, ids=MonotonicIds(clock))
+        for label, folder in target.folders().items()
+        if label != "own" and folder.is_dir()
+    }
+    redactor = await load_redactor(target)
+    return [await _summarize_change(target, places, item, redactor) for item in items]
+
+
+async def _summarize_change(
+    target: Target, places: "Mapping[str, ChangeSets]", item: "HistoryItem", redactor: "Redactor"
+) -> ChangeSummary:
+    for label, changes in places.items():
+        with suppress(ChangeNotFound, StorageError):
+            change = await changes.get_change(item.id)
+            entries = await _changed_entries(changes, change) or await _load_saved_entries(target, label, item)
+            undid = await _find_undone_act(changes, change.undoes, entries) if change.undoes else ""
+            return ChangeSummary(
+                item=item,
+                about=_quote_entries(entries, redactor),
+                undone_act=undid,
+                label=label,
+                ids=_entry_ids(entries),
+            )
+    for label in places:
+        entries = await _load_saved_entries(target, label, item)
+        if entries:
+            return ChangeSummary(
+                item=item, about=_quote_entries(entries, redactor), label=label, ids=_entry_ids(entries)
+            )
+    return ChangeSummary(item=item)
+
+
+async def _load_saved_entries(target: Target, label: str, item: "HistoryItem") -> "list[Entry]":
+    from ricordo.runtime.workspace import root_files
+    from ricordo.workspace.ledger import read_entries
+
+    found: dict[str, Entry] = {}
+    for path in item.paths if item.entries else ():
+        with suppress(FileMissing, StorageError):
+            located = await read_entries(root_files(target.folders()[label]), path)
+            found.update((each.entry.id, each.entry) for each in located)
+    return [found[entry_id] for entry_id in item.entries if entry_id in found]
+
+
+async def _changed_entries(changes: "ChangeSets", change: "Change") -> "list[Entry]":
+    """Return the entries that a change took out, else those that it put in, else those that it marked, each once."""
+    marked: dict[str, Entry] = {}
+    removed: dict[str, Entry] = {}
+    added: dict[str, Entry] = {}
+    for file in change.files:
+        with suppress(FileMissing, StorageError):
+            before = _parse_entries(await changes.read_content(file.before), file.path)
+            after = _parse_entries(await changes.read_content(file.after), file.path)
+            removed |= {entry_id: entry for entry_id, entry in before.items() if entry_id not in after}
+            added |= {entry_id: entry for entry_id, entry in after.items() if entry_id not in before}
+            marked |= {entry_id: entry for entry_id, entry in after.items() if before.get(entry_id) != entry}
+    return list((removed or added or marked).values())
+
+
+def _parse_entries(document: bytes | None, path: str) -> "dict[str, Entry]":
+    from ricordo.workspace.entry_codec import parse_entries
+
+    if document is None or not path.endswith(".md"):
+        return {}
+    return {found.entry.id: found.entry for found in parse_entries(document, path)}
+
+
+async def _find_undone_act(changes: "ChangeSets", undone: str, entries: "Sequence[Entry]") -> str:
+    """Return the act of the change that was undone; an append left no record, and its entries tell who made it."""
+    with suppress(ChangeNotFound, StorageError):
+        return (await changes.get_change(undone)).act
+    by = {entry.by for entry in entries if entry.id == undone}
+    return ("extract" if "flush" in by else "save") if by else "a write"
+
+
+def _entry_ids(entries: "Sequence[Entry]") -> tuple[str, ...]:
+    return tuple(entry.id for entry in entries)
+
+
+def _quote_entries(entries: "Sequence[Entry]", redactor: "Redactor") -> str:
+    if not entries:
+        return ""
+    text = " ".join(redactor.clean(entries[0].content).split())
+    first = text if len(text) <= _MAX_QUOTE_CHARS else f"{text[:_MAX_QUOTE_CHARS].rsplit(' ', 1)[0]}…"
+    return first if len(entries) == 1 else f"{first} (and {len(entries) - 1:,} more)"
+
+
+# so many writes of other processes may follow an undo before it is told
+_UNDO_LOOKBACK = 20
+
+
+def undo(
+    *,
+    change: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CHANGE",
+            help="The id of a change, its beginning, or the id of a memory it added; else what you did last.",
+        ),
+    ] = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take back one write; an undo can be undone by its own id.
+
+    Without an id it is what you did last, in this root or for all of your projects. What an agent saved, and what was
+    learned or consolidated in the background, is undone by its id, which `ricordo history` shows.
+    """
+    target = require_target(root, user, project)
+
+    async def undo_change(memory: "Memory") -> "tuple[HistoryItem, ChangeSummary | None]":
+        item = await memory.undo(change)
+        newest = [each for each in await memory.history(limit=_UNDO_LOOKBACK) if each.undoes == item.id]
+        deeds = await summarize_changes(target, newest[:1])
+        return item, deeds[0] if deeds else None
+
+    item, deed = with_memory(target, undo_change)
+    if as_json:
+        print_json({"undone": change_document(item), "about": deed.about or None if deed else None})
+        return
+    about = f' "{escape(deed.about)}"' if deed and deed.about else ""
+    print_line(f"Took back {escape(item.act)}{about} of {item.at.astimezone():%Y-%m-%d %H:%M}")
+    print_line(dim(f"  {item.id}  {escape(deed.paths if deed else ', '.join(item.paths))}"))
+
+
+def history(
+    *,
+    limit: LimitOption = 20,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="Show what was done in the background, and what it cost.")
+    ] = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show who changed what, when and why, newest first.
+
+    What other users did to what the project shares is shown with their name. With --runs: what was done in the
+    background, with what each phase counted, how it ended and what it cost.
+    """
+    target = require_target(root, user, project)
+    if runs:
+        _print_runs(with_memory(target, lambda memory: memory.background_runs(limit=limit)), as_json=as_json)
+        return
+
+    async def load(memory: "Memory") -> list[ChangeSummary]:
+        return await summarize_changes(target, await memory.history(limit=limit))
+
+    deeds = with_memory(target, load)
+    if as_json:
+        print_json({"changes": [{**change_document(each.item), "about": each.about or None} for each in deeds]})
+        return
+    if not deeds:
+        print_line("Nothing was written yet.")
+    for each in deeds:
+        _print_change(each, target.user)
+
+
+def diff(
+    *,
+    change: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CHANGE", help="The id of a change, its beginning, or the id of a memory it added; else the newest."
+        ),
+    ] = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what one write did to each of its files, line by line."""
+    target = require_target(root, user, project)
+    found = with_memory(target, lambda memory: memory.diff(change))
+    if as_json:
+        files: list[JsonValue] = [
+            {"path": each.path, "created": each.created, "deleted": each.deleted, "added": each.added_lines,
+             "removed": each.removed_lines, "diff": each.text}
+            for each in found.files
+        ]  # fmt: skip
+        print_json({"change": change_document(found.item), "files": files})
+        return
+    item = found.item
+    print_line(
+        f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {escape(_writer(item, target.user))}"
+    )
+    for each in found.files:
+        state = " (new)" if each.created else " (deleted)" if each.deleted else ""
+        print_line(f"\n{dim(escape(each.path) + state)}  +{each.added_lines} -{each.removed_lines}")
+        for line in each.text.split("\n")[2:]:
+            print_line(escape(line))
+
+
+def _print_runs(runs: "Sequence[BackgroundRun]", *, as_json: bool) -> None:
+    if as_json:
+        print_json({"runs": [_run_document(run) for run in runs]})
+        return
+    if not runs:
+        print_line("Nothing was done in the background lately.")
+    for run in runs:
+        about = f" of {escape(run.session)}" if run.session else ""
+        error = f"  {escape(run.error)}" if run.error else ""
+        print_line(f"{bold(run.kind)}{about}  {run.queued_at.astimezone():%Y-%m-%d %H:%M}  {run.state}{error}")
+        for phase, counts in run.phases.items():
+            print_line(
+                f"  {escape(phase):<12} {escape(', '.join(f'{name} {count:,}' for name, count in counts.items()))}"
+            )
+        spent = run.spent
+        if spent.requests:
+            print_line(dim(f"  {pluralize(spent.requests, 'request')}, {spent.tokens:,} tokens, ${spent.cost:,.4f}"))
+
+
+def _run_document(run: "BackgroundRun") -> "JsonValue":
+    return {
+        "id": run.id,
+        "kind": run.kind,
+        "state": run.state,
+        "session": run.session or None,
+        "asked": run.queued_at.isoformat(),
+        "ended": run.ended_at.isoformat() if run.ended_at else None,
+        "phases": {phase: dict(counts) for phase, counts in run.phases.items()},
+        "error": run.error or None,
+        "requests": run.spent.requests,
+        "tokens": run.spent.tokens,
+        "cost": float(run.spent.cost),
+    }
+
+
+def _writer(item: "HistoryItem", user: str) -> str:
+    """Return who did it, as `user` is told of it: another user is named."""
+    from ricordo.workspace.history.log import PERSON
+
+    if item.user in {"", user}:
+        return item.who
+    return item.user if item.who == PERSON else f"{item.who} of {item.user}"
+
+
+def _print_change(deed: ChangeSummary, user: str) -> None:
+    item = deed.item
+    added = f"  {pluralize(len(item.entries), 'entry', 'entries')}" if item.entries else ""
+    state = "  (undone)" if item.undone else ""
+    done = f"{item.act} by {escape(_writer(item, user))}"
+    print_line(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {done}{added}{state}")
+    if deed.description:
+        print_line(f"  {escape(deed.description)}")
+    print_line(dim(f"  {escape(deed.paths)}{f': {escape(item.why)}' if item.why else ''}"))
+
+
+_MAX_CHANGES = 100
+_MIN_ID_SIMILARITY = 0.85
+_ID_OR_WORD = re.compile(r"\S{6,}")
+_ID = re.compile(r"(?=.*\d)[0-9a-z]{20,}", re.IGNORECASE)
+_ID_PART = re.compile(r"(?=.*\d)(?=.*[a-z])[0-9a-z]{6,}", re.IGNORECASE)
+"""What may be a part of an id, and a word too, such as `python3`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MemoryReport:
+    """What is known of one memory; `explanation` is what a question finds, None where none was asked."""
+
+    entry: "Entry"
+    position: FileLocation | None
+    source_messages: list[SourceMessage]
+    changes: list[ChangeSummary]
+    successor: str
+    is_in_prompt: bool
+    usage: "MemoryUsage"
+    contradictions: "list[Entry]"
+    explanation: "Explanation | None"
+
+    @property
+    def prompt_status(self) -> str:
+        """Why it is in the prompt of a new session, or why not."""
+        if self.is_in_prompt:
+            return "in the prompt of each session"
+        if self.successor:
+            return f"not in the prompt: {self.successor} took its place"
+        if self.entry.state != "active":
+            return f"not in the prompt: it is {self.entry.state}"
+        if self.entry.by == "flush" and self.position and "/topics/" not in self.position.file:
+            return "not in the prompt: it was learned and is not curated yet; it is found when it is looked for"
+        return "not in the prompt as it begins: it joins when a message has to do with it, as far as there is room"
+
+
+def why(
+    *,
+    what: Annotated[str, typer.Argument(metavar="ID or QUERY", help="The id of a memory, or plain words.")],
+    asked: Annotated[
+        str,
+        typer.Option("--for", metavar="QUERY", show_default=False, help="Why a memory is found for this, or is not."),
+    ] = "",
+    limit: LimitOption = 5,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show why memory is as it is.
+
+    For the id of a memory: what it rests on, what changed it, where it stands, whether it is in the prompt, and how
+    often it was shown, used and confirmed. For
+    words: what is found with what each signal gave, where it was said, and what was left out and why.
+    """
+    if not what.strip():
+        raise InvalidQuery("Say which memory: write its id, or words that it is found by.")
+    target = require_target(root, user, project)
+
+    async def look(memory: "Memory") -> "_MemoryReport | None":
+        entry = await _find_named_entry(memory, what.strip())
+        return await _load_report(memory, entry, target, asked, limit) if entry else None
+
+    known = with_memory(target, look, finds=bool(asked))
+    if known is None:
+        explain_hits(target, asked or what, as_json=as_json, limit=limit)
+    elif as_json:
+        print_json(_report_document(known, target))
+    else:
+        _print_report(known, target)
+
+
+async def _find_named_entry(memory: "Memory", what: str) -> "Entry | None":
+    """Return the memory with this id; None for words. Raises: EntryNotFound for an id that no memory has."""
+    from ricordo.workspace.ledger import matches_id
+    from ricordo.workspace.profile import FACT_ID_PREFIX
+
+    if not _ID_OR_WORD.fullmatch(what):
+        return None
+    try:
+        return await memory.entry(what)
+    except EntryNotFound as error:
+        ids = [entry.id for entry in await memory.entries()]
+        near = get_close_matches(what, ids, n=1, cutoff=_MIN_ID_SIMILARITY)
+        if _ID.fullmatch(what) or what.startswith(FACT_ID_PREFIX) or any(matches_id(what, one) for one in ids) or near:
+            hint = f" The nearest is {near[0]}." if near else ""
+            raise EntryNotFound(f"{error}{hint}") from error
+        if _ID_PART.fullmatch(what) and not any(hit.words for hit in await memory.recall(what, limit=1)):
+            raise
+        return None
+
+
+async def _load_report(memory: "Memory", entry: "Entry", target: Target, asked: str, limit: int) -> _MemoryReport:
+    deeds = await summarize_changes(target, await memory.history(limit=_MAX_CHANGES))
+    successor = next((each.id for each in await memory.entries() if each.supersedes == entry.id), "")
+    return _MemoryReport(
+        entry=entry,
+        position=await locate_entry(target, entry.id),
+        source_messages=await load_source_messages(target, memory, entry),
+        changes=[deed for deed in deeds if entry.id in {*deed.ids, *deed.item.entries}],
+        successor=successor,
+        is_in_prompt=_preamble_holds(await memory.preamble(), entry),
+        usage=await memory.usage(entry.id),
+        contradictions=await load_contradictions(memory, entry.id),
+        explanation=await memory.explain(asked, limit=limit) if asked else None,
+    )
+
+
+def _preamble_holds(preamble: str, entry: "Entry") -> bool:
+    from ricordo.context.preamble import normalize_words
+
+    return f' id="{entry.id}"' in preamble or f" {normalize_words(entry.content)} " in f" {normalize_words(preamble)} "
+
+
+def _print_report(known: _MemoryReport, target: Target) -> None:
+    entry = known.entry
+    print_line(wrap(entry.content))
+    print_line(dim(f"  {entry.kind}, saved by {escape(entry.by)}; id {entry.id}"))
+    print_line(f"  {escape(str(known.position)) if known.position else 'stands in no file'}")
+    print_line(wrap(known.prompt_status, "  "))
+    print_line(wrap(_format_usage(known.usage), "  "))
+    print_contradictions(known.contradictions, entry.id)
+    for origin in known.source_messages:
+        speaker = origin.message.name or origin.message.role
+        print_line(
+            f"  said in {escape(str(origin.position))} by {escape(speaker)}, message {escape(origin.message.id)}"
+        )
+        print_line(dim(wrap(entry.source.quote or origin.message.text, "    ")))
+    for deed in known.changes:
+        print_line(
+            f"  {deed.item.at.astimezone():%Y-%m-%d %H:%M}  {deed.item.act} by {escape(deed.item.who)}  {deed.item.id}"
+        )
+    if known.explanation:
+        print_line("")
+        print_explanation(known.explanation, target)
+
+
+def _format_usage(usage: "MemoryUsage") -> str:
+    """Return how often it was shown, used and confirmed, and when last."""
+    parts = []
+    for act, counted in (("shown", usage.shown), ("used", usage.used), ("confirmed", usage.confirmed)):
+        times = "once" if counted.count == 1 else f"{counted.count:,} times"
+        last = f", last {counted.last.astimezone():%Y-%m-%d}" if counted.last else ""
+        parts.append(f"{act} {times}{last}" if counted.count else f"never {act}")
+    return "; ".join(parts)
+
+
+def _report_document(known: _MemoryReport, target: Target) -> "dict[str, JsonValue]":
+    position = known.position
+    origins: list[JsonValue] = [
+        {
+            "session": known.entry.source.session,
+            "message": each.message.id,
+            "file": each.position.file,
+            "line": each.position.line,
+        }
+        for each in known.source_messages
+    ]
+    return {
+        **entry_document(known.entry, [other.id for other in known.contradictions]),
+        "file": position.file if position else None,
+        "line": position.line if position else None,
+        "rests_on": origins,
+        "superseded_by": known.successor or None,
+        "in_prompt": known.is_in_prompt,
+        "standing": known.prompt_status,
+        "usage": memory_usage_document(known.usage),
+        "changes": [change_document(each.item) for each in known.changes],
+        "explained": explanation_document(known.explanation, target) if known.explanation else None,
+    }

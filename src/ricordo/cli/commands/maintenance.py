@@ -1,0 +1,525 @@
+"""`maintain`, `consolidate` and `spending`: the work of the background, done now, and what its models cost."""
+
+import difflib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
+from ricordo.cli.render import bold, dim, escape, format_age, pluralize, print_json, print_line
+from ricordo.cli.target import Target, load_scope, print_setting_errors, require_target, run_async
+from ricordo.errors import ExtraMissing, FileMissing, InvalidInput, ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    from ricordo.curation.consolidator import ConsolidationResult
+    from ricordo.curation.retention import PlannedPruning
+    from ricordo.curation.types import Proposal
+    from ricordo.extraction.overdue import OverdueWork
+    from ricordo.jobs import Job, JobQueue, JobRecord
+    from ricordo.messages.types import JsonValue
+    from ricordo.models.spending import RequestRecord, SpendingConfig, SpendingTotal
+    from ricordo.runtime.workspace import Dependencies, Workspace
+    from ricordo.storage import FileStore
+
+__all__ = ["consolidate", "maintain", "spending"]
+
+
+_FATE_TEXTS = {
+    "announce": "goes to the trash soon, which is announced now",
+    "archive": "goes to the archive",
+    "delete": "is deleted from the trash",
+    "forget": "is forgotten",
+    "trash": "goes to the trash",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WorkResult:
+    """What was done of it: the jobs that ended meanwhile, and how many are left."""
+
+    ended: "Sequence[JobRecord]"
+    left: int
+
+    def count(self, state: str) -> int:
+        return sum(record.state == state for record in self.ended)
+
+
+def maintain(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what waits and change nothing.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what failed too often.")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.0, help="Work for at most so long.")] = 300.0,
+    shared: SharedOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Do now what the background does: learn from sessions, expire, consolidate, prune, reindex.
+
+    Sessions that hold more than was learned are found in the files too. It is done for what is yours in the project and
+    for what the project shares, with --shared for the latter alone. The exit code is 1 if something is left.
+    """
+    target = require_target(root, user, project, shared=shared)
+    print_setting_errors(target)
+    found, old, worked = run_async(lambda: _maintain_root(target, dry_run=dry_run, retry=retry, seconds=seconds))
+    left = bool(worked and (worked.left or worked.count("failed") or (found.failed and not retry)))
+    if as_json:
+        print_json(_maintenance_document(found, old, worked))
+    else:
+        _print_overdue(found, old)
+        if worked:
+            _print_work(worked)
+    if left:
+        raise typer.Exit(1)
+
+
+async def _maintain_root(
+    target: Target, *, dry_run: bool, retry: bool, seconds: float
+) -> "tuple[OverdueWork, Sequence[PlannedPruning], _WorkResult | None]":
+    """Maintain each place of the root that is the user's or shared, and return what all of them had to do together."""
+    from ricordo.extraction.overdue import OverdueWork
+
+    shares = target.user_folder != target.root
+    places = [target, replace(target, shared=True)] if shares else [target]
+    done = [await _maintain_place(each, dry_run=dry_run, retry=retry, seconds=seconds) for each in places]
+    found = OverdueWork(
+        waiting=[record for each, _, _ in done for record in each.waiting],
+        failed=[record for each, _, _ in done for record in each.failed],
+        behind=[job for each, _, _ in done for job in each.behind],
+    )
+    worked = [each for _, _, each in done if each]
+    ended = [record for each in worked for record in each.ended]
+    whole = _WorkResult(ended=ended, left=sum(each.left for each in worked)) if worked else None
+    return found, [fate for _, old, _ in done for fate in old], whole
+
+
+async def _maintain_place(
+    target: Target, *, dry_run: bool, retry: bool, seconds: float
+) -> "tuple[OverdueWork, Sequence[PlannedPruning], _WorkResult | None]":
+    from ricordo.extraction.overdue import find_overdue_work, resume_overdue_work
+    from ricordo.extraction.worker import MAINTAIN_KIND
+    from ricordo.jobs import Job
+    from ricordo.runtime.workspace import Dependencies, open_for_inspection, open_workspace
+    from ricordo.workspace.history.log import PERSON
+
+    if dry_run:
+        async with open_for_inspection(
+            target.user_folder, Dependencies.create(settings=target.settings, actor=target.user)
+        ) as (
+            inbox,
+            files,
+        ):
+            return await find_overdue_work(inbox, files), await _list_expiring(target, files), None
+    scope, parts = await load_scope(target), Dependencies.create(settings=target.settings, actor=target.user)
+    async with open_workspace(target.root, scope, parts) as workspace:
+        if workspace.curation:
+            workspace.curation.author = PERSON
+        began = workspace.memory_root.clock.now()
+        found = await find_overdue_work(workspace.inbox, workspace.memory_root.files)
+        old = await _list_expiring(target, workspace.memory_root.files)
+        await workspace.inbox.put(Job(kind=MAINTAIN_KIND, key=MAINTAIN_KIND))
+        await resume_overdue_work(workspace.inbox, found, retry=retry)
+        left = await workspace.worker.drain_all(seconds=seconds)
+        ended = [each for each in await _list_ended_jobs(workspace.inbox) if each.changed >= began]
+        return found, old, _WorkResult(ended=ended, left=left)
+
+
+async def _list_expiring(target: Target, files: "FileStore") -> "list[PlannedPruning]":
+    """Return what is past its time, and what the next cycle does with it."""
+    from ricordo.clock import SystemClock
+    from ricordo.curation.retention import PlannedPruning, find_expired_ledgers, plan_pruning, plan_retention
+
+    config, clock = target.settings.maintenance, SystemClock()
+    days = config.daily_file_retention_days
+    rule = f"daily_file_retention_days = {days}"
+    ledgers = await find_expired_ledgers(files, today=clock.today(), days=days)
+    gone = await plan_retention(
+        files, target.settings.retention.parsed_rules, now=clock.now(), scope=await load_scope(target)
+    )
+    return [
+        *(PlannedPruning(path=path, act="archive", rule=rule) for path in ledgers),
+        *await plan_pruning(files, now=clock.now(), config=config),
+        *(PlannedPruning(path=f"memory {each.entry.id}", act="forget", rule=each.rule.text) for each in gone.memories),
+        *(
+            PlannedPruning(path=f"transcript {each.session}", act="trash", rule=each.rule.text)
+            for each in gone.sessions
+        ),
+    ]
+
+
+async def _list_ended_jobs(inbox: "JobQueue") -> "Sequence[JobRecord]":
+    return await inbox.jobs(states={"done", "failed"}, limit=1_000)
+
+
+def _print_overdue(found: "OverdueWork", old: "Sequence[PlannedPruning]") -> None:
+    if not (found.waiting or found.failed or found.behind):
+        print_line("Nothing waits in the inbox, and every session was learned from to its end.")
+    for fate in old:
+        print_line(f"{bold(escape(fate.path))}  {_FATE_TEXTS[fate.act]}  {dim(fate.rule)}")
+    for record in reversed(found.waiting):
+        print_line(
+            f"{bold(_format_job(record.job))}  {_format_job_state(record)}  {dim(f'asked for {format_age(record.created)} ago')}"
+        )
+    for job in found.behind:
+        print_line(f"{bold(_format_job(job))}  holds more than was learned from it")
+    for record in found.failed:
+        error = (record.outcome.error if record.outcome else None) or "no error is known"
+        print_line(
+            f"{bold(_format_job(record.job))}  failed too often, {escape(error)}  {dim(f'{format_age(record.changed)} ago')}"
+        )
+
+
+def _print_work(worked: _WorkResult) -> None:
+    failed = f", {pluralize(worked.count('failed'), 'job')} failed for good" if worked.count("failed") else ""
+    left = f", {pluralize(worked.left, 'job')} left" if worked.left else ""
+    print_line(f"Did {pluralize(worked.count('done'), 'job')}{failed}{left}")
+
+
+def _format_job_state(record: "JobRecord") -> str:
+    if record.state == "running":
+        return "is being worked on"
+    error = f", {escape(record.outcome.error)} before" if record.outcome and record.outcome.error else ""
+    after = record.job.after
+    pause = (after - datetime.now(UTC)).total_seconds() if after else 0.0
+    return f"waits for {pause:,.0f} s more{error}" if pause > 0 else f"is due{error}"
+
+
+def _format_job(job: "Job") -> str:
+    user = f" of {job.user}" if job.user else ""
+    return escape(f"{job.kind} {job.session}".rstrip() + user)
+
+
+def _maintenance_document(
+    found: "OverdueWork", old: "Sequence[PlannedPruning]", worked: _WorkResult | None
+) -> "dict[str, JsonValue]":
+    done: dict[str, JsonValue] | None = None
+    if worked:
+        done = {"done": worked.count("done"), "failed": worked.count("failed"), "left": worked.left}
+    return {
+        "waiting": [_job_document(each) for each in found.waiting],
+        "failed": [_job_document(each) for each in found.failed],
+        "behind": [{"agent": job.agent, "session": job.session} for job in found.behind],
+        "old": [{"path": fate.path, "act": fate.act, "rule": fate.rule} for fate in old],
+        "worked": done,
+    }
+
+
+def _job_document(record: "JobRecord") -> "dict[str, JsonValue]":
+    job = record.job
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "agent": job.agent,
+        "session": job.session,
+        "user": job.user,
+        "state": record.state,
+        "attempts": job.attempts,
+        "created": record.created.isoformat(),
+        "after": job.after.isoformat() if job.after else None,
+        "error": record.outcome.error if record.outcome else None,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ConsolidationOutcome:
+    """What came of it: what was done, or what would be, with the lines that differ; `note` is about the model."""
+
+    done: "ConsolidationResult | None" = None
+    proposal: "Proposal | None" = None
+    diff: "Sequence[str]" = ()
+    note: str = ""
+
+
+def consolidate(
+    *,
+    deep: Annotated[bool, typer.Option("--deep", help="Read all curated memory anew, not only what is new.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and change nothing.")] = False,
+    approve: Annotated[bool, typer.Option("--approve", help="Carry out the proposal that waits.")] = False,
+    shared: SharedOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make curated memory of what was learned, now; `undo` takes a run back.
+
+    A model is asked where the settings name one, else the rules decide. With the setting consolidation.mode = "preview"
+    the background only proposes, and --approve carries it out. The exit code is 1 if an answer, or an approval, was of
+    no use.
+    """
+    if approve and (dry_run or deep):
+        raise InvalidInput("--approve carries out what waits: it goes with neither --dry-run nor --deep.")
+    target = require_target(root, user, project, shared=shared)
+    print_setting_errors(target)
+    told = run_async(lambda: _run_consolidation(target, deep=deep, dry_run=dry_run, approve=approve))
+    if as_json:
+        print_json(_consolidation_document(told))
+    else:
+        _print_consolidation(told)
+    if _is_rejected(told):
+        raise typer.Exit(1)
+
+
+async def _run_consolidation(target: Target, *, deep: bool, dry_run: bool, approve: bool) -> _ConsolidationOutcome:
+    from ricordo.runtime.workspace import Dependencies, open_workspace
+    from ricordo.workspace.history.log import PERSON
+
+    parts, note = await _with_model(Dependencies.create(settings=target.settings, actor=target.user))
+    async with open_workspace(target.root, await load_scope(target), parts) as workspace:
+        curation = workspace.curation
+        if curation is None:
+            raise InvalidInput("Consolidation is switched off: set consolidation to on, or leave the setting out.")
+        if dry_run:
+            proposal = await curation.consolidator.preview(deep=deep)
+            return _ConsolidationOutcome(proposal=proposal, diff=await _diff_proposal(workspace, proposal), note=note)
+        done = await (curation.approve(who=PERSON) if approve else curation.run(force=True, deep=deep, who=PERSON))
+        return _ConsolidationOutcome(done=done, note=note)
+
+
+async def _with_model(parts: "Dependencies") -> "tuple[Dependencies, str]":
+    """Return the parts with the model of the settings, and why there is none that could be loaded."""
+    from anyio.to_thread import run_sync
+
+    from ricordo.models.offline import OFFLINE
+
+    config, name = parts.settings.consolidation, parts.settings.model
+    if name is None or name == OFFLINE or config is None or config.model is not None:
+        return parts, ""
+    from ricordo.runtime.models import load_agent_model
+
+    try:
+        model = await run_sync(partial(load_agent_model, name, parts.settings))
+    except (ModelError, ExtraMissing) as error:
+        return parts, f"the rules decided: {type(error).__name__}"
+    return replace(parts, model=model), ""
+
+
+async def _diff_proposal(workspace: "Workspace", proposal: "Proposal") -> list[str]:
+    """Return the lines that a proposal changes, as a unified diff of what each document is to be."""
+    lines: list[str] = []
+    for path, data in sorted(proposal.documents.items()):
+        try:
+            before = (await workspace.memory_root.files.read(path)).data
+        except FileMissing:
+            before = b""
+        old, new = (each.decode("utf-8", "replace").splitlines() for each in (before, data or b""))
+        lines += difflib.unified_diff(old, new, fromfile=path, tofile=path, n=1, lineterm="")
+    return lines
+
+
+def _is_rejected(told: _ConsolidationOutcome) -> bool:
+    from ricordo.curation.consolidator import NO_PROPOSAL, PROPOSAL_OUTDATED, REJECTED
+
+    if told.proposal is not None:
+        return bool(told.proposal.rejected)
+    skipped = told.done.skipped if told.done else ""
+    return skipped.startswith(REJECTED) or skipped in {NO_PROPOSAL, PROPOSAL_OUTDATED}
+
+
+def _print_consolidation(told: _ConsolidationOutcome) -> None:
+    if told.done is None:
+        assert told.proposal is not None
+        proposal = told.proposal
+        for line in told.diff:
+            print_line(escape(line))
+        counts = map(len, (proposal.kept, proposal.merged, proposal.superseded, proposal.retired))
+        files = ", ".join(path.removeprefix("workspace/") for path in sorted(proposal.documents))
+        print_line(f"Would be {_format_counts(*counts)}, in {escape(files)}" if files else "Nothing would change.")
+        _print_undecided(len(proposal.undecided))
+        _print_notes(proposal.rejected, told.note or proposal.note, proposal.refused)
+        return
+    done = told.done
+    if done.skipped:
+        print_line(f"Nothing was changed: {escape(done.skipped)}")
+    else:
+        print_line(_format_counts(done.kept, done.merged, done.superseded, done.retired))
+    if done.change_id:
+        print_line(
+            dim(f"  {done.change_id}  {escape(', '.join(done.files))}: `ricordo undo {done.change_id}` takes it back")
+        )
+    if done.cap:
+        print_line(dim(f"  as many as its {done.cap} allow stand in MEMORY.md, the rest in topics"))
+    _print_undecided(done.undecided)
+    _print_notes("", told.note or done.note, done.refused)
+    if done.cost.requests:
+        cost = "" if done.cost.dollars is None else f", ${done.cost.dollars:.4f}"
+        print_line(dim(f"  {pluralize(done.cost.requests, 'request')}, {done.cost.tokens:,} tokens{cost}"))
+
+
+def _print_undecided(count: int) -> None:
+    if count:
+        pairs = pluralize(count, "pair contradicts each other", "pairs contradict each other")
+        print_line(
+            f"  {pairs} and no rule decides: `ricordo confirm` the one that holds, or `ricordo forget` the other"
+        )
+
+
+def _print_notes(rejected: str, note: str, refused: "Sequence[str]") -> None:
+    if rejected:
+        print_line(f"{bold('The answer was rejected')}: {escape(rejected)}")
+    if note:
+        print_line(dim(f"  {escape(note)}"))
+    if refused:
+        print_line(
+            dim(
+                f"  {pluralize(len(refused), 'proposal')} of the model not carried out: {', '.join(sorted({*refused}))}"
+            )
+        )
+
+
+def _format_counts(kept: int, merged: int, superseded: int, retired: int) -> str:
+    told = pluralize(kept, "memory", "memories")
+    return f"{told} curated, {merged:,} merged, {superseded:,} superseded, {retired:,} retired"
+
+
+def _consolidation_document(told: _ConsolidationOutcome) -> "dict[str, JsonValue]":
+    if told.proposal is not None:
+        proposal = told.proposal
+        return {
+            "dry_run": True,
+            "kept": [*proposal.kept],
+            "merged": [*proposal.merged],
+            "superseded": [{"old": one.old, "new": one.new} for one in proposal.superseded],
+            "retired": [{"id": one.id, "reason": one.reason} for one in proposal.retired],
+            "undecided": [[*pair] for pair in proposal.undecided],
+            "files": [*sorted(path.removeprefix("workspace/") for path in proposal.documents)],
+            "refused": [*proposal.refused],
+            "rejected": proposal.rejected or None,
+            "note": told.note or proposal.note or None,
+            "diff": "\n".join(told.diff),
+        }
+    done = told.done
+    assert done is not None
+    return {
+        "dry_run": False,
+        "change": done.change_id or None,
+        "skipped": done.skipped or None,
+        "deep": done.deep,
+        "read": done.read,
+        "kept": done.kept,
+        "merged": done.merged,
+        "superseded": done.superseded,
+        "retired": done.retired,
+        "left": done.left,
+        "undecided": done.undecided,
+        "waiting": done.waiting,
+        "files": [*done.files],
+        "cap": done.cap or None,
+        "refused": [*done.refused],
+        "note": told.note or done.note or None,
+        "requests": done.cost.requests,
+        "tokens": done.cost.tokens,
+        "cost": None if done.cost.dollars is None else str(done.cost.dollars),
+    }
+
+
+def spending(
+    *,
+    days: Annotated[int, typer.Option("--days", "-d", min=1, max=3_660, help="So many days, today included.")] = 7,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what memory asked models for in the background, and what is left of today's limit.
+
+    Over the limit memory goes on by rules until tomorrow; turns are never counted.
+    """
+    from ricordo.clock import SystemClock
+    from ricordo.models.spending import SpendingJournal
+    from ricordo.runtime.workspace import root_files
+
+    target = require_target(root, user, project)
+    print_setting_errors(target)
+    today = SystemClock().today()
+
+    async def read() -> "tuple[Sequence[RequestRecord], SpendingTotal]":
+        journal = SpendingJournal(root_files(target.user_folder))
+        return await journal.read_since(today - timedelta(days=days - 1)), await journal.read_day(today)
+
+    asked, spent = run_async(read)
+    if as_json:
+        print_json(_spending_document(target, asked, spent))
+        return
+    _print_today(spent, target.settings.spending)
+    for day, of_day in groupby(asked, key=lambda each: each.day):
+        _print_day(day, list(of_day))
+
+
+def _print_today(spent: "SpendingTotal", config: "SpendingConfig") -> None:
+    from ricordo.models.spending import find_refusal
+
+    tokens = f" of {config.daily_tokens:,}" if config.daily_tokens is not None else ""
+    cost = f" of ${config.daily_cost:,.2f}" if config.daily_cost is not None else ""
+    requests = pluralize(spent.requests, "request")
+    print_line(f"{bold('Today')}  {requests}, {spent.tokens:,}{tokens} tokens, ${spent.cost:,.4f}{cost}")
+    if spent.unpriced:
+        print_line(dim(f"       the price of {pluralize(spent.unpriced, 'request')} is not known"))
+    if spent.reserved:
+        print_line(dim(f"       {spent.reserved:,} tokens are reserved for requests that have not ended"))
+    if spent.over:
+        print_line(
+            dim(f"       {spent.over:,} tokens are more than was allowed: a model did not keep to what it was told")
+        )
+    if why := find_refusal(spent, config, tokens=1):
+        print_line(f"       The limit is reached: {why}. Memory goes on by rules until tomorrow.")
+
+
+def _print_day(day: "date", asked: "Sequence[RequestRecord]") -> None:
+    print_line(f"\n{bold(day.isoformat())}")
+    for (purpose, model), spent in _sum_by_purpose(asked).items():
+        failed = f", {spent.failed} failed" if spent.failed else ""
+        print_line(
+            f"  {escape(purpose):<16} {spent.requests:>5,}  in {spent.input:>9,}  out {spent.output:>8,}  "
+            f"${spent.cost:>8,.4f}  {dim(escape(model) + failed)}"
+        )
+
+
+def _sum_by_purpose(asked: "Sequence[RequestRecord]") -> "dict[tuple[str, str], SpendingTotal]":
+    from ricordo.models.spending import SpendingTotal
+
+    found: dict[tuple[str, str], SpendingTotal] = {}
+    for each in asked:
+        key = each.purpose, each.model
+        found[key] = found.get(key, SpendingTotal()) + each.total
+    return dict(sorted(found.items()))
+
+
+def _spending_document(
+    target: Target, asked: "Sequence[RequestRecord]", spent: "SpendingTotal"
+) -> "dict[str, JsonValue]":
+    from ricordo.models.spending import find_refusal
+
+    config = target.settings.spending
+    days: list[JsonValue] = [
+        {"day": day.isoformat(), "purpose": purpose, "model": model, **_spent_document(each)}
+        for day, of_day in groupby(asked, key=lambda each: each.day)
+        for (purpose, model), each in _sum_by_purpose(list(of_day)).items()
+    ]
+    limit: dict[str, JsonValue] = {
+        "tokens": config.daily_tokens,
+        "cost": config.daily_cost,
+        "reached": bool(find_refusal(spent, config, tokens=1)),
+    }
+    now: dict[str, JsonValue] = {**_spent_document(spent), "reserved": spent.reserved}
+    return {"root": str(target.root), "today": now, "limit": limit, "days": days}
+
+
+def _spent_document(spent: "SpendingTotal") -> "dict[str, JsonValue]":
+    return {
+        "requests": spent.requests,
+        "failed": spent.failed,
+        "input": spent.input,
+        "output": spent.output,
+        "cost": float(spent.cost),
+        "unpriced": spent.unpriced,
+        "over": spent.over,
+    }

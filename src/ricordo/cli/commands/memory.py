@@ -1,0 +1,416 @@
+"""`memory list`, `show`, `search`, `track` and `untrack`: look at memories, and say whether git sees them.
+
+A root hides all of itself from git. Only a person's explicit word lets git see MEMORY.md and the topics; transcripts,
+ledgers, keys and caches stay hidden also then.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.json_output import entry_document, hit_document
+from ricordo.cli.memory_output import (
+    FileLocation,
+    SourceMessage,
+    explain_hits,
+    load_contradictions,
+    load_source_messages,
+    locate_entry,
+    print_contradictions,
+    print_hits,
+)
+from ricordo.cli.options import (
+    AroundOption,
+    EntryId,
+    JsonOption,
+    KindOption,
+    LimitOption,
+    ProjectOption,
+    RootOption,
+    SinceOption,
+    TagOption,
+    UntilOption,
+    UserOption,
+    WhyOption,
+    YesOption,
+    parse_time,
+)
+from ricordo.cli.render import bold, dim, escape, format_age, print_json, print_line, wrap
+from ricordo.cli.target import require_target, run_async, with_memory
+from ricordo.errors import FileMissing, InvalidInput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ricordo.messages.types import JsonValue
+    from ricordo.runtime.memory import Memory
+    from ricordo.workspace.entry import Entry
+
+__all__ = ["list_memories", "search", "show", "track", "untrack"]
+
+
+_MAX_CONTENT_CHARS = 300
+_MIN_SUFFIX_CHARS = 6
+_SCOPE_WIDTHS = ("project", "everywhere")
+
+
+def _check_scope(scope: str) -> str:
+    from ricordo.scope import Scope
+
+    names = {field.name for field in fields(Scope)}
+    name, equals, value = scope.partition("=")
+    if scope not in {"", *_SCOPE_WIDTHS} and not (equals and name in names and value):
+        raise typer.BadParameter(f"{scope!r} is no scope: write project, everywhere, or a part such as user=me.")
+    return scope
+
+
+_Id = Annotated[str, typer.Option("--id", metavar="ID", show_default=False, help="Only ids that begin or end so.")]
+_Source = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        "--by",
+        metavar="SOURCE",
+        show_default=False,
+        help="Only from here: user, agent, flush (learned from messages), import, hand (written into a file), "
+        "or the id of a session.",
+    ),
+]
+_Scope = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        callback=_check_scope,
+        show_default=False,
+        help="Only of this scope: project, everywhere (all of the user's projects), or a part such as user=me.",
+    ),
+]
+_OlderThan = Annotated[
+    datetime | None,
+    typer.Option("--older-than", parser=parse_time, metavar="AGE", help="Only older: 7d, or saved before 2026-11-22."),
+]
+_NewerThan = Annotated[
+    datetime | None,
+    typer.Option("--newer-than", parser=parse_time, metavar="AGE", help="Only newer: 7d, or saved since 2026-11-22."),
+]
+
+
+_AsOf = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of", parser=parse_time, metavar="TIME", show_default=False, help="As it was then: 2026-11-22, or 7d ago."
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _EntryFilter:
+    """What `memory list` lets through; what is empty lets everything through."""
+
+    part: str
+    kinds: Sequence[str]
+    tags: Sequence[str]
+    source: str
+    scope: str
+    before: datetime | None
+    after: datetime | None
+    rules: bool
+
+    def matches(self, entry: "Entry") -> bool:
+        """Tell whether `entry` is shown."""
+        return (
+            (entry.id.startswith(self.part) or entry.id.endswith(self.part))
+            and (not self.kinds or entry.kind in self.kinds)
+            and (not self.tags or not set(self.tags).isdisjoint(entry.tags))
+            and (not self.source or self.source in {entry.by, entry.source.session})
+            and (not self.scope or _has_scope(entry, self.scope))
+            and (self.before is None or (entry.time is not None and entry.time < self.before))
+            and (self.after is None or (entry.time is not None and entry.time >= self.after))
+            and (not self.rules or entry.rule is not None)
+        )
+
+
+def list_memories(
+    *,
+    part: _Id = "",
+    kind: KindOption = None,
+    tag: TagOption = None,
+    source: _Source = "",
+    scope: _Scope = "",
+    older_than: _OlderThan = None,
+    newer_than: _NewerThan = None,
+    rules: Annotated[bool, typer.Option("--rules", help="Only rules for tool calls.")] = False,
+    as_of: _AsOf = None,
+    limit: LimitOption = 100,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show everything that is remembered, newest first.
+
+    Each memory with its id, kind, age, source and scope, then its text.
+    """
+    target = require_target(root, user, project)
+    wanted = _EntryFilter(
+        part=part,
+        kinds=kind or (),
+        tags=tag or (),
+        source=source,
+        scope=scope,
+        before=older_than,
+        after=newer_than,
+        rules=rules,
+    )
+    remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
+    entries = [entry for entry in remembered if wanted.matches(entry)]
+    from ricordo.workspace.entry import find_contradictions
+
+    links = find_contradictions(remembered)
+    if as_json:
+        shown_first = [entry_document(entry, links.get(entry.id, ())) for entry in entries[:limit]]
+        print_json({"total": len(entries), "entries": [*shown_first]})
+        return
+    if not entries:
+        print_line("No memory matches.")
+    length = _distinct_suffix_length([entry.id for entry in remembered])
+    for entry in entries[:limit]:
+        _print_entry(entry, length, links.get(entry.id, ()))
+    if len(entries) > limit:
+        print_line(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
+    if entries:
+        print_line(
+            dim(f"\nThe last {length} characters of an id are enough: ricordo memory show {entries[0].id[-length:]}")
+        )
+
+
+def show(
+    *,
+    entry_id: EntryId,
+    as_of: _AsOf = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one memory and what it rests on.
+
+    All its fields, its file and line, and the lines of the conversation that it was learned from.
+    """
+    from ricordo.workspace.entry import CONTRADICTS_FIELD
+
+    target = require_target(root, user, project)
+
+    async def look(memory: "Memory") -> "tuple[Entry, FileLocation | None, list[SourceMessage], list[Entry]]":
+        if as_of is not None:
+            then = await memory.entry(entry_id, as_of=as_of)
+            return then, None, await load_source_messages(target, memory, then), []
+        entry = await memory.mark_used(entry_id, how="show")
+        others = await load_contradictions(memory, entry.id)
+        return entry, await locate_entry(target, entry.id), await load_source_messages(target, memory, entry), others
+
+    entry, position, origins, others = with_memory(target, look)
+    if as_json:
+        rests_on: list[JsonValue] = [
+            {"message": each.message.id, "file": each.position.file, "line": each.position.line} for each in origins
+        ]
+        file, line = (position.file, position.line) if position else (None, None)
+        print_json(
+            {**entry_document(entry, [other.id for other in others]), "file": file, "line": line, "rests_on": rests_on}
+        )
+        return
+    print_line(wrap(entry.content))
+    for name, value in _entry_fields(entry, position):
+        if value and name != CONTRADICTS_FIELD:
+            print_line(f"  {dim(f'{name:<11}')} {escape(value)}")
+    print_contradictions(others, entry.id)
+    for origin in origins:
+        print_line(f"\n{dim('said in')} {escape(str(origin.position))} {dim('by')} {escape(_speaker_name(origin))}")
+        same_words = entry.content if entry.content in origin.message.text else origin.message.text
+        print_line(wrap(_shorten(entry.source.quote or same_words), "  "))
+
+
+def search(
+    *,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Plain words.")],
+    limit: LimitOption = 10,
+    kind: KindOption = None,
+    tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="Only what was said in this session.")] = "",
+    path: Annotated[
+        str, typer.Option("--path", metavar="PATH", help="Only files whose path in the root begins so.")
+    ] = "",
+    why: WhyOption = False,
+    around: AroundOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search memories, conversations and notes, best first."""
+    target = require_target(root, user, project)
+    if why:
+        explain_hits(
+            target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
+            session=session, path=path, everything=True, around=around,
+        )  # fmt: skip
+        return
+    from ricordo.search.contract import Query
+
+    asked = Query(
+        text=query, kinds=tuple(kind or ()), tags=tuple(tag or ()), since=since, until=until, session=session, path=path
+    )
+    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit, around=around or as_json), finds=True)
+    if as_json:
+        print_json({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
+    else:
+        print_hits(hits, target)
+
+
+def _distinct_suffix_length(ids: Sequence[str]) -> int:
+    """Return how many characters at the end tell these ids apart, six or more."""
+    length = _MIN_SUFFIX_CHARS
+    while len({each[-length:] for each in ids}) < len(set(ids)):
+        length += 1
+    return length
+
+
+def _print_entry(entry: "Entry", length: int, contradicts: Sequence[str]) -> None:
+    source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
+    tags = "".join(f" #{tag}" for tag in entry.tags)
+    scope = str(entry.scope) if entry.scope else "-"
+    name = f"{dim(escape(entry.id[:-length]))}{bold(escape(entry.id[-length:]))}"
+    print_line(f"{name}  {escape(entry.kind)}  {format_age(entry.time)}  {escape(source)}  {dim(escape(scope))}")
+    print_line(wrap(f"{_shorten(entry.content)}{tags}", "  "))
+    if entry.rule:
+        print_line(dim(wrap(f"rule: {_format_rule(entry)}", "  ")))
+    if entry.state != "active":
+        print_line(dim(wrap(_format_state(entry), "  ")))
+    if contradicts:
+        print_line(dim(wrap(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
+
+
+def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[str, str]]:
+    return [
+        ("id", entry.id),
+        ("kind", entry.kind),
+        ("tags", ", ".join(entry.tags)),
+        ("saved", _format_time(entry.time)),
+        ("since", _format_time(entry.since)),
+        ("by", entry.by),
+        ("scope", str(entry.scope or "")),
+        ("reason", entry.reason or ""),
+        ("rule", _format_rule(entry)),
+        ("confidence", f"{entry.confidence:g}"),
+        ("state", entry.state),
+        ("supersedes", entry.supersedes or ""),
+        ("pinned", "yes" if entry.pinned else ""),
+        ("confirmed", entry.confirmed.isoformat(" ", "minutes") if entry.confirmed else ""),
+        ("session", entry.source.session or ""),
+        ("messages", ", ".join(entry.source.messages)),
+        ("origin", entry.source.origin or ""),
+        ("file", str(position or "")),
+        *entry.extra,
+    ]
+
+
+def _format_state(entry: "Entry") -> str:
+    """Say that a memory holds no more, and what took its place."""
+    successor = dict(entry.extra).get("successor", "")
+    return escape(f"{entry.state} by {successor}" if successor else entry.state)
+
+
+def _format_rule(entry: "Entry") -> str:
+    return f"{entry.rule or ''}{'' if entry.is_rule or not entry.rule else ' (not in force: no person made it)'}"
+
+
+def _has_scope(entry: "Entry", scope: str) -> bool:
+    parts = entry.scope.parts() if entry.scope else {}
+    if scope in _SCOPE_WIDTHS:
+        return ("project" in parts) == (scope == "project")
+    name, _, value = scope.partition("=")
+    return parts.get(name) == value
+
+
+def _format_time(time: datetime | None) -> str:
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S %z} ({format_age(time)} ago)" if time else ""
+
+
+def _speaker_name(origin: SourceMessage) -> str:
+    return origin.message.name or origin.message.role
+
+
+def _shorten(content: str) -> str:
+    return content if len(content) <= _MAX_CONTENT_CHARS else f"{content[: _MAX_CONTENT_CHARS - 1].rstrip()}…"
+
+
+def track(
+    *,
+    yes: YesOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let git see the curated memory: MEMORY.md and the topics, nothing else.
+
+    Whoever sees the repository can then read them. It asks first; without a terminal it needs --yes.
+    """
+    target = require_target(root, user, project)
+    if not yes:
+        if not sys.stdin.isatty() or as_json:
+            raise InvalidInput("Letting git see the memory needs a confirmation: give --yes.")
+        print_line(f"git will see MEMORY.md and memory/topics in {escape(str(target.root / 'workspace'))}.")
+        print_line("Once committed, everybody who sees the repository can read them.")
+        typer.confirm("Let git see them?", abort=True)
+    from ricordo.runtime.trust import IGNORE_ALL_BUT_CURATED
+
+    _write_gitignore(target.root, IGNORE_ALL_BUT_CURATED)
+    _print_tracked("git sees MEMORY.md and memory/topics now; nothing was added or committed.", as_json, tracked=True)
+
+
+def untrack(
+    *,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Hide all of the root from git again; what was committed stays in its history."""
+    target = require_target(root, user, project)
+    from ricordo.runtime.trust import IGNORE_ALL
+
+    _write_gitignore(target.root, IGNORE_ALL)
+    _print_tracked(
+        "git sees nothing of the root. `git rm --cached` takes out what was added before.", as_json, tracked=False
+    )
+
+
+def _write_gitignore(root: "Path", rule: bytes) -> None:
+    from ricordo.runtime.workspace import root_files
+    from ricordo.storage import ABSENT
+    from ricordo.workspace.layout import IGNORE_FILE
+
+    async def replace() -> None:
+        files = root_files(root)
+        try:
+            version = (await files.read(IGNORE_FILE)).version
+        except FileMissing:
+            version = ABSENT
+        await files.replace(IGNORE_FILE, rule, expected=version)
+
+    run_async(replace)
+
+
+def _print_tracked(message: str, as_json: bool, *, tracked: bool) -> None:
+    if as_json:
+        print_json({"tracked": tracked})
+    else:
+        print_line(message)

@@ -1,0 +1,116 @@
+"""`recall` and `ask`: find memories, and answer a question with a quote."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.json_output import answer_document, hit_document
+from ricordo.cli.memory_output import explain_hits, print_answer, print_hits
+from ricordo.cli.options import (
+    AroundOption,
+    JsonOption,
+    KindOption,
+    LimitOption,
+    ProjectOption,
+    RootOption,
+    SinceOption,
+    TagOption,
+    UntilOption,
+    UserOption,
+    WhyOption,
+)
+from ricordo.cli.render import bold, escape, print_json, print_line
+from ricordo.cli.target import require_target, with_memory
+
+if TYPE_CHECKING:
+    from ricordo.runtime.memory import Memory
+    from ricordo.search.results import Answer
+
+__all__ = ["ask", "recall"]
+
+
+def recall(
+    *,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Plain words; nothing ('') finds the newest.")],
+    limit: LimitOption = 5,
+    kind: KindOption = None,
+    tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", min=1, metavar="TOKENS", help="Only what fits into so many tokens.")
+    ] = None,
+    why: WhyOption = False,
+    around: AroundOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find memories, best first.
+
+    Each with its score in 0..1 (higher is better), its age, its file and line, and why it was found.
+    """
+    target = require_target(root, user, project)
+    if why:
+        explain_hits(
+            target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
+            budget=budget, around=around,
+        )  # fmt: skip
+        return
+    from ricordo.messages.tokens import Tokens
+
+    room = Tokens(budget) if budget else None
+    hits = with_memory(
+        target,
+        lambda memory: memory.recall(
+            query,
+            limit=limit,
+            kinds=kind or (),
+            tags=tag or (),
+            since=since,
+            until=until,
+            budget=room,
+            around=around or as_json,
+        ),
+        finds=bool(query.strip()),
+    )
+    if as_json:
+        print_json({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
+    else:
+        print_hits(hits, target)
+
+
+def ask(
+    *,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question in plain words.")],
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the next best passages too.")] = False,
+    also: Annotated[list[str] | None, typer.Option("--also", hidden=True, help="One more question.")] = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question with a quote and its source.
+
+    The answer is quoted from memory with its file and line, or it is "not in memory". Both are answers: the exit code
+    is 0.
+    """
+    target = require_target(root, user, project)
+    questions = [question, *(also or [])]
+
+    async def answer_all(memory: "Memory") -> "list[Answer]":
+        return [await memory.answer(each) for each in questions]
+
+    answers = with_memory(target, answer_all, finds=True)
+    if as_json:
+        documents = [answer_document(asked, given, target) for asked, given in zip(questions, answers, strict=True)]
+        print_json({**documents[0], "also": list(documents[1:])} if also else documents[0])
+        return
+    for asked, given in zip(questions, answers, strict=True):
+        if also:
+            print_line(bold(escape(asked)))
+        print_answer(given, target)
+        if verbose and given.others:
+            print_line("\nNext best:")
+            print_hits(list(given.others), target)

@@ -1,0 +1,296 @@
+"""`remember`, `forget`, `pin`, `confirm` and `erase`: change one memory by hand."""
+
+import re
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.json_output import entry_document
+from ricordo.cli.memory_output import FileLocation, load_contradictions, locate_new_entry, print_confirmation_effect
+from ricordo.cli.options import (
+    EntryId,
+    JsonOption,
+    OptionalEntryId,
+    ProjectOption,
+    RootOption,
+    SharedOption,
+    UserOption,
+    YesOption,
+    given_options,
+)
+from ricordo.cli.render import dim, escape, pluralize, print_json, print_line, wrap
+from ricordo.cli.target import find_target, require_target, with_memory
+from ricordo.errors import InvalidEntry, InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ricordo.messages.types import JsonValue
+    from ricordo.runtime.memory import Memory
+    from ricordo.workspace.entry import Entry
+    from ricordo.workspace.history.remaining import Remaining
+
+__all__ = ["confirm", "erase", "forget", "pin", "print_remaining", "remaining_documents", "remember", "removal_command"]
+
+
+_LONGEST = 160
+
+
+def removal_command(one: "Remaining", options: "Sequence[str]" = ()) -> str:
+    """Return the command that takes it out; `options` such as `--root` are added."""
+    acts = {"memory": ["forget", one.id], "fact": ["profile", "remove", one.id]}
+    return shlex.join(["ricordo", *acts.get(one.kind, ["erase", "--text", one.text]), *options])
+
+
+def remaining_documents(found: "Sequence[Remaining]", options: "Sequence[str]") -> "list[JsonValue]":
+    """Return what remains as JSON, each with its command."""
+    return [
+        {"kind": one.kind, "id": one.id, "text": one.text, "command": removal_command(one, options)} for one in found
+    ]
+
+
+def print_remaining(found: "Sequence[Remaining]", options: "Sequence[str]") -> None:
+    """Print what still says it, where, and the command for each; nothing where that is nothing."""
+    if not found:
+        return
+    print_line(f"{pluralize(len(found), 'place')} still {'says' if len(found) == 1 else 'say'} it, or nearly:")
+    for one in found:
+        text = " ".join(one.text.split())
+        where = {"memory": "", "fact": " (profile)", "file": f" ({one.id})", "todo": f" (todo of session {one.id})"}
+        print_line(wrap(f"{text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'}{where[one.kind]}", "  "))
+        # not wrapped: it is copied
+        print_line(dim(f"    {escape(removal_command(one, options))}"))
+
+
+_KIND_PATTERN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_Kind = Annotated[
+    str,
+    typer.Option(
+        "--kind", "-k", metavar="KIND", help="fact, decision, preference, lesson, convention, goal, or any other."
+    ),
+]
+_Deny = Annotated[
+    str | None,
+    typer.Option("--deny", metavar="CALLS", help="A rule: refuse tool calls such as 'shell(git push --force*)'."),
+]
+_Ask = Annotated[
+    str | None,
+    typer.Option("--ask", metavar="CALLS", help="A rule: ask before tool calls such as 'write_file(src/*)'."),
+]
+
+
+def remember(
+    *,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - reads it from standard input.")],
+    kind: _Kind = "fact",
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="A tag; more than one may be given.")
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Make it visible in all of your projects; needs --reason.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Why it is visible in all of your projects.")
+    ] = None,
+    shared: SharedOption = False,
+    deny: _Deny = None,
+    ask: _Ask = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Save a memory; a root is created when there is none.
+
+    It is yours alone in the project, unless --shared saves it for all who work there. With --deny or --ask an agent's
+    tool calls are checked against it until it is forgotten.
+    """
+    from ricordo.scope import Scope
+
+    _check_scope_options(everywhere=everywhere, shared=shared, reason=reason)
+    if not _KIND_PATTERN.fullmatch(kind):
+        raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
+    rule = _build_rule(deny, ask)
+    target = find_target(root, user, project, shared=shared)
+    content = sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
+
+    async def save(memory: "Memory") -> "tuple[Entry, FileLocation | None]":
+        scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
+        entry = await memory.remember(content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule)
+        return entry, await locate_new_entry(target, entry)
+
+    entry, position = with_memory(target, save)
+    if as_json:
+        print_json(
+            {
+                "entry": entry_document(entry),
+                "root": str(target.root),
+                "created": not target.exists,
+                "file": position.file if position else None,
+                "line": position.line if position else None,
+            }
+        )
+        return
+    if not target.exists:
+        print_line(f"Created a memory in {escape(str(target.root))}.")
+    print_line(f"Remembered {entry.id}")
+    print_line(dim(f"  {entry.kind} in {escape(str(position))}"))
+    if entry.rule:
+        print_line(dim(wrap(f"rule: {entry.rule}", "  ")))
+
+
+def _check_scope_options(*, everywhere: bool, shared: bool, reason: str | None) -> None:
+    if everywhere and shared:
+        raise typer.BadParameter(
+            "What is visible in all of your projects is yours alone: --shared does not go with it."
+        )
+    if everywhere and not reason:
+        raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
+
+
+def _build_rule(deny: str | None, ask: str | None) -> str | None:
+    """Return the rule that the options make; one with a form of its own is checked where it is saved."""
+    if deny is not None and ask is not None:
+        raise typer.BadParameter("A rule either refuses or asks: give --deny or --ask, not both.")
+    if deny is not None:
+        return f"deny {deny}"
+    return f"ask {ask}" if ask is not None else None
+
+
+def forget(
+    *,
+    entry_id: EntryId,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why it is forgotten; the history keeps it.")
+    ] = "",
+    yes: YesOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a memory at once; `ricordo undo` restores it.
+
+    On a terminal it asks first. What still says it, such as a longer memory, is shown with the command that removes it.
+    """
+    target = require_target(root, user, project)
+    if sys.stdin.isatty() and not yes and not as_json:
+        entry = with_memory(target, lambda memory: memory.entry(entry_id))
+        print_line(wrap(entry.content, "  "))
+        typer.confirm("Forget this?", abort=True)
+    done = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
+    options = given_options(root, user, project)
+    if as_json:
+        remaining = remaining_documents(done.remaining, options)
+        print_json({"forgotten": entry_document(done.entry), "remaining": remaining})
+        return
+    print_line(f"Forgot {done.entry.id}. `ricordo undo` brings it back.")
+    print_remaining(done.remaining, options)
+
+
+def pin(
+    *,
+    entry_id: EntryId,
+    off: Annotated[bool, typer.Option("--off", help="Pin it no longer.")] = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a memory in view: it stands in every prompt, does not age, and is never rewritten."""
+    entry = with_memory(require_target(root, user, project), lambda memory: memory.pin(entry_id, on=not off))
+    if as_json:
+        print_json({"pinned": not off, "entry": entry_document(entry)})
+        return
+    print_line(f"{'Unpinned' if off else 'Pinned'} {entry.id}")
+    print_line(dim(wrap(entry.content, "  ")))
+
+
+def confirm(
+    *,
+    entry_id: EntryId,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say that a memory holds: it is sure from now on, and as fresh as if it was learned today.
+
+    What contradicts it then gives way to it with the next consolidation, unless that was confirmed too.
+    """
+
+    async def hold(memory: "Memory") -> "tuple[Entry, list[Entry]]":
+        entry = await memory.confirm(entry_id)
+        return entry, await load_contradictions(memory, entry.id)
+
+    entry, others = with_memory(require_target(root, user, project), hold)
+    if as_json:
+        print_json({"confirmed": entry_document(entry, [other.id for other in others])})
+        return
+    print_line(f"Confirmed {entry.id}")
+    print_line(dim(wrap(entry.content, "  ")))
+    print_confirmation_effect(others)
+
+
+_MAX_PATHS_SHOWN = 5
+
+
+def erase(
+    *,
+    entry_id: OptionalEntryId = "",
+    text: Annotated[
+        str, typer.Option("--text", metavar="TEXT", help="Erase this text wherever it stands, in place of a memory.")
+    ] = "",
+    inside_words: Annotated[
+        bool, typer.Option("--inside-words", help="Erase it as a part of longer words too.")
+    ] = False,
+    yes: YesOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a memory from every file, with transcripts, history and index; this can't be undone.
+
+    It asks first, and without a terminal it needs --yes. A memory that is forgotten can be erased too.
+    """
+    if bool(entry_id.strip()) == bool(text.strip()):
+        raise InvalidEntry("Name what is to be erased: the id of a memory, or a text with --text.")
+    target = require_target(root, user, project)
+    if not yes:
+        if as_json or not sys.stdin.isatty():
+            raise InvalidInput("Erasing can't be undone: give --yes.")
+        for content in [text] if text else with_memory(target, lambda memory: _load_versions(memory, entry_id)):
+            print_line(wrap(content, "  "))
+        typer.confirm("Erase this from every file? Nothing brings it back.", abort=True)
+    done = with_memory(target, lambda memory: memory.erase(entry_id, text=text, inside_words=inside_words))
+    if as_json:
+        print_json(
+            {
+                "erased": list(done.ids),
+                "changed": done.changed,
+                "deleted": done.deleted,
+                "scanned": done.scanned,
+                "inside_words": list(done.inside_words),
+            }
+        )
+        return
+    print_line(
+        f"Erased {'the text' if text else done.ids[0]}: {pluralize(done.changed, 'file')} changed, "
+        f"{pluralize(done.deleted, 'file')} deleted."
+    )
+    looked_through = f"{pluralize(done.scanned, 'file')} that were looked through"
+    if done.inside_words:
+        print_line(f"As a part of longer words it is left in {len(done.inside_words)} of {looked_through}:")
+        for path in done.inside_words[:_MAX_PATHS_SHOWN]:
+            print_line(f"  {path}")
+        print_line("Give --inside-words to erase it there too.")
+    else:
+        print_line(f"Nothing of it is left in {looked_through}.")
+
+
+async def _load_versions(memory: "Memory", entry_id: str) -> list[str]:
+    """Return the content of an entry, now and in earlier versions, also if it is forgotten."""
+    return list(dict.fromkeys(each.content for each in await memory.versions(entry_id)))

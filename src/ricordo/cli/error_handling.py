@@ -1,0 +1,170 @@
+"""How a command fails and warns: one line on stderr, or one JSON document, and an exit code; never a traceback.
+
+0 is success, 1 a `RicordoError`, 2 a wrong use of the command, 130 an interruption. A reader that closes the pipe early
+ends the command in silence.
+
+Invariants: text from the command line is valid Unicode when a command gets it, whatever the locale; names of files stay
+what the system gave. A warning is printed once, however many commands run in one another, as they do in a chat.
+"""
+
+import errno
+import logging
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from secrets import token_bytes
+from typing import Any, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ricordo.cli.options import decode_argument, record_json_flag, wants_json
+from ricordo.cli.render import print_error, print_json
+from ricordo.errors import RicordoError, StorageFailed
+
+__all__ = ["Command", "CommandGroup", "hide_unrecorded_warning", "print_warnings"]
+
+
+_EXIT_FAILED, _EXIT_USAGE, _EXIT_INTERRUPTED = 1, 2, 130
+# The base class of wrong use has no public name in every version of the parser.
+_UsageError = cast("type[Exception]", typer.BadParameter.__bases__[0])
+
+
+class Command(TyperCommand):
+    """A command; the texts it was given reach it decoded."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it. Raises: InvalidInput for a text that is not UTF-8."""
+        names = {each.name: each.opts[0] if each.opts[0].startswith("-") else each.metavar for each in self.params}
+        ctx.params = {name: decode_argument(value, names.get(name) or name) for name, value in ctx.params.items()}
+        return super().invoke(ctx)
+
+
+class CommandGroup(TyperGroup):
+    """The group of all commands; what they raise ends here."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options that stand before the command."""
+        record_json_flag(ctx, args)
+        with _report_errors(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        from ricordo.cli.error_handling import print_warnings
+
+        with _report_errors(ctx), print_warnings():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _report_errors(context: typer.Context) -> Iterator[None]:
+    try:
+        yield
+    except RicordoError as error:
+        _print_failure(context, type(error).__name__, str(error))
+        raise typer.Exit(_EXIT_FAILED) from error
+    except KeyboardInterrupt as error:
+        _print_failure(context, "Interrupted", "interrupted; what was saved before is kept")
+        raise typer.Exit(_EXIT_INTERRUPTED) from error
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            where = f"{error.filename}: " if error.filename else ""
+            _print_failure(context, StorageFailed.__name__, f"{where}{error.strerror or error}")
+            raise typer.Exit(_EXIT_FAILED) from error
+        _discard_output(sys.stdout.fileno())
+        raise typer.Exit(_EXIT_FAILED) from error
+    except _UsageError as error:
+        if not wants_json(context):
+            told = _redact(_usage_message(error))
+            if type(error).__name__ != "NoArgsIsHelpError":
+                error.format_message = lambda: told  # type: ignore[attr-defined]
+            raise
+        _print_failure(context, "UsageError", _usage_message(error))
+        raise typer.Exit(_EXIT_USAGE) from error
+
+
+def _usage_message(error: Exception) -> str:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return "A command is missing: --help lists them."
+    explain = getattr(error, "format_message", None)
+    return str(explain()) if explain else str(error)
+
+
+def _print_failure(context: typer.Context, name: str, message: str) -> None:
+    message = _redact(message)
+    if wants_json(context):
+        print_json({"error": name, "message": message})
+    else:
+        print_error(message)
+
+
+def _redact(message: str) -> str:
+    # imported where it is needed: it takes time, and it lets every message pass the guard
+    from ricordo.guard import Redactor
+
+    return Redactor(token_bytes(32)).clean(message)
+
+
+def _discard_output(output: int) -> None:
+    """Let what is still buffered go nowhere, so that the interpreter does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+
+
+_RETRY_MESSAGE = re.compile(r"Asking again in (?P<seconds>[\d.]+) s: (?P<why>.*)", re.DOTALL)
+_UNRECORDED_MESSAGE = "nothing that is said now is kept"
+
+
+class _WarningPrinter(logging.Handler):
+    """Prints a record; who waits for another try is told for how long."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it."""
+        told = record.getMessage()
+        again = _RETRY_MESSAGE.fullmatch(told)
+        if again:
+            told = f"{again['why'].rstrip('.')}; waiting {float(again['seconds']):g} s to ask again."
+        print_error(told)
+
+
+@contextmanager
+def print_warnings() -> Iterator[None]:
+    """Print what the package warns of in the block, each warning once, as one line without a place in a file."""
+    logger = logging.getLogger("ricordo")
+    if any(isinstance(each, _WarningPrinter) for each in logger.handlers):
+        yield
+        return
+    handler, told = _WarningPrinter(logging.WARNING), set[str]()
+
+    def print_once(message: Warning | str, *place: object, **more: object) -> None:
+        del place, more
+        if str(message) not in told:
+            told.add(str(message))
+            print_error(str(message))
+
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("always", category=UserWarning)
+            warnings.showwarning = print_once
+            yield
+    finally:
+        logger.removeHandler(handler)
+
+
+@contextmanager
+def hide_unrecorded_warning() -> Iterator[None]:
+    """Pass over, in the block, the warning that what is said is not kept: nothing is said there."""
+    logger = logging.getLogger("ricordo.agent")
+    logger.addFilter(_is_other_warning)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_is_other_warning)
+
+
+def _is_other_warning(record: logging.LogRecord) -> bool:
+    return _UNRECORDED_MESSAGE not in str(record.msg)

@@ -1,0 +1,287 @@
+"""A recorded conversation to be replayed: its turns, a model, tools and a clock that play them, and what is left.
+
+The replies and the results of tools are those of the record, and the clock shows its times. What an interrupted replay
+left is found by comparing the record with the transcript; a text with the mark of a secret counts as the recorded one.
+
+Invariants: each message of the record but the system's is in exactly one turn, in its order. Of what was said, each
+message is either in the transcript or in what is left.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import ReplyInvalid, ToolFailed
+from ricordo.messages import (
+    JsonValue,
+    Message,
+    PartPosition,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    get_mark,
+    pair_calls,
+)
+from ricordo.messages.tokens import estimate_message
+from ricordo.models import Reply
+from ricordo.models.wrappers import WholeReplies
+
+if TYPE_CHECKING:
+    from ricordo.agent.tools import ToolContext, ToolOutput
+
+__all__ = [
+    "RecordedClock",
+    "RecordedModel",
+    "RecordedTool",
+    "RecordedTurn",
+    "RemainingTurns",
+    "find_remaining_turns",
+    "split_turns",
+    "strip_tool_results",
+]
+
+
+@dataclass(kw_only=True)
+class RecordedTurn:
+    """What was said in one turn, the replies to it in their order, and what the tools answered to each call's id.
+
+    `messages` are all of them as they were recorded. Calls of one id are answered in the order of the calls, by None
+    where the record holds no result. `stray_results` are results that no reply of a living turn asked for.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    user_messages: list[Message] = field(default_factory=list)
+    replies: list[Message] = field(default_factory=list)
+    results: defaultdict[str, deque[ToolResult | None]] = field(default_factory=lambda: defaultdict(deque))
+    stray_results: list[Message] = field(default_factory=list)
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether something was said and replied to, so that it can be lived through."""
+        return bool(self.user_messages and self.replies)
+
+
+def split_turns(messages: Iterable[Message]) -> list[RecordedTurn]:
+    """Cut one session into turns.
+
+    Each begins with what a person said after a reply, or with a reply that nobody asked for after the last one.
+    """
+    heard = [message for message in messages if message.role != "system"]
+    turns: list[RecordedTurn] = []
+    turn_of: list[RecordedTurn] = []
+    for message in heard:
+        said = strip_tool_results(message)
+        if not turns or _starts_turn(said, turns[-1]):
+            turns.append(RecordedTurn())
+        turns[-1].messages.append(message)
+        turn_of.append(turns[-1])
+        if message.role == "assistant":
+            turns[-1].replies.append(message)
+        elif message.role == "user" and said.parts:
+            turns[-1].user_messages.append(said)
+    _assign_results(heard, turn_of)
+    return turns
+
+
+def strip_tool_results(message: Message) -> Message:
+    """Return the message without the results of tools, which some providers let a user say."""
+    if message.role == "assistant":
+        return message
+    return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, ToolResult)))
+
+
+def _starts_turn(said: Message, turn: RecordedTurn) -> bool:
+    if said.role == "assistant":
+        return bool(turn.replies) and not turn.replies[-1].tool_calls
+    return said.role == "user" and bool(said.parts) and bool(turn.replies)
+
+
+def _assign_results(heard: Sequence[Message], turn_of: Sequence[RecordedTurn]) -> None:
+    """Give each call of an exchange its result; what is left of the results are strays."""
+    from ricordo.agent.tool_calls import deduplicate_call_ids
+
+    found: dict[PartPosition, PartPosition] = {}
+    for call, result in pair_calls(heard).answered:
+        found.setdefault(call, result)
+    taken: set[PartPosition] = set()
+    for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
+        if message.role == "assistant" and turn.is_exchange:
+            calls = [number for number, part in enumerate(message.parts) if isinstance(part, ToolCall)]
+            places = {number: found.get(PartPosition(message=at, part=number)) for number in calls}
+            taken.update(place for place in places.values() if place)
+            # a server may give one id twice; the loop then tells the calls apart, and so must the record
+            reply, _ = deduplicate_call_ids(message)
+            turn.replies = [reply if each is message else each for each in turn.replies]
+            for call_, place in zip(reply.tool_calls, _order_results(message, places), strict=True):
+                part = heard[place.message].parts[place.part] if place else None
+                turn.results[call_.id].append(part if isinstance(part, ToolResult) else None)
+    for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
+        left = [part for number, part in _tool_results(message) if PartPosition(message=at, part=number) not in taken]
+        if left and turn.is_exchange:
+            turn.stray_results.append(Message(role="tool", parts=tuple(left), time=message.time))
+
+
+def _order_results(message: Message, places: Mapping[int, PartPosition | None]) -> list[PartPosition | None]:
+    """Return the places of the results for each call; among calls of one id the first has the first result."""
+    waiting: defaultdict[str, list[PartPosition]] = defaultdict(list)
+    for call, place in zip(message.tool_calls, places.values(), strict=True):
+        waiting[call.id] += [place] if place else []
+    queues = {
+        call_id: deque(sorted(found, key=lambda place: (place.message, place.part)))
+        for call_id, found in waiting.items()
+    }
+    return [queues[call.id].popleft() if queues[call.id] else None for call in message.tool_calls]
+
+
+def _tool_results(message: Message) -> list[tuple[int, ToolResult]]:
+    if message.role == "assistant":
+        return []
+    return [(number, part) for number, part in enumerate(message.parts) if isinstance(part, ToolResult)]
+
+
+class RecordedClock:
+    """Shows the newest time that was recorded so far, the machine's own before the first."""
+
+    def __init__(self) -> None:
+        """Begin without a time."""
+        self._time: datetime | None = None
+
+    def advance(self, messages: Sequence[Message]) -> None:
+        """Go on to the time of the last of these; time never runs backwards."""
+        times = [message.time for message in messages if message.time]
+        if times:
+            self._time = max([*times, *([self._time] if self._time else [])])
+
+    def now(self) -> datetime:
+        """Return the time, in UTC."""
+        return (self._time or datetime.now(UTC)).astimezone(UTC)
+
+    def today(self) -> date:
+        """Return the date where the user lives."""
+        return self.now().astimezone().date()
+
+
+class RecordedModel(WholeReplies):
+    """A model that says again what was said. `start_turn` hands it the turn to be lived through.
+
+    `largest_tokens` are the estimated tokens of the largest window it was sent.
+    """
+
+    def __init__(self, clock: RecordedClock, *, on_window: Callable[[Sequence[Message]], None] | None = None) -> None:
+        """Let `clock` show when each reply was given; `on_window` is told each window that is sent."""
+        self.name = "recorded"
+        self.window: int | None = None
+        self.largest_tokens = 0
+        self._clock = clock
+        self._on_window = on_window
+        self._replies: Iterator[Message] = iter(())
+
+    def start_turn(self, turn: RecordedTurn) -> None:
+        """Reply with what was replied in this turn."""
+        self._replies = iter(turn.replies)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        """Return the next reply. Raises `ReplyInvalid` when the record of the turn ends without one."""
+        del tools, schema
+        if self._on_window:
+            self._on_window(messages)
+        self.largest_tokens = max(self.largest_tokens, await run_sync(_window_tokens, messages))
+        message = next(self._replies, None)
+        if message is None:
+            raise ReplyInvalid("The record ends here: nothing was replied.")
+        self._clock.advance([message])
+        parts = message.parts or (Text(text=""),)
+        return Reply(message=replace(message, parts=parts), stop="tools" if message.tool_calls else "end")
+
+
+def _window_tokens(messages: Sequence[Message]) -> int:
+    return sum(estimate_message(message) for message in messages if message.role != "system")
+
+
+class RecordedTool:
+    """A tool that answers again what it answered."""
+
+    def __init__(self, name: str) -> None:
+        """Stand for the tool `name`; `start_turn` hands it the results of a turn."""
+        description = f"{name}, as it was recorded"
+        self.spec = ToolSpec(name=name, description=description, parameters={"type": "object"})
+        self._results: Mapping[str, deque[ToolResult | None]] = {}
+
+    def start_turn(self, turn: RecordedTurn) -> None:
+        """Answer the calls of this turn."""
+        self._results = turn.results
+
+    async def __call__(self, arguments: Mapping[str, JsonValue], context: "ToolContext") -> "ToolOutput":
+        """Return the recorded result of the call. Raises `ToolFailed` for a recorded error, and where there is none."""
+        del arguments
+        waiting = self._results.get(context.call_id)
+        result = waiting.popleft() if waiting else None
+        if result is None:
+            raise ToolFailed("The record holds no result of this call.")
+        if result.is_error:
+            raise ToolFailed(result.text)
+        return list(result.parts)
+
+
+_SECRET_MARK = "[secret:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemainingTurns:
+    """The messages that a turn lacks which was cut off, and the turns after it."""
+
+    messages: tuple[Message, ...] = ()
+    turns: tuple[RecordedTurn, ...] = ()
+
+
+def find_remaining_turns(turns: Sequence[RecordedTurn], logged: Sequence[Message]) -> RemainingTurns:
+    """Return what `logged` lacks of a record; nothing when it is whole, or holds another conversation."""
+    there = [message for message in logged if get_mark(message) is None and _is_said(message)]
+    said = [message for turn in turns for message in turn.messages if _is_said(message)]
+    if len(there) > len(said) or not all(map(_is_same, there, said)):
+        return RemainingTurns()
+    left = len(there)
+    for number, turn in enumerate(turns):
+        count = sum(map(_is_said, turn.messages))
+        if left == 0 and count:
+            return RemainingTurns(turns=tuple(turns[number:]))
+        if left <= count:
+            rest = _remaining_messages(turn, left, logged)
+            later = tuple(turns[number + 1 :])
+            return RemainingTurns(messages=rest, turns=later) if rest or later else RemainingTurns()
+        left -= count
+    return RemainingTurns()
+
+
+def _is_said(message: Message) -> bool:
+    return message.role == "assistant" or (message.role == "user" and bool(strip_tool_results(message).parts))
+
+
+def _is_same(there: Message, said: Message) -> bool:
+    return there.role == said.role and (there.text == said.text or _SECRET_MARK in there.text)
+
+
+def _remaining_messages(turn: RecordedTurn, done: int, logged: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the messages after the `done`th that was said, but for results that are there."""
+    last = max((number for number, message in enumerate(logged) if _is_said(message)), default=-1)
+    answered = {result.call_id for message in logged[last:] for result in message.tool_results}
+    rest: list[Message] = []
+    for message in turn.messages:
+        if done > 0:
+            done -= _is_said(message)
+            continue
+        parts = tuple(p for p in message.parts if not isinstance(p, ToolResult) or p.call_id not in answered)
+        if parts or not message.parts:
+            rest.append(replace(message, parts=parts))
+    return tuple(rest)

@@ -1,0 +1,87 @@
+"""The context window: what the model sees, and the strategies that make it smaller. Each can be used alone."""
+
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.context.config import (
+        ClearResultsConfig,
+        CompactionConfig,
+        DedupeReadsConfig,
+        ToolResultEvictionConfig,
+        TruncateArgsConfig,
+    )
+    from ricordo.context.contract import (
+        Act,
+        CompactionSummary,
+        ExtractionHandover,
+        ExtractionLease,
+        Reduction,
+        Strategy,
+        StrategyReport,
+        Summarizer,
+        Window,
+    )
+    from ricordo.context.pipeline import LoggingStrategy
+    from ricordo.context.plan import changed_reduction, unchanged_reduction
+    from ricordo.context.strategies.clear import ClearResults
+    from ricordo.context.strategies.dedupe import DedupeReads
+    from ricordo.context.strategies.drop import DropGroups, NoCompaction, SlidingWindow
+    from ricordo.context.strategies.evict import EvictResults
+    from ricordo.context.strategies.summarize import Compact, Hook
+    from ricordo.context.strategies.truncate import TruncateArgs
+    from ricordo.context.summary.digest import build_digest, extract_tags, extract_title
+    from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
+
+__all__ = [
+    "Act",
+    "ClearResults",
+    "ClearResultsConfig",
+    "Compact",
+    "CompactionConfig",
+    "CompactionSummary",
+    "DedupeReads",
+    "DedupeReadsConfig",
+    "DigestSummarizer",
+    "DropGroups",
+    "EvictResults",
+    "ExtractionHandover",
+    "ExtractionLease",
+    "Hook",
+    "LoggingStrategy",
+    "ModelSummarizer",
+    "NoCompaction",
+    "Reduction",
+    "SlidingWindow",
+    "Strategy",
+    "StrategyReport",
+    "Summarizer",
+    "ToolResultEvictionConfig",
+    "TruncateArgs",
+    "TruncateArgsConfig",
+    "Window",
+    "build_digest",
+    "changed_reduction",
+    "extract_tags",
+    "extract_title",
+    "unchanged_reduction",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig TruncateArgsConfig",
+        ".contract": "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyReport Summarizer Window",
+        ".pipeline": "LoggingStrategy",
+        ".plan": "changed_reduction unchanged_reduction",
+        ".strategies.clear": "ClearResults",
+        ".strategies.dedupe": "DedupeReads",
+        ".strategies.drop": "DropGroups NoCompaction SlidingWindow",
+        ".strategies.evict": "EvictResults",
+        ".strategies.summarize": "Compact Hook",
+        ".strategies.truncate": "TruncateArgs",
+        ".summary.digest": "build_digest extract_tags extract_title",
+        ".summary.summarizers": "DigestSummarizer ModelSummarizer",
+    },
+)

@@ -1,0 +1,398 @@
+"""The plan of a compaction: sizes, thresholds, the cut, what may be dropped, and the report. Pure.
+
+Counts are in tokens as the provider is expected to count them: our estimate multiplied by the window's ratio.
+
+Invariants: a cut never separates a call from its result. A window that is not forced to shrink is cut only when that
+removes at least two messages, and five have come since the last summary. A window cut for its tokens alone must lose
+a fifth of them. A window that a person restored is not compacted again at once. System messages, summaries and pinned
+messages are never dropped.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import accumulate
+from math import ceil
+from typing import Literal
+
+from ricordo.context.config import CompactionConfig
+from ricordo.context.contract import Act, Reduction, StrategyReport, Window
+from ricordo.context.summary_message import count_kept_messages, count_leading_system, is_carried_whole
+from ricordo.messages import Media, Message, count_provider_items, find_cut_points, get_mark, is_pinned, split_groups
+from ricordo.messages.tokens.budget import Budget, resolve_budget
+from ricordo.messages.tokens.estimate import estimate_message
+
+__all__ = [
+    "CompactionPlan",
+    "MIN_ADDED_MESSAGES",
+    "Thresholds",
+    "can_open_conversation",
+    "changed_reduction",
+    "count_excess_items",
+    "count_message_tokens",
+    "find_droppable",
+    "find_newest_request",
+    "find_tail_start",
+    "make_handle",
+    "max_request_tokens",
+    "overflow_target",
+    "plan_compaction",
+    "resolve_thresholds",
+    "trigger_reason",
+    "unchanged_reduction",
+]
+
+
+_DEFAULT_TRIGGER = 160_000
+_DEFAULT_WINDOW = 180_000
+_MIN_REMOVED = 2
+MIN_ADDED_MESSAGES = 5
+"""How many messages come at least between two summaries that nothing presses for."""
+_DEFAULT_RESERVED = 20_000
+_GAIN_FACTOR = 4
+_MIN_GAIN_DIVISOR = 5
+_MAX_ITEMS_SHARE = 0.9
+_TARGET_ITEMS_SHARE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """A configuration for one window size, in messages and tokens; 0 means off.
+
+    `tokens` is the lower one of the triggers in tokens and in a part of the window, of those that are on. `max_request_tokens`
+    is what a request may take so that room for the reply is left, None where the window is not known. `is_clamped`
+    says that `reserved` is not smaller than the window, so that half of it was taken.
+    """
+
+    messages: int
+    tokens: int
+    keep_messages: int
+    keep_tokens: int
+    max_request_tokens: int | None = None
+    is_clamped: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether any trigger is on."""
+        return bool(self.messages or self.tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionPlan:
+    """What is to be done: a summary takes the place of what is before `cut`; 0 leaves all as it is.
+
+    System messages at the head stay. `trigger` says whether the count of messages or that of tokens started it. `reason`
+    says why it starts, or why not. `must_shrink` means that the window must get smaller, whatever stays; `room` is then
+    what its messages may take, None for no bound. `min_gain` are the tokens that the summary is to take off at least.
+    """
+
+    cut: int = 0
+    reason: str = ""
+    trigger: Literal["messages", "tokens"] = "tokens"
+    must_shrink: bool = False
+    room: int | None = None
+    min_gain: int = 0
+
+
+def count_message_tokens(messages: Sequence[Message], ratio: float) -> tuple[int, ...]:
+    """Return the tokens of each message."""
+    return tuple(ceil(estimate_message(message) * ratio) for message in messages)
+
+
+def resolve_thresholds(config: CompactionConfig, limit: int | None) -> Thresholds:
+    """Return what `config` means for a reasoning model with a window of `limit` tokens, None when it is not known."""
+    window = config.window or limit
+    clamped = config.trigger_tokens is None and window is not None and config.reserved >= window
+    share = 0 if window is None or not config.trigger_share else max(1, int(window * config.trigger_share))
+    trigger = min(filter(None, (_resolve_trigger(config, window), share)), default=0)
+    return Thresholds(
+        messages=config.trigger_messages,
+        tokens=trigger,
+        keep_messages=config.keep_messages,
+        keep_tokens=_resolve_keep(config, window, trigger),
+        max_request_tokens=None if window is None else max_request_tokens(window, config.reserved),
+        is_clamped=clamped,
+    )
+
+
+def max_request_tokens(window: int, reserved: int = _DEFAULT_RESERVED) -> int:
+    """Return what a request to a model with a `window` of so many tokens may take, with room for the reply: `reserved`
+    tokens, yet at most a quarter of it."""
+    return max(1, window - min(reserved, window // 4))
+
+
+def plan_compaction(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> CompactionPlan:
+    """Return what to do with `window`, whose messages take `tokens`."""
+    many = count_excess_items(window)
+    if window.target is not None and sum(tokens) <= window.target and not many:
+        return CompactionPlan(reason="the steps before were enough")
+    limits = resolve_thresholds(config, window.limit)
+    why, pressed = _find_trigger(window, limits, sum(tokens) + window.overhead, many=many)
+    if not why:
+        return CompactionPlan(reason="below the thresholds")
+    if not pressed and len(window.messages) * _MIN_GAIN_DIVISOR < window.undone * (_MIN_GAIN_DIVISOR + 1):
+        return CompactionPlan(reason=f"{why}, but the last one was undone: it waits for a fifth more messages")
+    points = find_cut_points(window.messages)
+    wanted = _configured_cut(points, tokens, limits)
+    room = _messages_room(window, limits, sum(tokens)) if pressed else None
+    if pressed:
+        shell = config.summary_tokens + config.carry_tokens
+        wanted = _deepen_cut(points, tokens, wanted, _tail_room(window, limits, tokens, wanted, shell))
+    if many and window.most_messages is not None:
+        items = [count_provider_items(message) for message in window.messages]
+        wanted = _deepen_cut(points, items, wanted, int(window.most_messages * _TARGET_ITEMS_SHARE))
+    counted = bool(limits.messages) and len(tokens) >= limits.messages
+    gain = 0 if pressed or counted else ceil(sum(tokens) / _MIN_GAIN_DIVISOR)
+    likely = _estimate_gain(window, config, tokens, wanted)
+    heavy = bool(limits.tokens) and likely * _GAIN_FACTOR >= limits.tokens
+    hindrance = _find_hindrance(window.messages, wanted, pressed=pressed, heavy=heavy)
+    if not hindrance and likely < gain:
+        hindrance = f"{why}, but a summary would take off less than a fifth of what was said"
+    over = bool(limits.tokens) and sum(tokens) + window.overhead >= limits.tokens
+    return CompactionPlan(
+        cut=0 if hindrance else wanted,
+        reason=hindrance or why,
+        trigger="messages" if (counted and not pressed and not over) or many else "tokens",
+        must_shrink=pressed,
+        room=room,
+        min_gain=gain,
+    )
+
+
+def trigger_reason(window: Window, total: int, *, messages: int, tokens: int) -> str:
+    """Say why a step is to act on `window`, which takes `total` tokens with its overhead: what forces it, or that there
+    are at least `messages` messages or `tokens` tokens; empty when nothing of that holds. 0 switches a threshold off.
+    """
+    if window.forced:
+        return window.forced
+    if messages and len(window.messages) >= messages:
+        return f"{len(window.messages)} messages"
+    return f"{total} tokens" if tokens and total >= tokens else ""
+
+
+def count_excess_items(window: Window) -> int:
+    """Return by how many messages `window` has too many for its provider; 0 when it has not.
+
+    A tenth of what the provider takes is left free, for the system prompt and for what a turn adds.
+    """
+    if window.most_messages is None:
+        return 0
+    return max(0, sum(map(count_provider_items, window.messages)) - int(window.most_messages * _MAX_ITEMS_SHARE))
+
+
+def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
+    """Return what the messages of a refused window may take, in tokens; they took `tokens`, as far as is known.
+
+    That is what the model's window leaves beside the reply and the overhead, when the provider `named` it and it is
+    less than they took; else also half of what they took at most.
+    """
+    fits = None if window.limit is None else max(0, max_request_tokens(window.limit) - window.overhead)
+    if fits is None:
+        return tokens // 2
+    return fits if named and fits < tokens else min(fits, tokens // 2)
+
+
+def find_tail_start(points: Sequence[int], tokens: Sequence[int], fits: int) -> int:
+    """Return the first cut point after which at most `fits_bounds` tokens stand; the start of the last group when none is."""
+    before = [0, *accumulate(tokens)]
+    inside = [point for point in points if point < len(tokens)]
+    return next((point for point in inside if before[-1] - before[point] <= fits), inside[-1] if inside else 0)
+
+
+def _resolve_trigger(config: CompactionConfig, window: int | None) -> int:
+    if config.trigger_tokens is None:
+        if window is None:
+            return _DEFAULT_TRIGGER
+        return window - config.reserved if config.reserved < window else max(1, window // 2)
+    return _resolve_budget(config.trigger_tokens, window)
+
+
+def _resolve_keep(config: CompactionConfig, window: int | None, trigger: int) -> int:
+    if config.keep_tokens is None:
+        if window is None:
+            return 0
+        part = min(max(int(trigger * config.keep_tokens_ratio), config.keep_tokens_min), config.keep_tokens_max)
+        return max(1, min(part, trigger // 2)) if trigger else part
+    return _resolve_budget(config.keep_tokens, window)
+
+
+def _resolve_budget(budget: int | Budget, window: int | None) -> int:
+    return budget if isinstance(budget, int) else resolve_budget(budget, window or _DEFAULT_WINDOW)
+
+
+def _find_trigger(window: Window, limits: Thresholds, total: int, *, many: int) -> tuple[str, bool]:
+    """Say why the window is to shrink, and whether it must; `many` are the messages that are too many."""
+    if many and not window.forced and limits.is_active:
+        return f"{len(window.messages)} messages are nearly more than the provider takes", True
+    if (
+        not window.forced
+        and limits.is_active
+        and limits.max_request_tokens is not None
+        and total > limits.max_request_tokens
+    ):
+        return f"{total} tokens are more than the model's window takes", True
+    return trigger_reason(window, total, messages=limits.messages, tokens=limits.tokens), bool(window.forced)
+
+
+def _configured_cut(points: Sequence[int], tokens: Sequence[int], limits: Thresholds) -> int:
+    if limits.keep_tokens:
+        return find_tail_start(points, tokens, limits.keep_tokens)
+    wanted = len(tokens) - limits.keep_messages
+    return max((point for point in points if point <= wanted), default=0)
+
+
+def _messages_room(window: Window, limits: Thresholds, total: int) -> int | None:
+    """What all messages may take afterwards; a window that the provider refused loses half, whatever we believed."""
+    rooms = [] if limits.max_request_tokens is None else [max(0, limits.max_request_tokens - window.overhead)]
+    if window.target is not None:
+        rooms.append(window.target)
+    elif window.forced and window.forced != "asked":
+        rooms.append(total // 2)
+    return min(rooms, default=None)
+
+
+def _tail_room(window: Window, limits: Thresholds, tokens: Sequence[int], cut: int, shell: int) -> int:
+    """What may stay beside a summary with its shell."""
+    total = sum(tokens)
+    room = _messages_room(window, limits, total)
+    if window.forced == "asked" and not cut:
+        room = total // 2 if room is None else min(room, total // 2)
+    return total if room is None else max(0, room - min(shell, room // 4))
+
+
+def _deepen_cut(points: Sequence[int], tokens: Sequence[int], cut: int, fits: int) -> int:
+    return max(cut, find_tail_start(points, tokens, fits))
+
+
+def _estimate_gain(window: Window, config: CompactionConfig, tokens: Sequence[int], cut: int) -> int:
+    """What a summary of what is before `cut` takes off: it is about as long as the last one, else half of all that."""
+    removed = [
+        (message, size)
+        for message, size in zip(window.messages[:cut], tokens, strict=False)
+        if not is_carried_whole(message)
+    ]
+    total = sum(size for _, size in removed)
+    earlier = sum(size for message, size in removed if get_mark(message) == "summary")
+    longest = ceil((config.summary_tokens + config.carry_tokens) * window.ratio)
+    return total - min(longest, max(earlier, total // 2))
+
+
+def _find_hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: bool) -> str:
+    """Say why a summary of what is before `cut` is not worth its request; empty when it is.
+
+    What is `heavy` is worth it however few messages it is that came.
+    """
+    removed = [message for message in messages[count_leading_system(messages) : cut] if not is_carried_whole(message)]
+    summaries = _count_matching(removed, lambda message: get_mark(message) == "summary")
+    others = len(removed) - summaries
+    if not removed:
+        return "nothing to sum up: what there is stays"
+    if summaries < _MIN_REMOVED and others < (1 if pressed else _MIN_REMOVED):
+        return f"it would remove fewer than {_MIN_REMOVED} messages"
+    added = _count_added(messages)
+    if not pressed and not heavy and added is not None and added < MIN_ADDED_MESSAGES:
+        return f"fewer than {MIN_ADDED_MESSAGES} messages since the last summary"
+    return ""
+
+
+def _count_added(messages: Sequence[Message]) -> int | None:
+    """Count the messages that came since the last summary; None when there is none."""
+    last = max((at for at, message in enumerate(messages) if get_mark(message) == "summary"), default=None)
+    return None if last is None else len(messages) - last - 1 - count_kept_messages(messages[last])
+
+
+def _count_matching(messages: Sequence[Message], holds: Callable[[Message], bool]) -> int:
+    return sum(holds(message) for message in messages)
+
+
+def find_droppable(messages: Sequence[Message], stop: int, keep: Collection[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the indexes that may go before the cut point `stop`, group by group, oldest first.
+
+    `keep` are indexes of further messages that stay.
+    """
+    staying = {at for at, message in enumerate(messages[:stop]) if _is_protected(message)} | set(keep)
+    found = []
+    for group in split_groups(messages):
+        if group.stop > stop:
+            break
+        inside = range(group.start, group.stop)
+        bound = any(at in staying and (messages[at].tool_calls or messages[at].tool_results) for at in inside)
+        going = () if bound else tuple(at for at in inside if at not in staying)
+        if going:
+            found.append(going)
+    return tuple(found)
+
+
+def find_newest_request(messages: Sequence[Message]) -> int | None:
+    """Return where the newest message stands in which a user asks something; None when there is none."""
+    asked = (at for at in range(len(messages) - 1, -1, -1) if _is_request(messages[at]))
+    return next(asked, None)
+
+
+def can_open_conversation(message: Message) -> bool:
+    """Tell whether a conversation can begin with this message by every provider's rules: a user says something."""
+    return message.role == "user" and bool(message.text.strip()) and not message.tool_results
+
+
+def _is_request(message: Message) -> bool:
+    said = bool(message.text.strip()) or any(isinstance(part, Media) for part in message.parts)
+    return message.role == "user" and get_mark(message) is None and said
+
+
+def _is_protected(message: Message) -> bool:
+    return message.role == "system" or is_pinned(message) or get_mark(message) == "summary"
+
+
+_HANDLE_BYTES = 5
+
+
+def make_handle(dropped: Sequence[Message]) -> str:
+    """Return the handle of these messages, by their ids and order: `c` and ten hexadecimal digits; empty for none."""
+    if not dropped:
+        return ""
+    named = "\0".join(message.id or message.text for message in dropped)
+    return "c" + blake2b(named.encode("utf-8", "surrogatepass"), digest_size=_HANDLE_BYTES).hexdigest()
+
+
+def unchanged_reduction(act: Act, window: Window, reason: str, tokens: int, *, note: str = "") -> Reduction:
+    """Return the window as it came; `tokens` are those of its messages."""
+    return Reduction(
+        messages=window.messages,
+        report=StrategyReport(
+            act=act,
+            status="skipped",
+            reason=reason,
+            messages_before=len(window.messages),
+            messages_after=len(window.messages),
+            tokens_before=tokens,
+            tokens_after=tokens,
+            note=note,
+        ),
+    )
+
+
+def changed_reduction(
+    act: Act,
+    window: Window,
+    messages: Sequence[Message],
+    reason: str,
+    *,
+    dropped: Sequence[Message] = (),
+    note: str = "",
+) -> Reduction:
+    """Return the smaller window; the handle is that of what was dropped."""
+    return Reduction(
+        messages=tuple(messages),
+        dropped=tuple(dropped),
+        report=StrategyReport(
+            act=act,
+            status="done",
+            reason=reason,
+            messages_before=len(window.messages),
+            messages_after=len(messages),
+            tokens_before=sum(count_message_tokens(window.messages, window.ratio)),
+            tokens_after=sum(count_message_tokens(messages, window.ratio)),
+            note=note,
+            handle=make_handle(dropped),
+        ),
+    )

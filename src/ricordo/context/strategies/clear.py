@@ -1,0 +1,164 @@
+"""Clear: old thoughts are removed, then old tool results, each replaced by a short pointer to the transcript.
+
+Invariants: only thoughts and the parts of results change; ids, order, calls, names, times and usage stay. Errors,
+results that the assistant has not answered yet, and results shorter than their pointer stay. So do thoughts since a
+user last spoke, which Claude needs while tools run.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from anyio.lowlevel import checkpoint
+
+from ricordo.context.config import ClearResultsConfig
+from ricordo.context.contract import Act, Reduction, Window
+from ricordo.context.plan import (
+    can_open_conversation,
+    changed_reduction,
+    count_message_tokens,
+    trigger_reason,
+    unchanged_reduction,
+)
+from ricordo.context.tool_results import (
+    CLEARED_KEY,
+    REPEATED_KEY,
+    LocatedResult,
+    evicted_paths,
+    is_shorter,
+    locate_results,
+    pointer_records,
+    replace_with_pointer,
+)
+from ricordo.messages import Media, Message, Part, Text, Thinking, ToolResult, Unknown, get_mark
+
+__all__ = ["ClearResults", "remove_old_thoughts"]
+
+
+def remove_old_thoughts(messages: Sequence[Message], keep_turns: int) -> tuple[Message, ...]:
+    """Return the messages without the thoughts before the newest `keep_turns` turns; a message without any is the same.
+
+    A turn begins where a user says something; 1 is the turn that goes on.
+    """
+    begun = [at for at, message in enumerate(messages) if can_open_conversation(message) and get_mark(message) is None]
+    end = begun[-keep_turns] if len(begun) >= keep_turns else 0
+    return (*map(_remove_thoughts, messages[:end]), *messages[end:])
+
+
+def _remove_thoughts(message: Message) -> Message:
+    parts = tuple(map(_empty_thought, message.parts))
+    return message if parts == message.parts else replace(message, parts=parts)
+
+
+def _empty_thought(part: Part) -> Part:
+    return Thinking(text="") if isinstance(part, Thinking) else part
+
+
+_MAX_NAME_CHARS = 60
+_MAX_NAMED_MEDIA = 3
+
+
+class ClearResults:
+    """Clears old tool results; see the module."""
+
+    act: Act = "clear"
+
+    def __init__(self, config: ClearResultsConfig | None = None) -> None:
+        """Clear as `config` says, by default all but the newest five."""
+        self._config = config or ClearResultsConfig()
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window without old thoughts, once a threshold is met and that takes off enough.
+
+        Where that is not enough, its old results are cleared too. A forced one is cleared of both
+        whatever the thresholds say, and however little that takes off.
+        """
+        await checkpoint()
+        tokens = count_message_tokens(window.messages, window.ratio)
+        config = self._config
+        total = sum(tokens) + window.overhead
+        reason = trigger_reason(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
+        if not reason:
+            return unchanged_reduction(self.act, window, "below the thresholds", sum(tokens))
+        messages = list(remove_old_thoughts(window.messages, config.keep_thinking))
+        least = 1 if window.forced else max(1, config.min_tokens)
+        left = total - sum(tokens) + sum(count_message_tokens(messages, window.ratio))
+        is_due = trigger_reason(window, left, messages=config.trigger_messages, tokens=config.trigger_tokens)
+        if is_due or total - left < least:
+            for at, message in _clear_results(window.messages, config):
+                messages[at] = message
+        gained = sum(tokens) - sum(count_message_tokens(messages, window.ratio))
+        if gained < least:
+            told = f"clearing would take off {gained} tokens, less than {least}" if gained else "nothing is to clear"
+            return unchanged_reduction(self.act, window, told, sum(tokens))
+        return changed_reduction(self.act, window, messages, reason)
+
+
+def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:
+    """Yield each message with results to clear, without them, by its index."""
+    spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    clearable = [
+        (answer, handle)
+        for answer in locate_results(messages)
+        if _is_clearable(answer, messages[answer.place.message], config)
+        and is_shorter(answer.result, handle := _pointer_text(answer, messages[answer.place.message]))
+    ]
+    found: dict[int, Message] = {}
+    for answer, handle in clearable[: max(0, len(clearable) - config.keep_results)]:
+        at = answer.place.message
+        if at < spoken:
+            found[at] = replace_with_pointer(found.get(at, messages[at]), answer.place.part, handle, CLEARED_KEY, {})
+    yield from found.items()
+
+
+def _is_clearable(answer: LocatedResult, message: Message, config: ClearResultsConfig) -> bool:
+    """Tell whether a result may be cleared: not without a known tool, which might be one that is left alone."""
+    excluded = not answer.tool or any(fnmatchcase(answer.tool, pattern) for pattern in config.excluded_tool_names)
+    done = answer.place.part in pointer_records(message, CLEARED_KEY) or answer.place.part in pointer_records(
+        message, REPEATED_KEY
+    )
+    return not (excluded or done or answer.result.is_error)
+
+
+def _pointer_text(answer: LocatedResult, message: Message) -> str:
+    files = evicted_paths(message, answer.place.part)
+    told = "; ".join(
+        filter(None, ("" if files else _describe_size(answer.result.text), *_describe_media(answer.result)))
+    )
+    held = f" It is kept in {' and '.join(files)}." if files else ""
+    opened = (
+        f"`expand` with `m:{message.id}` shows it whole."
+        if message.id
+        else "`expand` can't show it: its message has no id."
+    )
+    return f"[An earlier result of {_clip_name(answer.tool)}{f' ({told})' if told else ''} was cleared.{held} {opened}]"
+
+
+def _describe_size(text: str) -> str:
+    if not text:
+        return ""
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return f"{len(text):,} characters, {lines:,} {'line' if lines == 1 else 'lines'}"
+
+
+def _describe_media(result: ToolResult) -> Iterator[str]:
+    """Yield what goes beside the texts, such as `image/png chart.png`."""
+    others = [part for part in result.parts if not isinstance(part, Text)]
+    for part in others[:_MAX_NAMED_MEDIA]:
+        yield _clip_name(" ".join(filter(None, _describe_part(part))))
+    if len(others) > _MAX_NAMED_MEDIA:
+        yield f"{len(others) - _MAX_NAMED_MEDIA} more media"
+
+
+def _describe_part(part: Media | Text | Unknown) -> tuple[str, str]:
+    match part:
+        case Media():
+            return part.media_type or "a medium", part.name or ""
+        case Unknown():
+            return part.kind, ""
+        case Text():
+            return "", ""
+
+
+def _clip_name(name: str) -> str:
+    return " ".join(name.split())[:_MAX_NAME_CHARS]

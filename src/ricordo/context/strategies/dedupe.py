@@ -1,0 +1,126 @@
+"""Dedupe: a read that was repeated with the same result becomes a pointer to the latest one.
+
+Reads are the same when tool, arguments and the whole result are. Where another result stands between two equal ones,
+the file may have changed, and both stay.
+
+Invariants: only the parts of results change. The latest read never changes, nor an error, nor a result without a call.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from anyio.lowlevel import checkpoint
+
+from ricordo.context.config import DedupeReadsConfig
+from ricordo.context.contract import Act, Reduction, Window
+from ricordo.context.plan import changed_reduction, count_message_tokens, unchanged_reduction
+from ricordo.context.tool_results import (
+    CLEARED_KEY,
+    REPEATED_KEY,
+    LocatedResult,
+    is_shorter,
+    locate_results,
+    pointer_records,
+    replace_with_pointer,
+)
+from ricordo.errors import InvalidMessage
+from ricordo.messages import JsonValue, Message
+from ricordo.messages.json_text import loads
+
+__all__ = ["DedupeReads"]
+
+
+_PartKey: TypeAlias = tuple[str, int]
+_MAX_NAME_CHARS = 60
+
+
+class DedupeReads:
+    """Lets earlier reads point to the latest one; see the module."""
+
+    act: Act = "dedupe"
+
+    def __init__(self, config: DedupeReadsConfig | None = None) -> None:
+        """Look at the tools that `config` names, by default those that read files and memory."""
+        self._config = config or DedupeReadsConfig()
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window with pointers for what was read again, when that takes off enough.
+
+        A forced one gets them however little that takes off.
+        """
+        await checkpoint()
+        total = sum(count_message_tokens(window.messages, window.ratio))
+        messages = _deduplicate(window.messages, self._config)
+        gained = total - sum(count_message_tokens(messages, window.ratio)) if messages else 0
+        least = 1 if window.forced else max(1, self._config.min_tokens)
+        if not messages or gained < least:
+            told = f"pointers would take off {gained} tokens, less than {least}" if gained else "nothing was read again"
+            return unchanged_reduction(self.act, window, told, total)
+        return changed_reduction(self.act, window, messages, window.forced or "read again")
+
+
+def _deduplicate(messages: Sequence[Message], config: DedupeReadsConfig) -> list[Message] | None:
+    """Return the messages with pointers; None when nothing was read again."""
+    found = list(messages)
+    moved: dict[_PartKey, LocatedResult] = {}
+    for earlier, latest in _find_repeats(messages, config):
+        at, part = earlier.place.message, earlier.place.part
+        found[at] = _set_pointer(found[at], part, earlier.tool, latest, messages)
+        moved[messages[at].id, part] = latest
+    if not moved:
+        return None
+    return [_move_pointers(message, moved, messages) for message in found]
+
+
+def _find_repeats(
+    messages: Sequence[Message], config: DedupeReadsConfig
+) -> Iterator[tuple[LocatedResult, LocatedResult]]:
+    """Yield each read that a later one repeats, with the latest of its run."""
+    reads: dict[tuple[str, str], list[LocatedResult]] = defaultdict(list)
+    for answer in locate_results(messages):
+        if answer.call and answer.call.name in config.tool_names:
+            reads[answer.call.name, _normalize_arguments(answer.call.arguments)].append(answer)
+    for same in reads.values():
+        latest: LocatedResult | None = None
+        for answer in reversed(same):
+            message = messages[answer.place.message]
+            if answer.place.part in pointer_records(message, REPEATED_KEY):
+                continue
+            if answer.place.part in pointer_records(message, CLEARED_KEY) or answer.result.is_error:
+                latest = None
+            elif latest is None or answer.result.parts != latest.result.parts:
+                latest = answer
+            elif is_shorter(answer.result, _pointer_text(answer.tool, message, messages[latest.place.message])):
+                yield answer, latest
+
+
+def _set_pointer(message: Message, part: int, tool: str, latest: LocatedResult, messages: Sequence[Message]) -> Message:
+    target = messages[latest.place.message]
+    record: Mapping[str, JsonValue] = {"tool": tool, "same": target.id, "at": latest.place.part}
+    return replace_with_pointer(message, part, _pointer_text(tool, message, target), REPEATED_KEY, record)
+
+
+def _move_pointers(message: Message, moved: Mapping[_PartKey, LocatedResult], messages: Sequence[Message]) -> Message:
+    """Return a message with pointers whose read became a pointer itself: they go to the latest one now."""
+    for part, record in pointer_records(message, REPEATED_KEY).items():
+        same, at, tool = record.get("same"), record.get("at"), record.get("tool")
+        if isinstance(same, str) and same and isinstance(at, int) and isinstance(tool, str) and (same, at) in moved:
+            message = _set_pointer(message, part, tool, moved[same, at], messages)
+    return message
+
+
+def _pointer_text(tool: str, message: Message, latest: Message) -> str:
+    where = f", in message {latest.id}" if latest.id else ""
+    opened = f" `expand` with `m:{message.id}` shows it here." if message.id else ""
+    name = " ".join(tool.split())[:_MAX_NAME_CHARS]
+    return f"[{name} gave exactly this again later{where}: see there.{opened}]"
+
+
+def _normalize_arguments(arguments: str) -> str:
+    """Return arguments in one writing; those that are no JSON as they are."""
+    try:
+        return json.dumps(loads(arguments), sort_keys=True)
+    except (InvalidMessage, RecursionError):
+        return f"?{arguments}"

@@ -1,0 +1,246 @@
+"""Drop: groups of messages go, oldest first, until the rest fits, and one notice says how to open them.
+
+`SlidingWindow` keeps the newest messages and leaves no notice; `NoCompaction` changes nothing.
+
+Invariants: calls and results stay together. Summaries, system messages, pinned messages and the newest request stay.
+There is at most one notice. What is left begins with a user's words, where there are any.
+"""
+
+from collections.abc import Sequence
+
+from anyio.lowlevel import checkpoint
+
+from ricordo.context.config import CompactionConfig
+from ricordo.context.contract import Act, Reduction, Window
+from ricordo.context.plan import (
+    can_open_conversation,
+    changed_reduction,
+    count_excess_items,
+    count_message_tokens,
+    find_droppable,
+    find_newest_request,
+    find_tail_start,
+    make_handle,
+    resolve_thresholds,
+    unchanged_reduction,
+)
+from ricordo.context.strategies.truncate import shorten_messages
+from ricordo.errors import InvalidSetting
+from ricordo.messages import (
+    JsonValue,
+    Message,
+    Text,
+    count_provider_items,
+    find_cut_points,
+    is_pinned,
+    split_groups,
+    with_ids,
+    with_mark,
+)
+
+__all__ = ["DropGroups", "NoCompaction", "SlidingWindow"]
+
+
+_DROPPED_KEY = "ricordo.dropped"
+_MAX_HANDLES = 3
+_NOTICE_SLACK = 16
+_SHORTENED_NOTE = "messages that were too long were shortened"
+
+
+class DropGroups:
+    """Drops the oldest messages; see the module."""
+
+    act: Act = "drop"
+
+    def __init__(self, config: CompactionConfig | None = None) -> None:
+        """Drop as `config` says; of it count `drop`, `window` and `reserved`."""
+        self._config = config or CompactionConfig()
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window without its oldest messages when it takes more than its target, or than its model takes.
+
+        So it is when it has more messages than the provider takes. Without a target and without a limit that is known
+        nothing is dropped.
+        """
+        await checkpoint()
+        tokens = count_message_tokens(window.messages, window.ratio)
+        total = sum(tokens)
+        room, many = _messages_room(window, self._config), count_excess_items(window)
+        if room is None and many:
+            room = total
+        hindrance = _find_hindrance(self._config, room, total, many=many)
+        if hindrance or room is None:
+            return unchanged_reduction(self.act, window, hindrance, total)
+        going = _select_dropped(window, tokens, room, many)
+        dropped = tuple(window.messages[at] for at in sorted(going))
+        kept = _insert_notice(window, going) if going else window.messages
+        messages = _shorten_to_fit(kept, window, room) if window.shortens else kept
+        left = sum(count_message_tokens(messages, window.ratio))
+        short = any(new is not old for new, old in zip(messages, kept, strict=True))
+        over = f"{left} tokens are left, more than the {room} that fit" if left > room else ""
+        note = "; ".join(filter(None, (_SHORTENED_NOTE if short else "", over)))
+        reason = f"{total} tokens are more than the {room} that fit"
+        if many and total <= room:
+            reason = f"{len(tokens)} messages are more than the provider takes"
+        if not short and not dropped:
+            return unchanged_reduction(self.act, window, f"{reason}, but nothing may go", total, note=note)
+        return changed_reduction(self.act, window, messages, reason, dropped=dropped, note=note)
+
+
+def _messages_room(window: Window, config: CompactionConfig) -> int | None:
+    """Return what the messages may take, the smaller one of the target and the model's room; None for neither."""
+    ceiling = resolve_thresholds(config, window.limit).max_request_tokens
+    room = None if ceiling is None else ceiling - window.overhead
+    known = [each for each in (window.target, room) if each is not None]
+    return max(0, min(known)) if known else None
+
+
+def _find_hindrance(config: CompactionConfig, room: int | None, total: int, *, many: int) -> str:
+    if not config.drop:
+        return "dropping is off"
+    if room is None:
+        return "it is not known what the messages may take"
+    return "the messages fit" if total <= room and not many else ""
+
+
+def _select_dropped(window: Window, tokens: Sequence[int], room: int, many: int) -> set[int]:
+    """Return the indexes of the messages to drop; none when a notice would take more than they do.
+
+    `many` messages at least go, as the provider counts them.
+    """
+    messages = window.messages
+    notices = [at for at, message in enumerate(messages) if _DROPPED_KEY in message.metadata]
+    request = find_newest_request(messages)
+    keep = {*notices, *(() if request is None else (request,))}
+    last = split_groups(messages)[-1].start if messages else 0
+    sample = _build_notice(window, (*messages[:last], *(messages[at] for at in notices)))
+    cost = count_message_tokens([sample], window.ratio)[0] + _NOTICE_SLACK - sum(tokens[at] for at in notices)
+    surplus = sum(tokens) + cost - room
+    going: set[int] = set()
+    freed, items = 0, 0
+    for group in find_droppable(messages, last, keep):
+        if freed >= surplus and items >= many:
+            break
+        going.update(group)
+        freed += sum(tokens[at] for at in group)
+        items += sum(count_provider_items(messages[at]) for at in group)
+    worth = freed > max(cost, 0) or items > 1
+    return going.union(notices) if going and (worth if many else freed > max(cost, 0)) else set()
+
+
+def _insert_notice(window: Window, going: set[int]) -> tuple[Message, ...]:
+    """Return the messages with a notice in the place of the first one that goes."""
+    first = min(going)
+    notice = _build_notice(window, [message for at, message in enumerate(window.messages) if at in going])
+    staying = [message for at, message in enumerate(window.messages[first:], first) if at not in going]
+    return (*window.messages[:first], notice, *staying)
+
+
+def _build_notice(window: Window, dropped: Sequence[Message]) -> Message:
+    """Return what stands for `dropped`, the earlier notices among them taken in."""
+    count = sum(_count_dropped(message) for message in dropped)
+    before = [handle for message in reversed(dropped) for handle in _dropped_handles(message)]
+    handles = list(dict.fromkeys((make_handle(dropped), *before)))[:_MAX_HANDLES]
+    latest, *earlier = (f"`{handle}`" for handle in handles)
+    others = f", with {' and '.join(earlier)} those that went before" if earlier else ""
+    what = f"{count:,} earlier {'message was' if count == 1 else 'messages were'}"
+    text = f"[{what} left out to make room. `expand` with {latest} opens them{others}.]"
+    noted: list[JsonValue] = [*handles]
+    message = Message(
+        role="user",
+        parts=(Text(text=text),),
+        time=dropped[-1].time if dropped else None,
+        metadata={_DROPPED_KEY: {"messages": count, "handles": noted}},
+    )
+    return with_mark(with_ids([message], session=window.session)[0], "notice")
+
+
+def _count_dropped(message: Message) -> int:
+    record = message.metadata.get(_DROPPED_KEY)
+    count = record.get("messages") if isinstance(record, dict) else None
+    return count if isinstance(count, int) else 1
+
+
+def _dropped_handles(message: Message) -> list[str]:
+    record = message.metadata.get(_DROPPED_KEY)
+    listed = record.get("handles") if isinstance(record, dict) else None
+    return [handle for handle in listed if isinstance(handle, str)] if isinstance(listed, list) else []
+
+
+def _shorten_to_fit(messages: tuple[Message, ...], window: Window, room: int) -> tuple[Message, ...]:
+    """Return the messages, those that nobody pinned shortened where that is needed to fit."""
+    bound = sum(count_message_tokens([message for message in messages if is_pinned(message)], window.ratio))
+    free = [message for message in messages if not is_pinned(message)]
+    short = iter(shorten_messages(free, max(0, room - bound), ratio=window.ratio))
+    return tuple(message if is_pinned(message) else next(short) for message in messages)
+
+
+class SlidingWindow:
+    """Keeps the newest messages; see the module."""
+
+    act: Act = "slide"
+
+    def __init__(self, *, keep_messages: int = 20, keep_tokens: int = 0) -> None:
+        """Keep the last `keep_messages` messages, or those of the last `keep_tokens` tokens when that is not 0.
+
+        More stays to keep a call with its results. Raises `InvalidSetting` for no message, and for less than none.
+        """
+        for name, value, least in (("keep_messages", keep_messages, 1), ("keep_tokens", keep_tokens, 0)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidSetting(f"{name} is a whole number of at least {least}, not {value!r}.")
+        self._keep_messages = keep_messages
+        self._keep_tokens = keep_tokens
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the newest messages, whenever there are more."""
+        await checkpoint()
+        tokens = count_message_tokens(window.messages, window.ratio)
+        points = find_cut_points(window.messages)
+        if self._keep_tokens:
+            cut = find_tail_start(points, tokens, self._keep_tokens)
+        else:
+            cut = max((point for point in points if point <= len(tokens) - self._keep_messages), default=0)
+        going = _select_before_cut(window.messages, cut)
+        if not going:
+            return unchanged_reduction(self.act, window, "there is no more than what stays", sum(tokens))
+        messages = [message for at, message in enumerate(window.messages) if at not in going]
+        dropped = [window.messages[at] for at in sorted(going)]
+        reason = f"the last {len(tokens) - cut} messages stay"
+        return changed_reduction(self.act, window, messages, reason, dropped=dropped)
+
+
+def _select_before_cut(messages: tuple[Message, ...], cut: int) -> set[int]:
+    """Return the indexes that go, so that what stays begins with a user's words where there are any before."""
+    keep = _find_opening(messages, cut)
+    going = {at for group in find_droppable(messages, cut, keep) for at in group}
+    first = next((at for at in range(len(messages)) if at not in going and messages[at].role != "system"), 0)
+    if can_open_conversation(messages[first]) if messages else True:
+        return going
+    opening = next((at for at in range(first - 1, -1, -1) if can_open_conversation(messages[at])), None)
+    if opening is None:
+        return going
+    return {at for group in find_droppable(messages, cut, (*keep, opening)) for at in group}
+
+
+def _find_opening(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:
+    """Return the index of the message that has to stay before the cut; empty when none has to."""
+    if any(can_open_conversation(message) for message in messages[cut : cut + 1]):
+        return ()
+    request = find_newest_request(messages[:cut])
+    if request is not None and can_open_conversation(messages[request]):
+        return (request,)
+    opening = next((at for at in range(cut - 1, -1, -1) if can_open_conversation(messages[at])), None)
+    return tuple(at for at in (request, opening) if at is not None)
+
+
+class NoCompaction:
+    """Makes nothing smaller, whatever forces it."""
+
+    act: Act = "none"
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window as it came."""
+        await checkpoint()
+        return unchanged_reduction(
+            self.act, window, "nothing is to be made smaller", sum(count_message_tokens(window.messages, window.ratio))
+        )

@@ -1,0 +1,476 @@
+"""Compact: a summary takes the place of the older messages.
+
+The steps, in order: plan the cut, hand the messages over for extraction, wait for the transcript to hold them, ask for
+the summary, accept it or use the digest, accept its lessons, call the hook, read the latest files again.
+
+Invariants: calls and results stay together. A summary is used only when it is not empty, not an error and smaller than
+what it replaces; else the digest is, or nothing happens and the report says so. All that goes is in `dropped`, in
+order. What was handed over is accepted or released, never both. A cancellation leaves everything as it was.
+"""
+
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
+
+from ricordo.concurrency import compute, run_even_if_cancelled
+from ricordo.context.cancellation import unwrap_cancellation
+from ricordo.context.config import CompactionConfig
+from ricordo.context.contract import (
+    Act,
+    CompactionSummary,
+    ExtractionHandover,
+    ExtractionLease,
+    Reduction,
+    Summarizer,
+    Window,
+)
+from ricordo.context.plan import (
+    MIN_ADDED_MESSAGES,
+    CompactionPlan,
+    count_message_tokens,
+    make_handle,
+    plan_compaction,
+    resolve_thresholds,
+    unchanged_reduction,
+)
+from ricordo.context.strategies.restored_files import (
+    RestoredFile,
+    build_files_message,
+    find_recent_reads,
+    fit_file,
+    is_files_message,
+)
+from ricordo.context.strategies.truncate import shorten_messages
+from ricordo.context.summary.digest import build_digest
+from ricordo.context.summary.summarizers import find_flaw
+from ricordo.context.summary_message import (
+    UserRequest,
+    build_summary_message,
+    count_leading_system,
+    find_instructions,
+    is_carried_whole,
+    select_requests,
+    summary_handle,
+)
+from ricordo.context.tool_results import CLEARED_KEY, evicted_paths, pointer_records, restore_original
+from ricordo.errors import RicordoError
+from ricordo.messages import JsonValue, Message, get_mark
+from ricordo.messages.tokens.estimate import estimate_message, estimate_text
+
+__all__ = ["Compact", "FindOriginal", "Hook", "PendingExtraction", "RereadFile", "hand_over_messages"]
+
+
+@dataclass
+class PendingExtraction:
+    """What was taken to be learned from, until it is settled; with nothing taken it does nothing."""
+
+    notes: list[str]
+    lease: ExtractionLease | None = None
+
+    @property
+    def pending_ids(self) -> Collection[str]:
+        """The ids of the messages to learn from; empty when there are none."""
+        return self.lease.pending_ids if self.lease else ()
+
+    async def accept_lessons(self, summary: CompactionSummary) -> None:
+        """Accept the lessons of `summary`; without any that can be used, leave the work to the workers."""
+        if self.lease is None or summary.lessons is None:
+            await self.release()
+            return
+        try:
+            with unwrap_cancellation():
+                await self.lease.accept(summary.lessons)
+        except RicordoError as error:
+            self.notes.append(f"the lessons were not kept: {type(error).__name__}")
+            await self.release()
+        else:
+            self.lease = None
+
+    async def release(self) -> None:
+        """Leave the work to the workers, once; a cancellation waits for it."""
+        taken, self.lease = self.lease, None
+        if taken is None:
+            return
+        try:
+            await run_even_if_cancelled(taken.release)
+        except RicordoError as error:
+            self.notes.append(f"the messages to learn from were not given back: {type(error).__name__}")
+
+
+@asynccontextmanager
+async def hand_over_messages(
+    handover: ExtractionHandover | None, said: Sequence[Message], notes: list[str]
+) -> AsyncIterator[PendingExtraction]:
+    """Take `said`, as far as `handover` gives it; what is not settled at the end is released."""
+    found = PendingExtraction(notes=notes)
+    if handover is not None and said:
+        try:
+            with unwrap_cancellation():
+                found.lease = await handover(said)
+        except RicordoError as error:
+            notes.append(f"the messages to learn from were not taken: {type(error).__name__}")
+    try:
+        yield found
+    finally:
+        await found.release()
+
+
+Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
+"""Called with messages in order; what it raises is told in the report, see `Compact`."""
+FindOriginal: TypeAlias = Callable[[str], Message | None]
+"""Gives the message with this id as it was recorded; None where that is not at hand."""
+RereadFile: TypeAlias = Callable[[Mapping[str, JsonValue]], Awaitable[str]]
+"""Reads a file again with these arguments and returns what the tool for it shows; empty where that is not possible."""
+_AT_ONCE = 200
+"""So many messages are planned for in some milliseconds."""
+_MIN_BODY_TOKENS = 16
+_MIN_FILE_TOKENS = 50
+_NOT_SMALLER_REASON = "a summary would not be smaller"
+
+
+class _NotInTranscriptError(Exception):
+    """The transcript does not hold what is about to go."""
+
+
+class Compact:
+    """Sums up older messages; see the module."""
+
+    act: Act = "compact"
+
+    def __init__(
+        self,
+        config: CompactionConfig,
+        summarize: Summarizer,
+        before_drop: Hook | None = None,
+        *,
+        before_summary: Hook | None = None,
+        offload: Hook | None = None,
+        handover: ExtractionHandover | None = None,
+        recorded: bool = True,
+        original: FindOriginal | None = None,
+        reread: RereadFile | None = None,
+    ) -> None:
+        """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `find_original` gives it back.
+
+        With `flush_before_compact`, what people and the assistant said in the messages that go is learned from:
+        `combined`, `handover` takes them, and what the summary brings along is accepted; else `before_summary` gets
+        them. `offload` gets all that goes and returns when the transcript holds them, if `offload_before_compact`;
+        `recorded` says that somebody else records them. `before_drop` gets them all once a summary is accepted. A
+        `reread` reads again what was read last. A
+        `RicordoError` of `offload` leaves the window as it is; what the others raise stops nothing.
+        """
+        combined = config.combined and handover is not None
+        self._config = config
+        self._summarizer = summarize
+        self._before_drop = before_drop
+        self._handover = handover if config.flush_before_compact and combined else None
+        self._before_summary = before_summary if config.flush_before_compact and not combined else None
+        self._offload = offload if config.offload_before_compact else None
+        self._is_recorded = recorded or self._offload is not None
+        self._find_original = original
+        self._reread = reread
+        self._has_warned = False
+        self._unused_summary_at = ""
+        """The last message of the window whose summary could not be used; empty where it could."""
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window with a summary in the place of its older messages, when a trigger says so."""
+        await checkpoint()
+        self._warn_if_clamped(window)
+        size = len(window.messages)
+        plan, dropped, hindrance, total = await compute(
+            partial(_planned, window, self._config), size=size, at_once=_AT_ONCE
+        )
+        head = count_leading_system(window.messages)
+        hindrance = hindrance or self._retry_hindrance(window, plan)
+        if hindrance:
+            idle = partial(self._shorten_rest, window, plan, unchanged_reduction(self.act, window, hindrance, total))
+            return await compute(idle, size=size, at_once=_AT_ONCE)
+        notes: list[str] = []
+        try:
+            found = await self._summarize_prefix(window, plan, dropped, notes)
+        except _NotInTranscriptError as error:
+            same = unchanged_reduction(self.act, window, str(error), total)
+            return replace(same, report=replace(same.report, status="failed"))
+        self._unused_summary_at = "" if found else window.messages[-1].id
+        if found is None:
+            reason, note = f"{plan.reason}, but {_NOT_SMALLER_REASON}", "; ".join(notes)
+            idle = partial(
+                self._shorten_rest, window, plan, unchanged_reduction(self.act, window, reason, total, note=note)
+            )
+            return await compute(idle, size=size, at_once=_AT_ONCE)
+        handle = summary_handle(found)
+        if not self._is_recorded:
+            notes.append("this can't be undone, as nothing keeps these messages")
+        if self._before_drop:
+            await _call_hook(self._before_drop, dropped, notes)
+        files = await self._restore_files(window, plan, dropped, found)
+        messages = (*window.messages[:head], found, *files, *window.messages[plan.cut :])
+        report = replace(
+            unchanged_reduction(self.act, window, plan.reason, total).report,
+            status="done",
+            note="; ".join(notes),
+            handle=handle,
+            due=plan.trigger,
+        )
+        found_shorter = Reduction(messages=messages, report=report, dropped=dropped)
+        return await compute(partial(self._shorten_rest, window, plan, found_shorter), size=size, at_once=_AT_ONCE)
+
+    async def _summarize_prefix(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], notes: list[str]
+    ) -> Message | None:
+        """Return the summary's message, with all that comes before and after its request; None when there is none.
+
+        Raises: _NotHeldError.
+        """
+        said = [message for message in dropped if get_mark(message) in {None, "cut"} and message.role != "system"]
+        async with hand_over_messages(self._handover, said, notes) as learned:
+            if self._before_summary and said:
+                await _call_hook(self._before_summary, said, notes)
+            await self._offload_messages(dropped)
+            return await self._build_summary(window, plan, dropped, learned)
+
+    async def _restore_files(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], found: Message
+    ) -> tuple[Message, ...]:
+        """Return the message with the files that were read last among `dropped`, read anew; empty where none fits."""
+        config, kept = self._config, window.messages[plan.cut :]
+        if self._reread is None or not config.restore_files:
+            return ()
+        saved = sum(map(estimate_message, dropped)) - estimate_message(found)
+        room = min(
+            config.restore_tokens,
+            saved // 2,
+            *self._file_budgets(window, plan, sum(map(estimate_message, (found, *kept)))),
+        )
+        restored: list[RestoredFile] = []
+        for arguments in find_recent_reads(dropped, kept):
+            if len(restored) == config.restore_files or room < _MIN_FILE_TOKENS:
+                break
+            text = fit_file(await self._reread(arguments), room if not restored else max(_MIN_FILE_TOKENS, room // 2))
+            if text:
+                restored.append(RestoredFile(arguments=arguments, text=text))
+                room -= estimate_text(text) + _MIN_FILE_TOKENS
+        return (build_files_message(restored, session=window.session),) if restored else ()
+
+    def _file_budgets(self, window: Window, plan: CompactionPlan, taken: int) -> Iterator[int]:
+        """Yield what the bounds of the window leave to files, by the estimate, where the messages take `taken`."""
+        limits = resolve_thresholds(self._config, window.limit)
+        for bound in (limits.tokens, limits.max_request_tokens):
+            if bound:
+                yield (int((bound - window.overhead) / window.ratio) - taken) // 2
+        if plan.room is not None:
+            yield (int(plan.room / window.ratio) - taken) // 2
+
+    async def _offload_messages(self, dropped: Sequence[Message]) -> None:
+        if self._offload is None:
+            return
+        try:
+            with unwrap_cancellation():
+                await self._offload(dropped)
+        except RicordoError as error:
+            raise _NotInTranscriptError(f"the transcript does not hold these messages: {error}") from error
+
+    async def _build_summary(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], learned: PendingExtraction
+    ) -> Message | None:
+        """Return the message that takes the place of `dropped`, smaller than they are; None when there is none."""
+        framing = partial(self._frame, window, plan, dropped, learned.pending_ids)
+        frame = await compute(framing, size=len(dropped), at_once=_AT_ONCE)
+        found = await self._request_summary(frame, window.focus, learned)
+        fitting = partial(frame.fitted, found.text)
+        message = await compute(fitting, size=len(dropped), at_once=_AT_ONCE) if found.text else None
+        if found.text and message is None:
+            learned.notes.append("a summary was not used: it is not smaller than what it stands for")
+        await learned.accept_lessons(found)
+        if message is not None:
+            return message
+        for most in (frame.limit, max(_MIN_BODY_TOKENS, frame.limit // 3), _MIN_BODY_TOKENS):
+            body = await run_sync(partial(build_digest, frame.told, limit_tokens=most))
+            message = await run_sync(frame.fitted, body) if body else None
+            if message is not None:
+                learned.notes.append("the digest took its place")
+                return message
+        return None
+
+    def _frame(
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], pending: Collection[str]
+    ) -> "_Frame":
+        """Return what a summary of `dropped` stands in; what is in `pending` is to be learned from as well."""
+        size = sum(map(estimate_message, dropped))
+        requests = select_requests(dropped, min(self._config.carry_tokens, size // 4))
+        build = partial(
+            build_summary_message,
+            dropped=dropped,
+            session=window.session,
+            kept=len(window.messages) - plan.cut,
+            standing=find_instructions(dropped),
+            handle=make_handle(dropped) if self._is_recorded else "",
+        )
+        wanted = size - int(plan.min_gain / window.ratio)
+        around = estimate_message(build("", requests=requests, lead=True))
+        barest = min(map(estimate_message, _message_forms(partial(build, ""), requests)))
+        limit = max(_MIN_BODY_TOKENS, min(self._summary_limit(window, plan), wanted - around))
+        # what is carried whole is not condensed, unless there is more to it, or it is to be learned from as well
+        told = tuple(
+            self._restore_cleared(message)
+            for message in dropped
+            if not is_files_message(message)
+            and (not is_carried_whole(message) or message.tool_calls or message.id in pending)
+        )
+        most = max(limit, size - 1 - barest)
+        return _Frame(build=build, requests=requests, size=size, wanted=wanted, limit=limit, most=most, told=told)
+
+    def _restore_cleared(self, message: Message) -> Message:
+        """Return a message with the results that were cleared in it, but for those that were too wide to begin with."""
+        cleared = pointer_records(message, CLEARED_KEY)
+        if self._find_original is None or not cleared or any(evicted_paths(message, part) for part in cleared):
+            return message
+        original = self._find_original(message.id)
+        return message if original is None else restore_original(message, original)
+
+    async def _request_summary(self, frame: "_Frame", focus: str, learned: PendingExtraction) -> CompactionSummary:
+        """Return what `summarize` wrote; without a text where that is no summary."""
+        try:
+            with unwrap_cancellation():
+                found = await self._summarizer(
+                    frame.told,
+                    limit_tokens=frame.limit,
+                    most_tokens=frame.most,
+                    focus=focus,
+                    pending=learned.pending_ids,
+                )
+        except (RicordoError, TimeoutError) as error:
+            learned.notes.append(f"a summary was not used: {type(error).__name__}")
+            return CompactionSummary(text="")
+        learned.notes.extend(found.notes)
+        if wrong := find_flaw(found.text):
+            learned.notes.append(f"a summary was not used: {wrong}")
+            return replace(found, text="")
+        return replace(found, text=found.text.strip())
+
+    def _summary_limit(self, window: Window, plan: CompactionPlan) -> int:
+        """How long a summary may be: a quarter of a small room, so that what stays still fits beside it."""
+        if plan.room is None:
+            return self._config.summary_tokens
+        return max(_MIN_BODY_TOKENS, min(self._config.summary_tokens, int(plan.room / window.ratio) // 8))
+
+    def _shorten_rest(self, window: Window, plan: CompactionPlan, found: Reduction) -> Reduction:
+        """Shorten what alone is too large, when the window must get smaller and still is not; fill in the report."""
+        messages = found.messages
+        same = messages is window.messages
+        tokens = found.report.tokens_before if same else sum(count_message_tokens(messages, window.ratio))
+        report = replace(found.report, messages_after=len(messages), tokens_after=tokens)
+        if plan.room is None or tokens <= plan.room:
+            return replace(found, report=report)
+        messages = shorten_messages(messages, plan.room, ratio=window.ratio)
+        if all(new is old for new, old in zip(messages, found.messages, strict=True)):
+            return replace(found, report=report)
+        note = "; ".join(filter(None, (report.note, "messages that were too long were shortened")))
+        report = replace(
+            report, status="done", note=note, tokens_after=sum(count_message_tokens(messages, window.ratio))
+        )
+        return replace(found, messages=messages, report=report)
+
+    def _retry_hindrance(self, window: Window, plan: CompactionPlan) -> str:
+        """Say why no summary is asked for again, as the last one could not be used; empty when one is."""
+        ids = [message.id for message in window.messages]
+        if plan.must_shrink or not self._unused_summary_at or self._unused_summary_at not in ids[-MIN_ADDED_MESSAGES:]:
+            return ""
+        return f"{plan.reason}, but fewer than {MIN_ADDED_MESSAGES} messages since a summary that was not smaller"
+
+    def _warn_if_clamped(self, window: Window) -> None:
+        if not self._has_warned and resolve_thresholds(self._config, window.limit).is_clamped:
+            self._has_warned = True
+            warnings.warn(
+                f"reserved ({self._config.reserved} tokens) is not smaller than the model's window: "
+                "compaction starts at half the window.",
+                stacklevel=3,
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Frame:
+    """What a summary stands in: how its message is made, and how many tokens it may take.
+
+    `size` is what it takes the place of, `wanted` what it may take at most, `limit` what its body should take and
+    `most` what it may. `told` are the messages that it is made of.
+    """
+
+    build: Callable[..., Message]
+    requests: Sequence[UserRequest]
+    size: int
+    wanted: int
+    limit: int
+    most: int
+    told: tuple[Message, ...]
+
+    def fitted(self, body: str) -> Message | None:
+        """Return the message with this body, smaller than what it stands for; None when there is none."""
+        return _choose_form(_message_forms(partial(self.build, body), self.requests), self.size, self.wanted)
+
+
+def _planned(window: Window, config: CompactionConfig) -> tuple[CompactionPlan, tuple[Message, ...], str, int]:
+    """Return what to do with the window, which messages that drops, what stands against it, and its tokens."""
+    tokens = count_message_tokens(window.messages, window.ratio)
+    plan = plan_compaction(window, config, tokens)
+    dropped = window.messages[count_leading_system(window.messages) : plan.cut]
+    return plan, dropped, _find_hindrance(window, plan, dropped), sum(tokens)
+
+
+def _find_hindrance(window: Window, plan: CompactionPlan, dropped: tuple[Message, ...]) -> str:
+    """Say why nothing is summed up; empty when something is."""
+    if not plan.cut:
+        return plan.reason
+    return "" if _is_worthwhile(dropped, window) else f"{plan.reason}, but {_NOT_SMALLER_REASON}"
+
+
+def _is_worthwhile(dropped: tuple[Message, ...], window: Window) -> bool:
+    """Tell whether the barest summary would be smaller than what it stands for, before anybody is asked for one."""
+    build = partial(
+        build_summary_message,
+        "None.",
+        dropped,
+        session=window.session,
+        kept=0,
+        standing=find_instructions(dropped),
+        handle=make_handle(dropped),
+    )
+    return (
+        _choose_form(_message_forms(build, select_requests(dropped, 0)), sum(map(estimate_message, dropped)))
+        is not None
+    )
+
+
+def _message_forms(build: Callable[..., Message], requests: Sequence[UserRequest]) -> Iterator[Message]:
+    """Yield the summary's message from the full form to the barest."""
+    few = (requests[0], requests[-1]) if len(requests) > 1 else requests
+    for lead in (True, False):
+        yield build(requests=requests, lead=lead)
+        if len(few) < len(requests):
+            yield build(requests=few, lead=lead)
+
+
+def _choose_form(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | None:
+    """Return the fullest form of at most `wanted` tokens, else the barest that is smaller than `size`; None if none
+    is."""
+    barest = None
+    for message in forms:
+        if (found := estimate_message(message)) < min(size, wanted + 1):
+            return message
+        barest = message if found < size else barest
+    return barest
+
+
+async def _call_hook(hook: Hook, messages: Sequence[Message], notes: list[str]) -> None:
+    try:
+        with unwrap_cancellation():
+            await hook(messages)
+    except Exception as error:  # noqa: BLE001  (a hook of somebody else may raise anything, and stops nothing)
+        notes.append(f"a hook failed: {type(error).__name__}")

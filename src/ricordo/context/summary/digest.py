@@ -1,0 +1,484 @@
+"""The digest: a summary by rules, whose lines are chosen from the conversation and not invented. Pure.
+
+Requests, decisions and answers are found as extraction finds them, so that digest and ledger agree. Files and failed
+commands are lines of their own. Lines of an earlier digest give way to newer ones, so nothing is reworded twice.
+
+Invariant: it takes at most the limit, and is empty only where nothing was said or the limit holds no line.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.context.summary.sections import (
+    CORRECTED_PREFIX,
+    REPLACED_PREFIX,
+    DigestLine,
+    cite_range,
+    fit_lines,
+    shorten_ids,
+)
+from ricordo.context.summary_message import summary_body
+from ricordo.errors import InvalidMessage
+from ricordo.extraction.rules import extract
+from ricordo.language import (
+    content_words,
+    detect_acts,
+    detect_language,
+    is_correction,
+    overlap,
+    split_sentences,
+    strip_opener,
+)
+from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, get_mark, pair_calls
+from ricordo.messages.json_text import loads
+from ricordo.messages.tokens.cut import clip_line
+from ricordo.workspace.titles import extract_tags, extract_title
+
+__all__ = ["DigestInput", "build_digest", "dialogue_lines", "extract_tags", "extract_title", "tool_lines"]
+
+
+_MAX_REQUEST_CHARS = 180
+_MAX_FINDING_CHARS = 240
+_MAX_ANSWER_CHARS = 160
+_MAX_REPLACED_CHARS = 90
+_MIN_SIMILARITY = 0.5
+_MIN_SHARED_WORDS = 2
+_MIN_CONTENT_WORDS = 2
+_KIND_LABELS = {
+    "decision": "decided",
+    "convention": "rule",
+    "preference": "prefers",
+    "lesson": "learned",
+    "goal": "goal",
+}
+_KIND_WEIGHTS = {"decision": 0.5, "convention": 0.4, "lesson": 0.4, "goal": 0.4, "preference": 0.3}
+_REMEMBER_LABEL = "remember"
+_EXPLICIT_CONFIDENCE = 0.95
+"""How sure a finding is that somebody asked to be remembered, see `ricordo.extraction.selection`; none other is."""
+_NOISE_ACTS = frozenset({"greeting", "farewell", "thanks", "praise", "wish", "acknowledgement", "reaction"})
+_LABEL = re.compile(r"^(?:decided|rule|prefers|learned|goal|remember|answered|asked|about): ")
+_CLAUSE_END = re.compile(r"[,;:–—.](?=\s|$)")
+_OBJECTION = re.compile(
+    r"\W*(?:(?:no|nope|nah|wrong|nein|non|não|いいえ)\s*[,.!:;–—-]|(?:not|nicht)\b|不|违)", re.IGNORECASE
+)
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestInput:
+    """The messages that are read: what was said, in order, the short names of their ids, and where each one stands."""
+
+    messages: tuple[Message, ...]
+    names: Mapping[str, str]
+
+    @property
+    def has_several_speakers(self) -> bool:
+        """Whether two or more named speakers talk, rather than a user and an agent."""
+        return len({message.name for message in self.messages if message.name and message.role != "tool"}) > 1
+
+    def lateness(self, at: int) -> float:
+        """Return how late a message comes, from 0 to 1."""
+        return at / max(1, len(self.messages) - 1)
+
+
+def dialogue_lines(
+    talk: DigestInput, earlier: Sequence[DigestLine] = (), *, ended: bool = False
+) -> Iterator[DigestLine]:
+    """Yield the lines, not in order: those of `earlier` summaries that still hold, and those of the talk.
+
+    `ended` says that nothing follows the talk, so that what has no reply is open.
+    """
+    yield from _finding_lines(talk, earlier)
+    if not talk.has_several_speakers:
+        yield from _request_lines(talk)
+        yield from _answer_lines(talk)
+    if ended:
+        yield from _open_lines(talk)
+
+
+def _finding_lines(talk: DigestInput, earlier: Sequence[DigestLine]) -> Iterator[DigestLine]:
+    places = {message.id: at for at, message in enumerate(talk.messages) if message.id}
+    findings = extract(talk.messages)
+    known = [line.text for line in earlier] + [finding.content for finding in findings]
+    set_right = _find_corrected(talk)
+    objected = {talk.messages[at].id for at in set_right if _OBJECTION.match(talk.messages[at].text)}
+    correcting = {
+        len(earlier) + number
+        for number, finding in enumerate(findings)
+        if finding.corrects and objected.isdisjoint(finding.message_ids[:1])
+    }
+    replaced = _match_replacements(known, correcting)
+    gone = set(replaced.values())
+    yield from (line for number, line in enumerate(earlier) if number not in gone)
+    for number, finding in enumerate(findings, len(earlier)):
+        if number in gone:
+            continue
+        at = places.get(finding.message_ids[0], 0) if finding.message_ids else 0
+        kind = _KIND_LABELS.get(finding.kind) or (_REMEMBER_LABEL if finding.confidence >= _EXPLICIT_CONFIDENCE else "")
+        text = clip_line(finding.content, _MAX_FINDING_CHARS)
+        if number in replaced:
+            text += f"{REPLACED_PREFIX}{clip_line(_LABEL.sub('', known[replaced[number]]), _MAX_REPLACED_CHARS)})"
+        elif finding.corrects and at in set_right:
+            text += f"{CORRECTED_PREFIX}{clip_line(set_right[at], _MAX_REPLACED_CHARS)})"
+        weight = (
+            1.0
+            + finding.confidence
+            + _KIND_WEIGHTS.get(finding.kind, 0.0)
+            + 0.3 * finding.corrects
+            + 0.3 * talk.lateness(at)
+        )
+        cite = cite_range(sorted(finding.message_ids, key=lambda each: places.get(each, 0)), talk.names)
+        section = 3 if finding.kind == "goal" else 1
+        yield DigestLine(
+            section=section, text=f"{kind}: {text}" if kind else text, position=at, weight=weight, cite=cite
+        )
+
+
+def _match_replacements(texts: Sequence[str], correcting: AbstractSet[int]) -> dict[int, int]:
+    """Return which earlier text each correcting one takes the place of: the one most alike, if any is alike enough."""
+    bare = [_LABEL.sub("", text) for text in texts]
+    words = [frozenset(content_words(text, "en")) for text in bare]
+    heads = [frozenset(content_words(_CLAUSE_END.split(text, maxsplit=1)[0], "en")) for text in bare]
+    found: dict[int, int] = {}
+    for number in sorted(correcting):
+        alike = [
+            (max(_similarity(words[number], words[earlier]), _similarity(heads[number], heads[earlier])), earlier)
+            for earlier in range(number)
+            if earlier not in found.values()
+        ]
+        best = max(alike, default=(0.0, -1))
+        if best[0] >= _MIN_SIMILARITY:
+            found[number] = best[1]
+    return found
+
+
+def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
+    return overlap(left, right) if len(left & right) >= _MIN_SHARED_WORDS else 0.0
+
+
+def _find_corrected(talk: DigestInput) -> dict[int, str]:
+    """Return what the assistant said just before a user set it right, by the place of the correction."""
+    found: dict[int, str] = {}
+    for at in range(1, len(talk.messages)):
+        before, message = talk.messages[at - 1], talk.messages[at]
+        if before.role != "assistant" or message.role != "user" or before.name or not is_correction(message.text):
+            continue
+        if frozenset(content_words(before.text, "en")) & frozenset(content_words(message.text, "en")) and (
+            told := _answer_text(before)
+        ):
+            found[at] = told
+    return found
+
+
+def _request_lines(talk: DigestInput) -> Iterator[DigestLine]:
+    asked = [(at, text) for at, message in enumerate(talk.messages) if (text := _request_text(message))]
+    for number, (at, text) in enumerate(asked):
+        weight = 2.6 if number == 0 else 2.4 if number == len(asked) - 1 else 1.2 + 0.4 * talk.lateness(at)
+        yield DigestLine(section=0, text=f"asked: {text}", position=at, weight=weight, cite=_cite_message(talk, at))
+
+
+def _request_text(message: Message) -> str:
+    """Return what a user's message asks for: its requests and questions that have content."""
+    if message.role != "user" or message.tool_results:
+        return ""
+    language = detect_language(message.text)
+    asking = [
+        sentence.text
+        for sentence in split_sentences(message.text)
+        if sentence.kind in {"prose", "item"}
+        and detect_acts(strip_opener(sentence.text), language) & {"request", "question"}
+        and len(content_words(sentence.text, language)) >= _MIN_CONTENT_WORDS
+    ]
+    return clip_line(" ".join(strip_opener(text) for text in asking), _MAX_REQUEST_CHARS)
+
+
+def _answer_lines(talk: DigestInput) -> Iterator[DigestLine]:
+    """What the assistant said last before the user spoke again: what a piece of work came to."""
+    set_right = _find_corrected(talk)
+    for at, message in enumerate(talk.messages):
+        follows = talk.messages[at + 1] if at + 1 < len(talk.messages) else None
+        if at + 1 in set_right:
+            continue
+        if message.role != "assistant" or message.tool_calls or (follows is not None and follows.role != "user"):
+            continue
+        text = _answer_text(message)
+        if text:
+            weight = 0.8 + 0.8 * talk.lateness(at)
+            yield DigestLine(
+                section=1, text=f"answered: {text}", position=at, weight=weight, cite=_cite_message(talk, at)
+            )
+
+
+def _answer_text(message: Message) -> str:
+    """The first sentences of an answer that tell something."""
+    language = detect_language(message.text)
+    telling = [
+        sentence.text
+        for sentence in split_sentences(message.text)
+        if sentence.kind in {"prose", "item"}
+        and "question" not in (found := detect_acts(sentence.text, language))
+        and not (found & _NOISE_ACTS and len(content_words(sentence.text, language)) <= _MIN_CONTENT_WORDS)
+        and _LETTERS.search(sentence.text)
+    ]
+    text = " ".join(telling)
+    return clip_line(text, _MAX_ANSWER_CHARS) if len(content_words(text, language)) > _MIN_CONTENT_WORDS else ""
+
+
+def _open_lines(talk: DigestInput) -> Iterator[DigestLine]:
+    """What waits for an answer at the end: the user's last words without a reply, or the assistant's question."""
+    spoken = [
+        at for at, message in enumerate(talk.messages) if message.role in {"user", "assistant"} and message.text.strip()
+    ]
+    if not spoken:
+        return
+    at = spoken[-1]
+    message = talk.messages[at]
+    if message.role == "user" and not talk.has_several_speakers:
+        text = clip_line(message.text, _MAX_REQUEST_CHARS)
+        yield DigestLine(
+            section=3, text=f"last word, without a reply: {text}", position=at, weight=2.8, cite=_cite_message(talk, at)
+        )
+        return
+    asked = [s.text for s in split_sentences(message.text) if s.kind == "prose" and "question" in detect_acts(s.text)]
+    if asked:
+        who = message.name or ("the user" if message.role == "user" else "the assistant")
+        text = clip_line(asked[-1], _MAX_REQUEST_CHARS)
+        yield DigestLine(section=3, text=f"{who} asked: {text}", position=at, weight=2.5, cite=_cite_message(talk, at))
+
+
+def _cite_message(talk: DigestInput, at: int) -> str:
+    return cite_range([talk.messages[at].id], talk.names)
+
+
+_PATH_ARGUMENTS = ("path", "file_path", "filename", "file", "target_file", "notebook_path")
+_COMMAND_ARGUMENTS = ("command", "cmd", "script", "code", "query", "pattern", "url", "q")
+_CHANGING_TOOL = re.compile(r"write|edit|creat|patch|replace|delet|remov|mov|insert|append|save", re.IGNORECASE)
+_FAILURE = re.compile(
+    r"^\W{0,4}(?:[\w./-]{1,80}: )?(?:error|fatal|failed|failure|not ok|npm ERR!|permission denied|traceback)\b"
+    r"|^\W{0,4}(?:ERR|FAIL)[A-Z_0-9]*\b"
+    r"|^\s*[✖✗❌]"
+    r"|\b[A-Z]\w*(?:Error|Exception)\b"
+    r"|\b(?:command not found|no such file or directory|permission denied|segmentation fault|connection refused)\b"
+    r"|\bexit (?:code|status) [1-9]|\bfailed with\b",
+    re.IGNORECASE,
+)
+_NO_FAILURE = re.compile(
+    r"^\W{0,4}(?:0|no) (?:errors?|failures?|failed)\b|\b(?:errors?|failed|failures?)[:= ]+0\b", re.IGNORECASE
+)
+_CAUSE = re.compile(r"\w+(?:Error|Exception)\b|\berror\b|\bfatal\b", re.IGNORECASE)
+_READING_TOOL = re.compile(r"read|view|open|cat|grep|search|glob|list|find|fetch|get", re.IGNORECASE)
+_CD_PREFIX = re.compile(r"^cd [^&;|]{1,200}(?:&&|;)\s*")
+_MAX_COMMAND_CHARS = 110
+_MAX_RESULT_CHARS = 130
+
+
+@dataclass
+class _FileActivity:
+    """What is known of one file while the calls are read."""
+
+    at: int
+    ids: list[str] = field(default_factory=list)
+    tools: dict[str, None] = field(default_factory=dict)
+
+
+def tool_lines(talk: DigestInput) -> Iterator[DigestLine]:
+    """Yield the lines, not in order."""
+    results = _results_by_call(talk)
+    files: dict[str, _FileActivity] = {}
+    for at, message in enumerate(talk.messages):
+        for place, part in enumerate(message.parts):
+            if isinstance(part, ToolCall):
+                answer = results.get((at, place))
+                named = _text_arguments(part)
+                path = _first_argument(named, _PATH_ARGUMENTS)
+                if path and (_CHANGING_TOOL.search(part.name) or not _find_failure(part, answer)):
+                    known = files.setdefault(path, _FileActivity(at=at))
+                    known.at = at
+                    known.ids.append(message.id)
+                    known.tools[part.name] = None
+                yield from _command_lines(talk, at, part, named, answer)
+    yield from _file_lines(talk, files)
+
+
+def _results_by_call(talk: DigestInput) -> Mapping[tuple[int, int], ToolResult]:
+    found: dict[tuple[int, int], ToolResult] = {}
+    for call, result in pair_calls(talk.messages).answered:
+        part = talk.messages[result.message].parts[result.part]
+        if isinstance(part, ToolResult):
+            found[call.message, call.part] = part
+    return found
+
+
+def _command_lines(
+    talk: DigestInput, at: int, call: ToolCall, named: Mapping[str, str], answer: ToolResult | None
+) -> Iterator[DigestLine]:
+    """A call that failed, and what the latest ones came to."""
+    failed = _find_failure(call, answer)
+    asked = _CD_PREFIX.sub("", _first_argument(named, _COMMAND_ARGUMENTS)) or _first_argument(named, _PATH_ARGUMENTS)
+    if not failed and (not _first_argument(named, _COMMAND_ARGUMENTS) or not asked):
+        return
+    came = failed or _last_line(answer)
+    text = f"{call.name}: {clip_line(asked, _MAX_COMMAND_CHARS)}" if asked else call.name
+    if came:
+        text += f" -> {'failed: ' if failed else ''}{clip_line(came, _MAX_RESULT_CHARS)}"
+    weight = (0.7 if failed else 0.2) + 0.8 * talk.lateness(at)
+    yield DigestLine(
+        section=2, text=text, position=at, weight=weight, cite=cite_range([talk.messages[at].id], talk.names)
+    )
+
+
+def _file_lines(talk: DigestInput, files: Mapping[str, _FileActivity]) -> Iterator[DigestLine]:
+    for path, known in files.items():
+        changed = any(_CHANGING_TOOL.search(tool) for tool in known.tools)
+        tools = ", ".join(known.tools)
+        weight = (1.2 if changed else 0.5) + 0.5 * talk.lateness(known.at)
+        cite = cite_range([known.ids[0], known.ids[-1]], talk.names)
+        yield DigestLine(
+            section=2,
+            text=f"{clip_line(path, _MAX_COMMAND_CHARS)}: {tools}",
+            position=known.at,
+            weight=weight,
+            cite=cite,
+        )
+
+
+def _find_failure(call: ToolCall, answer: ToolResult | None) -> str:
+    """Return the line of a result that says what failed; empty when nothing did, as far as can be seen.
+
+    What a reading tool answers is content: it fails only if the result says so itself.
+    """
+    if answer is None or not (answer.is_error or not _READING_TOOL.match(call.name)):
+        return ""
+    lines = [line.strip() for line in answer.text.splitlines() if line.strip()]
+    telling = [line for line in lines if _FAILURE.search(line) and not _NO_FAILURE.search(line)]
+    causes = [line for line in telling if _CAUSE.search(line)]
+    return (causes or telling or (lines or ["it failed"] if answer.is_error else [""]))[0]
+
+
+def _last_line(answer: ToolResult | None) -> str:
+    lines = [line.strip() for line in answer.text.splitlines() if line.strip()] if answer else []
+    return lines[-1] if lines else ""
+
+
+def _text_arguments(call: ToolCall) -> Mapping[str, str]:
+    try:
+        value: JsonValue = loads(call.arguments)
+    except (InvalidMessage, RecursionError):
+        return {}
+    return {key: item for key, item in value.items() if isinstance(item, str)} if isinstance(value, dict) else {}
+
+
+def _first_argument(named: Mapping[str, str], keys: tuple[str, ...]) -> str:
+    return next((found for key in keys if (found := " ".join(named.get(key, "").split()))), "")
+
+
+_TOPIC_WEIGHT = 3.0
+_FIRST_TOPIC_WEIGHT = 1.5
+_NOTICE_WEIGHT = 1.8
+_MAX_LINE_CHARS = 340
+_SECTION_WEIGHTS = (1.9, 1.6, 0.9, 1.2)
+_LABEL_WEIGHTS = {
+    "decided": 2.1,
+    "rule": 2.1,
+    "prefers": 2.0,
+    "learned": 2.0,
+    "remember": 2.0,
+    "goal": 1.9,
+    "about": 0.5,
+    "asked": 1.0,
+    "answered": 0.7,
+    "bash": 0.2,
+}
+_CITATION = re.compile(r" (\[\w[^\]\s]*\])$")
+_EMPTY_LINES = {"none", "(none)", "none.", "n/a"}
+
+
+def build_digest(messages: Sequence[Message], *, limit_tokens: int = 2_000, ended: bool = False) -> str:
+    """Return a summary of `messages` in at most `limit_tokens` tokens; empty when there is nothing to say.
+
+    Summaries among the messages are taken in; recalled memory is not, for it was not said here. `ended` says that no
+    message follows, so that what has no reply among these is open.
+    """
+    said = tuple(message for message in messages if message.role != "system" and get_mark(message) in {None, "cut"})
+    talk = DigestInput(messages=said, names=shorten_ids([message.id for message in messages]))
+    lines = [
+        *_topic_line(talk),
+        *dialogue_lines(talk, list(_earlier_lines(messages)), ended=ended),
+        *tool_lines(talk),
+        *_notice_lines(messages, talk),
+    ]
+    return fit_lines(lines, limit_tokens) or fit_lines(list(_opening_lines(talk)), limit_tokens)
+
+
+def _topic_line(talk: DigestInput) -> Iterator[DigestLine]:
+    title = extract_title(talk.messages)
+    if not title:
+        return
+    topics = ", ".join(extract_tags(talk.messages))
+    people = (
+        list(dict.fromkeys(message.name for message in talk.messages if message.name))
+        if talk.has_several_speakers
+        else []
+    )
+    between = f" ({', '.join(people)})" if people else ""
+    cite = cite_range([talk.messages[0].id, talk.messages[-1].id], talk.names)
+    text = f"about{between}: {title}" + (f" ({topics})" if topics else "")
+    yield DigestLine(section=0, text=text, position=-1, weight=_TOPIC_WEIGHT, cite=cite, allows_repetition=True)
+
+
+def _earlier_lines(messages: Sequence[Message]) -> Iterator[DigestLine]:
+    """The lines of earlier summaries, before all others of their section."""
+    bodies = [summary_body(message) for message in messages if get_mark(message) == "summary"]
+    count = sum(body.count("\n") + 1 for body in bodies)
+    at = -count - 1
+    titled = False
+    for body in bodies:
+        section = 1
+        for line in body.splitlines():
+            heading = line.strip(" #*_:").upper()
+            text = line.strip().lstrip("-*• ").strip()
+            at += 1
+            if heading in SECTION_NAMES:
+                section = SECTION_NAMES.index(heading)
+            elif text and text.casefold() not in _EMPTY_LINES:
+                found = _CITATION.search(text)
+                text, cite = (text[: found.start()], found[1]) if found else (text, "")
+                weight = _earlier_weight(text, section) + 0.2 * (1 + at / count)
+                if section == 0 and text.startswith("about") and not titled:
+                    weight, titled = weight + _FIRST_TOPIC_WEIGHT, True
+                yield DigestLine(
+                    section=section, text=clip_line(text, _MAX_LINE_CHARS), position=at, weight=weight, cite=cite
+                )
+
+
+def _earlier_weight(text: str, section: int) -> float:
+    """What an earlier line is still worth: what holds for good as much as new, what was done less and less."""
+    label, colon, _ = text.partition(": ")
+    return _LABEL_WEIGHTS.get(label, _SECTION_WEIGHTS[section]) if colon else _SECTION_WEIGHTS[section]
+
+
+def _notice_lines(messages: Sequence[Message], talk: DigestInput) -> Iterator[DigestLine]:
+    """What the harness told the model, such as the result of work in the background."""
+    for at, message in enumerate(messages):
+        if get_mark(message) == "notice" and message.text.strip():
+            cite = cite_range([message.id], talk.names)
+            yield DigestLine(
+                section=1,
+                text=f"notice: {clip_line(message.text, _MAX_LINE_CHARS)}",
+                position=at,
+                weight=_NOTICE_WEIGHT,
+                cite=cite,
+            )
+
+
+def _opening_lines(talk: DigestInput) -> Iterator[DigestLine]:
+    """The beginning of each message, where nothing better was found or nothing longer fits."""
+    for at, message in enumerate(talk.messages):
+        text = clip_line(message.text, 60)
+        if text:
+            yield DigestLine(
+                section=1, text=f"{message.name or message.role}: {text}", position=at, weight=1.0 + talk.lateness(at)
+            )

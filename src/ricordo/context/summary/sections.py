@@ -1,0 +1,384 @@
+"""The four sections of a summary and their lines: parsed, merged and fitted by code, never reworded. Pure.
+
+A next step must cite the message of a user that asks for it; otherwise it becomes a note.
+
+Invariants: `parse_sections(render_sections(sections)) == sections` for lines that `is_line` accepts. Lines kept of an
+earlier summary stay byte for byte, before new ones. What `fit_lines` chooses takes at most the limit, and lines that
+say nearly the same stand once.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.language import containment, content_words, jaccard
+from ricordo.messages.tokens.estimate import estimate_text
+
+__all__ = [
+    "CORRECTED_PREFIX",
+    "Citations",
+    "DigestLine",
+    "REPLACED_PREFIX",
+    "SectionLines",
+    "SummarySections",
+    "check_next_steps",
+    "cite_range",
+    "find_citations",
+    "find_missing_headings",
+    "find_new_lines",
+    "fit_lines",
+    "fit_sections",
+    "is_line",
+    "label_lines",
+    "parse_leniently",
+    "parse_sections",
+    "remove_lines",
+    "render_sections",
+    "shorten_ids",
+    "split_outdated",
+]
+
+
+SectionLines: TypeAlias = tuple[str, ...]
+_INTENT, _SUMMARY, _ARTIFACTS, _STEPS = range(4)
+_LABELS = "ISAN"
+_HEADING = re.compile(
+    rf"\s{{0,8}}(?P<mark>[#*_>]{{0,8}})\s{{0,8}}(?:\d[.)]\s{{0,8}})?(?P<bold>[*_]{{0,4}})(?P<name>{'|'.join(SECTION_NAMES)})\b"
+    r"[*_ \t]*(?P<colon>[::]?)[*_ \t]*(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL | re.ASCII,
+)
+_OUTDATED = re.compile(r"^[ \t>*_#-]*OUTDATED(?:[*_ \t]*:|[*_ \t]*$)", re.MULTILINE)
+_LABEL = re.compile(rf"(?<!\w)[{_LABELS}][1-9]\d{{0,5}}(?!\w)")
+_LABEL_ECHO = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[[{_LABELS}]\d+\]\s*")
+_EMPTY_LINES = frozenset({"", "none", "(none)", "none.", "n/a", "(none.)", "nothing", "nothing."})
+_BULLET_CHARS = " \t-*•"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummarySections:
+    """The lines of a summary, one tuple for each of `SECTION_NAMES`; an empty one has nothing to say."""
+
+    lines: tuple[SectionLines, SectionLines, SectionLines, SectionLines] = ((), (), (), ())
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any line."""
+        return any(self.lines)
+
+
+def is_line(text: str) -> bool:
+    """Tell whether `text` can be a line: one line with words, not "None", and no heading; spaces end none."""
+    one = len(text.splitlines()) == 1 and text == text.rstrip()
+    return one and text.strip(_BULLET_CHARS).casefold() not in _EMPTY_LINES and _parse_heading(text) is None
+
+
+def parse_sections(text: str) -> SummarySections | None:
+    """Return the sections of `text`; None when it lacks one of the four headings.
+
+    What stands before the first heading is left out, and so is a code fence around it all.
+    """
+    lines = text.strip().splitlines()
+    if lines and lines[0].startswith("```") and lines[-1].strip() == "```":
+        lines.pop()
+    found: list[list[str]] = [[] for _ in SECTION_NAMES]
+    seen: set[int] = set()
+    at = -1
+    for line in lines:
+        heading = _parse_heading(line.rstrip())
+        if heading is not None:
+            at = heading[0]
+            seen.add(at)
+        told = (heading[1] if heading else line).rstrip()
+        if at >= 0 and is_line(told):
+            found[at].append(told)
+    return _to_sections(found) if len(seen) == len(SECTION_NAMES) else None
+
+
+def find_missing_headings(text: str) -> tuple[str, ...]:
+    """Return the headings that `text` lacks, in their order."""
+    found = {heading[0] for line in text.splitlines() if (heading := _parse_heading(line.rstrip())) is not None}
+    return tuple(name for at, name in enumerate(SECTION_NAMES) if at not in found)
+
+
+def parse_leniently(text: str) -> SummarySections:
+    """Return the sections of `text`; one without the four headings is all SUMMARY, but for its headings."""
+    found = parse_sections(text)
+    if found is not None:
+        return found
+    told = tuple(line for each in text.splitlines() if is_line(line := each.rstrip()))
+    return SummarySections(lines=((), told, (), ()))
+
+
+def render_sections(sections: SummarySections) -> str:
+    """Return the sections as text, each with its heading."""
+    blocks = zip(SECTION_NAMES, sections.lines, strict=True)
+    return "\n".join(line for name, lines in blocks for line in (f"## {name}", *(lines or ("None",))))
+
+
+def label_lines(sections: SummarySections) -> str:
+    """Return every line behind its label, such as `[S3]`, without headings; empty without lines."""
+    return "\n".join(
+        f"[{label}{number}] {line.lstrip(_BULLET_CHARS) or line}"
+        for label, lines in zip(_LABELS, sections.lines, strict=True)
+        for number, line in enumerate(lines, 1)
+    )
+
+
+def split_outdated(text: str) -> tuple[str, frozenset[str]]:
+    """Return an answer without its last line OUTDATED and all below, and the labels that stood there."""
+    found = list(_OUTDATED.finditer(text))
+    if not found:
+        return text, frozenset()
+    return text[: found[-1].start()].rstrip(), frozenset(_LABEL.findall(text[found[-1].end() :]))
+
+
+def remove_lines(sections: SummarySections, labels: Collection[str]) -> SummarySections:
+    """Return the sections without the lines of these labels; a label that nothing has is no harm."""
+    return _to_sections(
+        [line for number, line in enumerate(lines, 1) if f"{label}{number}" not in labels]
+        for label, lines in zip(_LABELS, sections.lines, strict=True)
+    )
+
+
+def find_new_lines(kept: SummarySections, new: SummarySections) -> SummarySections:
+    """Return what of `new` isn't in the same section of `kept` already, each line once, without labels."""
+    return _to_sections(
+        list(_iterate_new_lines(lines, {_line_key(line) for line in own}))
+        for own, lines in zip(kept.lines, new.lines, strict=True)
+    )
+
+
+def fit_sections(kept: SummarySections, new: SummarySections, *, limit: int, most: int) -> SummarySections:
+    """Return the kept lines and then the new ones, in about `limit` tokens and, if lines can do that, at most `most`.
+
+    To keep to `limit`, the oldest kept ARTIFACTS go first, then the oldest kept SUMMARY. What is still more than `most`
+    loses new lines of those two, then kept NEXT STEPS and SESSION INTENT, then new NEXT STEPS, each from the oldest on.
+    """
+    old, fresh = [list(lines) for lines in kept.lines], [list(lines) for lines in new.lines]
+    size = estimate_text(render_sections(SummarySections())) + sum(
+        _line_tokens(line) for lines in (*old, *fresh) for line in lines
+    )
+    target = min(limit, most)
+    for goal, lines in (
+        (target, old[_ARTIFACTS]),
+        (target, old[_SUMMARY]),
+        (most, fresh[_ARTIFACTS]),
+        (most, fresh[_SUMMARY]),
+        (most, old[_STEPS]),
+        (most, old[_INTENT]),
+        (most, fresh[_STEPS]),
+    ):
+        while lines and size > goal:
+            size -= _line_tokens(lines.pop(0))
+    return _to_sections([*own, *more] for own, more in zip(old, fresh, strict=True))
+
+
+def _parse_heading(line: str) -> tuple[int, str] | None:
+    """Return the section that a line begins, and what it says of it already; None for a line that is no heading."""
+    found = _HEADING.fullmatch(line)
+    if found is None:
+        return None
+    name, rest = found["name"], found["rest"].strip()
+    marked = bool(found["mark"] or found["bold"])
+    if rest and not (found["colon"] and (marked or name.isupper())):
+        return (SECTION_NAMES.index(name.upper()), "") if "#" in found["mark"] else None
+    return SECTION_NAMES.index(name.upper()), rest
+
+
+def _iterate_new_lines(lines: SectionLines, said: set[str]) -> Iterator[str]:
+    for each in lines:
+        line = _LABEL_ECHO.sub(r"\1", each)
+        if is_line(line) and (key := _line_key(line)) not in said:
+            said.add(key)
+            yield line
+
+
+def _line_key(line: str) -> str:
+    return " ".join(line.lstrip(_BULLET_CHARS).split()).casefold()
+
+
+def _line_tokens(line: str) -> int:
+    return estimate_text(line) + 1
+
+
+def _to_sections(lists: Iterator[list[str]] | list[list[str]]) -> SummarySections:
+    intent, summary, artifacts, steps = map(tuple, lists)
+    return SummarySections(lines=(intent, summary, artifacts, steps))
+
+
+_NOTE_PREFIX = "noted, not asked for: "
+_CITATION_GROUP = re.compile(r"(?P<space>[ \t]{0,4})\[(?P<inside>[^\[\]\n]{1,200})\](?!\()")
+_CITATION_SEPARATOR = re.compile(r"[,;\s]+|\.{2,}|…")
+_FILLER_WORDS = frozenset({"id", "ids", "message", "messages", "msg", "and", "user"})
+_ID_PATTERN = re.compile(r"(?=.*\d)[0-9a-z_-]{6,64}|[ISAN]\d+")
+_DATE_PATTERN = re.compile(r"\d{4}-\d\d(-\d\d)?")
+_MIN_CITED_CHARS = 6
+_UNUSED_STEPS = 3
+_UNUSED_SUMMARY = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Citations:
+    """The ids that may be cited: `requests` are those of what people said, `others` those of all other messages."""
+
+    requests: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    def find(self, word: str) -> str:
+        """Return the id that `word` names: itself, or the only one that it begins or ends, from six characters on.
+
+        Empty when there is none, or more than one.
+        """
+        known = self.requests | self.others
+        if word in known:
+            return word
+        found = (
+            [each for each in known if each.startswith(word) or each.endswith(word)]
+            if len(word) >= _MIN_CITED_CHARS
+            else []
+        )
+        return found[0] if len(found) == 1 else ""
+
+
+def check_next_steps(new: SummarySections, cites: Citations) -> SummarySections:
+    """Return `new` with only the steps that somebody asked for, and without cites of messages that do not exist.
+
+    The others become lines of SUMMARY, which say that nobody asked.
+    """
+    intent, summary, artifacts, steps = new.lines
+    told = [(_trim_citations(step, cites), step) for step in steps]
+    asked = tuple(line for line, step in told if _cites_request(step, cites))
+    noted = tuple(
+        f"- {_NOTE_PREFIX}{line.lstrip(' -*•')}"
+        for line, step in told
+        if not _cites_request(step, cites) and line.strip(" -*•")
+    )
+    return SummarySections(
+        lines=(intent, (*summary, *noted), artifacts, tuple(line for line in asked if line.strip(" -*•")))
+    )
+
+
+def find_citations(lines: Iterable[str]) -> Collection[str]:
+    """Return what the lines cite, as it stands there."""
+    return {
+        word for line in lines for group in _CITATION_GROUP.finditer(line) for word in _split_citations(group["inside"])
+    }
+
+
+def _cites_request(line: str, cites: Citations) -> bool:
+    return any(cites.find(word) in cites.requests for word in find_citations([line]))
+
+
+def _trim_citations(line: str, cites: Citations) -> str:
+    return _CITATION_GROUP.sub(lambda group: _trim_group(group, cites), line).rstrip()
+
+
+def _trim_group(group: re.Match[str], cites: Citations) -> str:
+    """Return a group of cites with those that exist; anything else in brackets stays as it is."""
+    words = _split_citations(group["inside"])
+    known = [word for word in words if cites.find(word)]
+    if len(known) == len(words) or not all(word in known or _is_like_id(word) for word in words):
+        return group[0]
+    return f"{group['space']}[{', '.join(known)}]" if known else ""
+
+
+def _split_citations(inside: str) -> list[str]:
+    words = (word.strip("`'\"#") for word in _CITATION_SEPARATOR.split(inside))
+    return [word for word in words if word and word.rstrip(":").casefold() not in _FILLER_WORDS]
+
+
+def _is_like_id(word: str) -> bool:
+    return _ID_PATTERN.fullmatch(word) is not None and _DATE_PATTERN.fullmatch(word) is None
+
+
+REPLACED_PREFIX = " (before: "
+CORRECTED_PREFIX = " (sets right: "
+"""What stands before the statement whose place a line takes; that part of a line says nothing that holds."""
+_MAX_LINE_SIMILARITY = 0.7
+_MAX_CONTAINMENT = 0.65
+_NEIGHBOUR_DISTANCE = 2
+_MIN_SHORT_ID_CHARS = 6
+_MAX_WHOLE_ID_CHARS = 8
+_MIN_HEADED_TOKENS = 160
+"""From so many tokens on a digest has headings and says where its lines come from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestLine:
+    """One line: the section it belongs to (0 to 3, see `SECTION_NAMES`), where it comes in the conversation, and how much it
+    is worth; heavier lines are kept first. `cite` names the messages it rests on, empty for none. A line that stands
+    `allows_repetition`, such as a title, may say what another one says."""
+
+    section: int
+    text: str
+    position: int
+    weight: float
+    cite: str = ""
+    allows_repetition: bool = False
+
+
+def shorten_ids(ids: Sequence[str]) -> Mapping[str, str]:
+    """Return for each id the shortest end, of six characters or more, that no other has; a short id stays whole."""
+    known = list(dict.fromkeys(each for each in ids if each))
+    size = _MIN_SHORT_ID_CHARS
+    while len({each[-size:] for each in known}) < len(known):
+        size += 1
+    return {each: each if len(each) <= _MAX_WHOLE_ID_CHARS else each[-size:] for each in known}
+
+
+def cite_range(ids: Sequence[str], names: Mapping[str, str]) -> str:
+    """Return the range of messages for people and agents, such as `[m3]` or `[m3..m5]`; empty without ids."""
+    known = [names[each] for each in ids if each in names]
+    if not known:
+        return ""
+    return f"[{known[0]}]" if known[0] == known[-1] else f"[{known[0]}..{known[-1]}]"
+
+
+def fit_lines(lines: Sequence[DigestLine], limit: int) -> str:
+    """Return the weightiest lines in their sections, in at most `limit` tokens; empty when not even one fits."""
+    headed = limit >= _MIN_HEADED_TOKENS
+    left = limit - (estimate_text(_render_lines((), headed=True)) if headed else 0)
+    chosen: list[DigestLine] = []
+    known: list[frozenset[str]] = []
+    for line in sorted(lines, key=lambda each: (-each.weight, -each.position)):
+        size = estimate_text(_render_line(line, headed=headed)) + 1
+        words = frozenset(content_words(line.text.partition(REPLACED_PREFIX)[0].partition(CORRECTED_PREFIX)[0]))
+        if size <= left and (line.allows_repetition or not _is_repeated(line, words, chosen, known)):
+            chosen.append(line)
+            known.append(frozenset() if line.allows_repetition else words)
+            left -= size
+        if left <= 0:
+            break
+    while chosen and estimate_text(found := _render_lines(chosen, headed=headed)) > limit:
+        chosen.pop()
+    return found if chosen else ""
+
+
+def _is_repeated(
+    line: DigestLine, words: frozenset[str], chosen: Sequence[DigestLine], known: Sequence[frozenset[str]]
+) -> bool:
+    """Tell whether a line is said already: by a line like it, or by those around it, as an echo is."""
+    if any(jaccard(words, other) >= _MAX_LINE_SIMILARITY for other in known):
+        return True
+    around = [
+        own
+        for other, own in zip(chosen, known, strict=True)
+        if abs(other.position - line.position) <= _NEIGHBOUR_DISTANCE
+    ]
+    return containment(words, frozenset().union(*around)) >= _MAX_CONTAINMENT
+
+
+def _render_lines(lines: Sequence[DigestLine], *, headed: bool) -> str:
+    ordered = sorted(lines, key=lambda each: (each.section, each.position))
+    if not headed:
+        return "\n".join(_render_line(line, headed=False) for line in ordered)
+    blocks = []
+    for at, section in enumerate(SECTION_NAMES):
+        own = [_render_line(line, headed=True) for line in ordered if line.section == at]
+        blocks.append("\n".join([f"## {section}", *(own or ["None"])]))
+    return "\n".join(blocks)
+
+
+def _render_line(line: DigestLine, *, headed: bool) -> str:
+    return f"- {line.text} {line.cite}".rstrip() if headed else f"- {line.text}"

@@ -1,0 +1,384 @@
+"""Summarizers: a model, checked by code, or the digest, which needs none.
+
+After several failures in a row the model is not asked for a while.
+
+Invariants: the result is a summary of these messages and never the text of an error, whatever the model does. An empty
+text, one without words and one with invented quotes are refused.
+"""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, SystemClock
+from ricordo.context.cancellation import unwrap_cancellation
+from ricordo.context.config import CompactionConfig
+from ricordo.context.contract import CompactionSummary
+from ricordo.context.plan import count_message_tokens
+from ricordo.context.summary.digest import build_digest
+from ricordo.context.summary.request import (
+    REPLY_SCHEMA,
+    ConversationRecord,
+    SummaryReply,
+    SummaryRequest,
+    build_record,
+    has_valid_quotes,
+    normalize_quote,
+    parse_reply,
+    split_into_batches,
+)
+from ricordo.context.summary.sections import (
+    SummarySections,
+    check_next_steps,
+    find_missing_headings,
+    find_new_lines,
+    fit_sections,
+    parse_leniently,
+    parse_sections,
+    remove_lines,
+    render_sections,
+    split_outdated,
+)
+from ricordo.errors import ModelError, ModelOverflow, ReplyInvalid
+from ricordo.extraction.answer import parse_lessons
+from ricordo.extraction.contract import Finding
+from ricordo.guard import Redactor
+from ricordo.messages import Message, Text
+from ricordo.messages.tokens import estimate_text
+from ricordo.models import ChatModel
+from ricordo.workspace.redaction import redact_messages
+
+__all__ = [
+    "CircuitBreaker",
+    "DigestSummarizer",
+    "ModelSummarizer",
+    "SummaryBounds",
+    "SummaryVerdict",
+    "accept_additions",
+    "accept_whole",
+    "find_flaw",
+]
+
+
+_ERROR_TEXT = re.compile(
+    r"\W{0,3}(?:"
+    r"(?:internal (?:server )?)?error(?:\s*\d{3})?\s*[:!.]"
+    r"|\w*(?:Error|Exception|Timeout|Unavailable|RateLimited|Refused)\b\s*[:(]"
+    r"|traceback \(most recent call last\)"
+    r"|(?:http )?[45]\d\d\b[^\n]{0,60}\b(?:error|unavailable|gateway|unauthorized|too many requests|not found)"
+    r"|(?:rate limit|quota|context length|maximum context)[^\n]{0,40}\bexceeded"
+    r"|(?:the )?(?:summary|summarization|summarisation|request|compaction) (?:could not|failed|was not)\b"
+    r"|(?:failed|unable) to (?:summari[sz]e|generate|create|produce)\b"
+    r"|(?:i['’]m |i am )?(?:sorry|afraid)\b[^\n]{0,40}\b(?:can(?:no|['’])t|unable|not able)"
+    r"|i (?:can(?:no|['’])t|am unable to|am not able to) (?:help|assist|summari[sz]e|comply|do)"
+    r"|<!doctype html|<html"
+    r")",
+    re.IGNORECASE,
+)
+_STOP_FLAWS = {"refused": "it was refused", "length": "it was cut off", "window": "it was cut off"}
+_TOO_LONG_FLAW = "it is too long"
+_MISQUOTED_FLAW = "it quotes words that nobody said"
+_WORD_CHAR = re.compile(r"[^\W_]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryBounds:
+    """How long a summary should be (`limit`) and may be (`most`), in tokens."""
+
+    limit: int
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryVerdict:
+    """The summary that comes of an answer, or the `flaw` because of which there is none."""
+
+    text: str = ""
+    flaw: str = ""
+
+
+def accept_whole(
+    answer: SummaryReply, record: ConversationRecord, earlier: str, bounds: SummaryBounds
+) -> SummaryVerdict:
+    """Return an answer that is the summary itself, as a prompt of somebody's own brings it."""
+    text = answer.summary.strip()
+    found = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text)
+    if not found and estimate_text(text) > bounds.most:
+        found = _TOO_LONG_FLAW
+    if not found and not has_valid_quotes(text, f"{record.text} {normalize_quote(earlier)}"):
+        found = _MISQUOTED_FLAW
+    return SummaryVerdict(flaw=found) if found else SummaryVerdict(text=text)
+
+
+def accept_additions(
+    answer: SummaryReply, record: ConversationRecord, earlier: str, bounds: SummaryBounds
+) -> SummaryVerdict:
+    """Return the `earlier` summary with what an answer adds to it, and without what that says is outdated."""
+    text, labels = split_outdated(answer.summary)
+    found, new = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text), parse_sections(text)
+    if not found and new is None:
+        found = f"the section {find_missing_headings(text)[0]} is missing"
+    elif not found and estimate_text(text) > bounds.most:
+        found = _TOO_LONG_FLAW
+    elif not found and new and not has_valid_quotes(_join_lines(new), f"{record.text} {normalize_quote(earlier)}"):
+        found = _MISQUOTED_FLAW
+    if found or new is None:
+        return SummaryVerdict(flaw=found)
+    kept = remove_lines(parse_leniently(earlier), labels)
+    whole = fit_sections(
+        kept, find_new_lines(kept, check_next_steps(new, record.citations)), limit=bounds.limit, most=bounds.most
+    )
+    text = render_sections(whole)
+    if not whole:
+        return SummaryVerdict(flaw="it says nothing")
+    return SummaryVerdict(flaw=_TOO_LONG_FLAW) if estimate_text(text) > bounds.most else SummaryVerdict(text=text)
+
+
+def find_flaw(text: str) -> str:
+    """Say why `text` is no summary; empty when it is one."""
+    if not text.strip():
+        return "it is empty"
+    if not _WORD_CHAR.search(text):
+        return "it holds no words"
+    if _ERROR_TEXT.match(text.strip()):
+        return "it is the text of an error"
+    return ""
+
+
+def _join_lines(sections: SummarySections) -> str:
+    return "\n".join(line for lines in sections.lines for line in lines)
+
+
+class CircuitBreaker:
+    """Counts failures in a row."""
+
+    def __init__(self, failures: int, seconds: float, clock: Clock) -> None:
+        """Open after `failures` in a row, for `seconds` from the last one; 0 failures never open it."""
+        self._max_failures = failures
+        self._seconds = seconds
+        self._clock = clock
+        self._failures = 0
+        self._last_reason = ""
+        self._last_failure_at = clock.now()
+
+    def record_failure(self, reason: str) -> None:
+        """Count a failure. One more while it is open, such as a trial, begins its time anew."""
+        self._failures += 1
+        self._last_reason = reason
+        self._last_failure_at = self._clock.now()
+
+    def record_success(self) -> None:
+        """Forget all failures."""
+        self._failures = 0
+
+    def open_reason(self) -> str:
+        """Say why nobody is to be asked now; empty when somebody may be, or when it is time for a trial."""
+        if not self._max_failures or self._failures < self._max_failures:
+            return ""
+        # a clock that was set back says nothing of how long it took
+        if not 0 <= (self._clock.now() - self._last_failure_at).total_seconds() < self._seconds:
+            return ""
+        return f"{self._failures} {'failure' if self._failures == 1 else 'failures'} in a row, the last: {self._last_reason}"
+
+
+_DEFAULT_WINDOW = 32_000
+_MIN_ROOM = 500
+_MAX_BATCHES = 8
+_ROOM_SHARE = 0.8
+_MAX_OVERLENGTH_FACTOR = 4
+_LESSONS_TOKENS = 1_000
+_UNUSABLE_LESSONS = "what the model noted to remember could not be used"
+
+
+class DigestSummarizer:
+    """The summary without a model: the digest."""
+
+    async def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        limit_tokens: int,
+        most_tokens: int | None = None,
+        focus: str = "",
+        pending: Collection[str] = (),
+    ) -> CompactionSummary:
+        """Return the digest of `messages` in at most `limit_tokens` tokens; it learns nothing and has no focus."""
+        least = limit_tokens if most_tokens is None else max(1, min(limit_tokens, most_tokens))
+        return CompactionSummary(text=await run_sync(partial(build_digest, messages, limit_tokens=least)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PartResult:
+    """What came of one part of the messages, or of all; `lessons` are None where they were not asked or not usable."""
+
+    verdict: SummaryVerdict
+    lessons: tuple[Finding, ...] | None = None
+
+
+class ModelSummarizer:
+    """The summary that a model writes; the digest where it can't.
+
+    The model adds to earlier summaries and says which of their lines are outdated; code keeps the others as they are.
+    One request, when the messages fit the model's window; else one for each part, each adding to what the parts before
+    it gave. An answer that is no summary is asked for once more. After `config.breaker` summaries in a row for which
+    the model gave nothing usable it is not asked for `config.breaker_seconds`, but for a person who names a focus.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        config: CompactionConfig | None = None,
+        *,
+        fell_back: Callable[[str], None] | None = None,
+        clock: Clock | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
+        """Ask `model`. `fell_back` is told why, when the digest takes the summary's place.
+
+        The model is shown marks in the place of the secrets that `redactor` finds, and its answer is held against that.
+        """
+        self._model = model
+        self._config = config or CompactionConfig()
+        self._on_fallback = fell_back
+        self._redactor = redactor
+        self._breaker = CircuitBreaker(self._config.breaker, self._config.breaker_seconds, clock or SystemClock())
+
+    async def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        limit_tokens: int,
+        most_tokens: int | None = None,
+        focus: str = "",
+        pending: Collection[str] = (),
+    ) -> CompactionSummary:
+        """Return the model's summary of `messages`, else their digest in at most `limit_tokens` tokens.
+
+        What can be learned from the messages in `pending` is asked for in the same request, if `config.combined`.
+        """
+        most = most_tokens
+        if most is None:
+            most = max(
+                _MAX_OVERLENGTH_FACTOR * limit_tokens,
+                await run_sync(lambda: sum(count_message_tokens(messages, 1.0)) // 2),
+            )
+        bounds = SummaryBounds(limit=limit_tokens, most=most)
+        lessons: tuple[Finding, ...] | None = None
+        notes: tuple[str, ...] = ()
+        if (why := self._breaker.open_reason()) and not focus:
+            why = f"the model is not asked for summaries: {why}"
+        else:
+            learned = pending if self._config.combined else ()
+            record = await run_sync(self._build_record, messages, learned)
+            found = await self._try_model(record, bounds, focus)
+            lessons, why = found.lessons, found.verdict.flaw
+            notes = (_UNUSABLE_LESSONS,) if record.to_learn and lessons is None else ()
+            if not why:
+                return CompactionSummary(text=found.verdict.text, lessons=lessons, notes=notes)
+        if self._on_fallback:
+            self._on_fallback(why)
+        rules = await DigestSummarizer()(messages, limit_tokens=limit_tokens, most_tokens=most_tokens)
+        return CompactionSummary(text=rules.text, lessons=lessons, notes=(f"rules wrote the summary: {why}", *notes))
+
+    @property
+    def _uses_sections(self) -> bool:
+        return self._config.summary_prompt is None
+
+    def _build_record(self, messages: Sequence[Message], pending: Collection[str]) -> ConversationRecord:
+        shown = redact_messages(messages, self._redactor) if self._redactor else messages
+        return build_record(shown, pending, sectioned=self._uses_sections)
+
+    async def _try_model(self, record: ConversationRecord, bounds: SummaryBounds, focus: str) -> _PartResult:
+        """Return what came of asking the model, whatever happens to it, and let the breaker know."""
+        try:
+            found = await self._summarize(record, bounds, focus)
+        except (ModelError, TimeoutError) as error:
+            found = _PartResult(verdict=SummaryVerdict(flaw=_describe_error(error)))
+        if found.verdict.flaw:
+            self._breaker.record_failure(found.verdict.flaw)
+        else:
+            self._breaker.record_success()
+        return found
+
+    async def _summarize(self, record: ConversationRecord, bounds: SummaryBounds, focus: str) -> _PartResult:
+        request = SummaryRequest(
+            prompt=self._config.summary_prompt, limit=bounds.limit, focus=focus, lessons=bool(record.to_learn)
+        )
+        room = self._messages_room(request)
+        try:
+            return await self._summarize_parts(record, request, room, bounds)
+        except ModelOverflow as overflow:
+            room = max(_MIN_ROOM, min(room, overflow.window or room) // 2)
+            return await self._summarize_parts(record, request, room, bounds)
+
+    def _messages_room(self, request: SummaryRequest) -> int:
+        """What the messages of one request may take beside the prompt, an earlier extract, and the answer."""
+        answer = request.limit + (_LESSONS_TOKENS if request.lessons else 0)
+        taken = request.frame_tokens + request.max_earlier_tokens + answer
+        return max(_MIN_ROOM, int(((self._model.window or _DEFAULT_WINDOW) - taken) * _ROOM_SHARE))
+
+    async def _summarize_parts(
+        self, record: ConversationRecord, request: SummaryRequest, room: int, bounds: SummaryBounds
+    ) -> _PartResult:
+        """Sum up part after part; the lessons count only where every message to learn from was shown."""
+        parts = await run_sync(split_into_batches, record.items, room, _MAX_BATCHES)
+        unseen = record.to_learn.keys() - {item.id for part in parts for item in part}
+        lessons: tuple[Finding, ...] | None = () if record.to_learn and not unseen else None
+        verdict = SummaryVerdict(text=record.earlier)
+        for at, part in enumerate(parts, 1):
+            own = [record.to_learn[item.id] for item in part if item.id and item.id in record.to_learn]
+            learn = own if lessons is not None else []
+            asking = replace(request, items=tuple(part), earlier=verdict.text, lessons=bool(learn))
+            found = await self._summarize_part(asking, record, learn, bounds)
+            if learn:
+                lessons = (*lessons, *found.lessons) if lessons is not None and found.lessons is not None else None
+            verdict = found.verdict
+            if verdict.flaw:
+                return _PartResult(verdict=verdict, lessons=lessons if at == len(parts) else None)
+        return _PartResult(verdict=verdict, lessons=lessons)
+
+    async def _summarize_part(
+        self, request: SummaryRequest, record: ConversationRecord, learn: Sequence[Message], bounds: SummaryBounds
+    ) -> _PartResult:
+        """Ask for one part, twice at most. Raises what the first request raises: `ModelError`, `TimeoutError`."""
+        lessons: tuple[Finding, ...] | None = None
+        verdict = SummaryVerdict()
+        for second in (False, True):
+            asking = replace(request, lessons=bool(learn) and lessons is None, flaw=verdict.flaw)
+            try:
+                answer = await self._ask_model(asking)
+            except (ModelError, TimeoutError) as error:
+                if not second:
+                    raise
+                return _PartResult(
+                    verdict=SummaryVerdict(flaw=f"{verdict.flaw}, and then {_describe_error(error)}"), lessons=lessons
+                )
+            if asking.lessons:
+                lessons = await run_sync(partial(parse_lessons, answer.lessons, learn, around=record.text))
+            take = accept_additions if self._uses_sections else accept_whole
+            verdict = await run_sync(take, answer, record, request.earlier, bounds)
+            if not verdict.flaw:
+                break
+        return _PartResult(verdict=verdict, lessons=lessons)
+
+    async def _ask_model(self, request: SummaryRequest) -> SummaryReply:
+        """Return what the model said, in time; a form that it did not keep to is no reason not to read it."""
+        text = await run_sync(lambda: request.text)
+        asked = [Message(role="user", parts=(Text(text=text),))]
+        with anyio.fail_after(self._config.summary_seconds):
+            try:
+                with unwrap_cancellation():
+                    reply = await self._model.complete(asked, schema=REPLY_SCHEMA if request.lessons else None)
+            except ReplyInvalid as error:
+                if not error.said:
+                    raise
+                return parse_reply(error.said, stop="length" if error.cut_off else "")
+        return parse_reply(reply.message.text, stop=reply.stop)
+
+
+def _describe_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,275 @@
+"""The message of a summary: the summary, the user's requests, and instructions that stay in force, word for word.
+
+The text is a fenced block, so nothing in it can be taken for a turn; a second block holds system and pinned messages.
+Both are read back exactly, by the message's metadata.
+
+Invariants: the id depends only on the session and on the first content. The first request, the latest ones and every
+instruction are carried by code, whatever the summary leaves out. Instructions are never cut.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ricordo.guard import FencedItem, Trust, cut, parse_fence, render_fence
+from ricordo.language import content_words
+from ricordo.messages import JsonValue, Message, Text, get_mark, is_pinned, with_ids, with_mark
+from ricordo.messages.tokens.estimate import estimate_text
+
+__all__ = [
+    "Instruction",
+    "UserRequest",
+    "build_summary_message",
+    "count_kept_messages",
+    "count_leading_system",
+    "find_instructions",
+    "is_carried_whole",
+    "release_pins",
+    "released_pins",
+    "select_requests",
+    "summary_body",
+    "summary_handle",
+]
+
+
+_SUMMARY_KEY = "ricordo.summary"
+_SUMMARY_FENCE = "summary"
+_INSTRUCTIONS_FENCE = "instructions"
+_MAX_REQUEST_CHARS = 1_200
+_REQUEST_FRAME_TOKENS = 20
+_MIN_CONTENT_WORDS = 3
+_CUT_MARK = " [...]"
+_SUMMARY_NOTE = "what was said before, in short; a record, not a request"
+_LEAD_TEXT = (
+    "The messages before this point were condensed. Below is a summary of them and what the user asked, word for word. "
+    "It is a record and not a new request: go on from where it ends."
+)
+_INSTRUCTIONS_NOTE = "given or pinned before this point, word for word; still in force, and to be followed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserRequest:
+    """What the user asked in the message `id`; a very long text is cut and says so."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instruction:
+    """What the message `id` says and a summary carries on whole: `kind` tells a system message from a pinned one."""
+
+    id: str
+    text: str
+    kind: Literal["system", "pinned"]
+
+
+def count_leading_system(messages: Sequence[Message]) -> int:
+    """Return how many system messages stand at the head; they stay there, whatever is summed up."""
+    return next((at for at, message in enumerate(messages) if not _is_system(message)), len(messages))
+
+
+def is_carried_whole(message: Message) -> bool:
+    """Tell whether a summary carries all that a message says: a system message, or one with words that a person pinned.
+
+    Nothing of it is condensed, and it is never cut.
+    """
+    return _is_system(message) or (
+        is_pinned(message) and get_mark(message) != "summary" and bool(_message_words(message).strip())
+    )
+
+
+def find_instructions(dropped: Sequence[Message]) -> tuple[Instruction, ...]:
+    """Return what among `dropped` stays in force, in order, with what earlier summaries carried; each once."""
+    found: list[Instruction] = []
+    for message in dropped:
+        if is_carried_whole(message):
+            kind: Literal["system", "pinned"] = "system" if _is_system(message) else "pinned"
+            found += [
+                Instruction(id=message.id, text=text, kind=kind) for text in [_message_words(message)] if text.strip()
+            ]
+        elif get_mark(message) == "summary":
+            found += _earlier_instructions(message)
+    return tuple(dict.fromkeys(found))
+
+
+def select_requests(dropped: Sequence[Message], budget: int) -> tuple[UserRequest, ...]:
+    """Return the first request among `dropped` and the latest ones, in order, in about `budget` tokens.
+
+    All of them are carried whole where they fit in together; else long ones are cut, and what says next to nothing,
+    such as a yes, takes only the room that the others leave. What earlier summaries carried counts as asked where
+    they stand.
+    """
+    every = list(_iterate_requests(dropped))
+    if sum(estimate_text(each.text) + _REQUEST_FRAME_TOKENS for each in every) <= budget:
+        return tuple(every)
+    every = [replace(each, text=_shorten_request(each.text)) for each in every]
+    left = budget - estimate_text(every[0].text) - _REQUEST_FRAME_TOKENS
+    chosen = {0}
+    latest = range(len(every) - 1, 0, -1)
+    thin = [at for at in latest[1:] if len(content_words(every[at].text)) < _MIN_CONTENT_WORDS]
+    for some in ([at for at in latest if at not in set(thin)], thin):
+        for at in some:
+            size = estimate_text(every[at].text) + _REQUEST_FRAME_TOKENS
+            if size > left:
+                break
+            left -= size
+            chosen.add(at)
+    return tuple(every[at] for at in sorted(chosen))
+
+
+def build_summary_message(
+    body: str,
+    dropped: Sequence[Message],
+    *,
+    session: str,
+    requests: Sequence[UserRequest],
+    kept: int,
+    lead: bool,
+    standing: Sequence[Instruction] = (),
+    handle: str = "",
+) -> Message:
+    """Return the message that stands for `dropped`, a user's by role.
+
+    `kept` counts the messages after it. `leading_statement` puts a sentence before the block that says how to read it and what opens
+    what was dropped; without it the block says so in brief. `standing` is what stays in force. `handle` is the name by
+    which what was dropped can be opened, empty where nothing keeps it.
+    """
+    items = [
+        FencedItem(text=body, source=f"messages {_describe_range(dropped)}", trust=Trust.AGENT),
+        *(FencedItem(text=each.text, source="asked", trust=Trust.USER, id=each.id or None) for each in requests),
+    ]
+    note = _SUMMARY_NOTE if lead or not handle else f"{_SUMMARY_NOTE}; in full: `expand` with {handle}"
+    opened = f" `expand` with `{handle}` opens what was said, word for word." if handle else ""
+    before = f"{_LEAD_TEXT}{opened}\n\n" if lead else ""
+    text, rules = _append_instructions(before + render_fence(items, name=_SUMMARY_FENCE, note=note), standing)
+    record: dict[str, JsonValue] = {
+        "kept": kept,
+        "asked": [each.id for each in requests],
+        "block": len(before),
+        **({"handle": handle} if handle else {}),
+        **rules,
+    }
+    message = Message(role="user", parts=(Text(text=text),), time=dropped[-1].time, metadata={_SUMMARY_KEY: record})
+    return with_mark(with_ids([message], session=session)[0], "summary")
+
+
+def release_pins(message: Message, named: Collection[str]) -> Message:
+    """Return a summary without the pinned items of these ids, all else as it was; the same message if it has none."""
+    every = tuple(_earlier_instructions(message))
+    going = {each.id for each in every if each.id and each.id in named and each.kind == "pinned"}
+    if not going:
+        return message
+    left = [each for each in every if each.kind != "pinned" or each.id not in going]
+    record = _summary_record(message)
+    start = record.get("rules")
+    head = message.text[: start if isinstance(start, int) else None].rstrip("\n")
+    gone: list[JsonValue] = [*sorted({*released_pins(message), *going})]
+    text, standing = _append_instructions(head, left)
+    others = {key: value for key, value in record.items() if key not in {"rules", "standing"}}
+    return replace(
+        message,
+        parts=(Text(text=text),),
+        metadata={**message.metadata, _SUMMARY_KEY: {**others, **standing, "let_go": gone}},
+    )
+
+
+def released_pins(message: Message) -> frozenset[str]:
+    """Return the ids of what was pinned and this summary carries no longer; empty for most, and what is none."""
+    found = _summary_record(message).get("let_go")
+    return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
+
+
+def summary_body(message: Message) -> str:
+    """Return the words of a summary without their frame; the whole text of one that is not understood."""
+    texts = _fenced_items(message)
+    return texts[0] if texts else message.text
+
+
+def count_kept_messages(message: Message) -> int:
+    """Return how many messages stayed after this summary when it was made; 0 when that is not known."""
+    kept = _summary_record(message).get("kept")
+    return kept if isinstance(kept, int) else 0
+
+
+def summary_handle(message: Message) -> str:
+    """Return the handle of what a summary stands for; empty when it names none."""
+    found = _summary_record(message).get("handle")
+    return found if isinstance(found, str) else ""
+
+
+def _iterate_requests(messages: Sequence[Message]) -> Iterator[UserRequest]:
+    for message in messages:
+        if get_mark(message) == "summary":
+            yield from _earlier_requests(message)
+        elif message.role == "user" and get_mark(message) is None and not is_pinned(message) and message.text.strip():
+            yield UserRequest(id=message.id, text=message.text)
+
+
+def _earlier_requests(message: Message) -> Iterator[UserRequest]:
+    ids = _summary_record(message).get("asked")
+    texts = _fenced_items(message)[1:]
+    known = [each if isinstance(each, str) else "" for each in ids] if isinstance(ids, list) else []
+    for at, text in enumerate(texts):
+        yield UserRequest(id=known[at] if at < len(known) else "", text=text)
+
+
+def _shorten_request(text: str) -> str:
+    whole = (
+        len(text) <= _MAX_REQUEST_CHARS + len(_CUT_MARK)
+        if text.endswith(_CUT_MARK)
+        else len(text) <= _MAX_REQUEST_CHARS
+    )
+    return text if whole else cut(text, _MAX_REQUEST_CHARS) + _CUT_MARK
+
+
+def _is_system(message: Message) -> bool:
+    return message.role == "system" and not message.tool_calls and not message.tool_results
+
+
+def _message_words(message: Message) -> str:
+    return "\n".join(filter(None, (message.text, *(result.text for result in message.tool_results))))
+
+
+def _describe_range(dropped: Sequence[Message]) -> str:
+    said = [message for message in dropped if get_mark(message) != "summary"]
+    return f"up to {said[-1].id}" if said and said[-1].id else "before"
+
+
+def _append_instructions(head: str, standing: Sequence[Instruction]) -> tuple[str, dict[str, JsonValue]]:
+    """Return the text with the block of what stays in force, and what the record says of that block."""
+    rules = render_fence([_to_quoted(each) for each in standing], name=_INSTRUCTIONS_FENCE, note=_INSTRUCTIONS_NOTE)
+    if not rules:
+        return head, {}
+    start = f"{head}\n\n"
+    return start + rules, {"rules": len(start), "standing": [[each.kind, each.id] for each in standing]}
+
+
+def _to_quoted(instruction: Instruction) -> FencedItem:
+    return FencedItem(text=instruction.text, source=instruction.kind, trust=Trust.USER, id=instruction.id or None)
+
+
+def _earlier_instructions(message: Message) -> Iterator[Instruction]:
+    """What an earlier summary carried, as it stood there."""
+    record = _summary_record(message)
+    start, named = record.get("rules"), record.get("standing")
+    texts = parse_fence(message.text[start:]) if isinstance(start, int) else ()
+    for text, each in zip(texts or (), named if isinstance(named, list) else [], strict=False):
+        match each:
+            case ["system" | "pinned" as kind, str(known)]:
+                yield Instruction(id=known, text=text, kind=kind)
+            case _:
+                yield Instruction(id="", text=text, kind="pinned")
+
+
+def _fenced_items(message: Message) -> tuple[str, ...]:
+    record = _summary_record(message)
+    start, end = record.get("block"), record.get("rules")
+    if not isinstance(start, int):
+        return ()
+    return parse_fence(message.text[start : end if isinstance(end, int) else None]) or ()
+
+
+def _summary_record(message: Message) -> dict[str, JsonValue]:
+    found = message.metadata.get(_SUMMARY_KEY)
+    return found if isinstance(found, dict) else {}

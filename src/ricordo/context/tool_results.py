@@ -1,0 +1,280 @@
+"""Tool results in a window, and the placeholders and pointers that can replace them. Pure.
+
+Invariants: a replaced result is recognized by the message's metadata, never by its text. Ids, names, error flags and
+order stay. `restore_original` takes pointers back exactly. Each end shown of an evicted result is at most a quarter.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from ricordo.guard import cut
+from ricordo.messages import JsonValue, Media, Message, PartPosition, Text, ToolCall, ToolResult, Unknown, pair_calls
+from ricordo.messages.tokens import safe_boundary
+from ricordo.messages.tokens.estimate import estimate_message
+
+__all__ = [
+    "CLEARED_KEY",
+    "EVICTED_KEY",
+    "EvictedPiece",
+    "LocatedResult",
+    "REPEATED_KEY",
+    "WidePiece",
+    "evicted_parts",
+    "evicted_paths",
+    "is_shorter",
+    "join_texts",
+    "locate_results",
+    "pointer_records",
+    "replace_with_pointer",
+    "replace_with_previews",
+    "restore_original",
+    "set_read_tool",
+]
+
+
+EVICTED_KEY = "ricordo.evicted"
+"""Where the metadata list what was moved to files: `part` and `item` of each, and its `path`."""
+_READ_ON = "Read it in pages: `{reader}` with that path"
+_READ_ON_PATTERN = re.compile(re.escape(_READ_ON).replace(r"\{reader\}", r"\w+"))
+_SIZE_UNITS = ("bytes", "KB", "MB", "GB")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidePiece:
+    """A piece of a result that is too wide: the index of its part in the message, its tool, and the text.
+
+    `item` is the index within the result of a medium or of a part of unknown kind; None stands for all the result's
+    texts, joined by newlines. `media_type` is set for a medium; the content of one that is no text is `data`.
+    """
+
+    part: int
+    tool: str
+    text: str = ""
+    item: int | None = None
+    media_type: str = ""
+    data: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvictedPiece:
+    """A wide piece that is in a file now: `path` as the agent's file tool reads it, `text` as it was stored.
+
+    `kind` says what the text is, such as JSON, and `reader` which tool reads the file.
+    """
+
+    piece: WidePiece
+    path: str
+    text: str = ""
+    kind: str = "text"
+    reader: str = "read_file"
+
+
+def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
+    """Return which pieces of a message are evicted already, as pairs of `WidePiece.part` and `WidePiece.item`."""
+    listed = message.metadata.get(EVICTED_KEY)
+    found = [_parse_piece(each) for each in listed] if isinstance(listed, list) else []
+    return frozenset(piece for piece in found if piece is not None)
+
+
+def replace_with_previews(message: Message, evicted: Sequence[EvictedPiece], preview: int) -> Message:
+    """Return the message with placeholders for `evicted`, each with up to `preview` characters of either end."""
+    parts = list(message.parts)
+    listed = message.metadata.get(EVICTED_KEY)
+    records: list[JsonValue] = list(listed) if isinstance(listed, list) else []
+    pieces = evicted_parts(message) | {(each.piece.part, each.piece.item) for each in evicted}
+    for each in evicted:
+        result = parts[each.piece.part]
+        if isinstance(result, ToolResult):
+            others = frozenset(item for part, item in pieces if part == each.piece.part and item is not None)
+            parts[each.piece.part] = replace(result, parts=_replace_piece(result.parts, each, others, preview))
+    records += [{"part": each.piece.part, "item": each.piece.item, "path": each.path} for each in evicted]
+    return replace(message, parts=tuple(parts), metadata={**message.metadata, EVICTED_KEY: records})
+
+
+def set_read_tool(message: Message, reader: str) -> Message:
+    """Return the message with `reader` as the tool that its placeholders name; as it is where it has none."""
+    done = {part for part, _ in evicted_parts(message)}
+    parts = tuple(
+        replace(part, parts=tuple(_set_part_read_tool(each, reader) for each in part.parts))
+        if at in done and isinstance(part, ToolResult)
+        else part
+        for at, part in enumerate(message.parts)
+    )
+    return message if parts == message.parts else replace(message, parts=parts)
+
+
+def _set_part_read_tool(part: Text | Media | Unknown, reader: str) -> Text | Media | Unknown:
+    if not isinstance(part, Text):
+        return part
+    return Text(text=_READ_ON_PATTERN.sub(_READ_ON.format(reader=reader), part.text, count=1))
+
+
+def join_texts(result: ToolResult, others: AbstractSet[int]) -> str:
+    """Return the texts of a result, joined by newlines, without the items that stand for evicted pieces."""
+    texts = [item.text for at, item in enumerate(result.parts) if isinstance(item, Text) and at not in others]
+    return "\n".join(texts)
+
+
+def _replace_piece(
+    parts: tuple[Text | Media | Unknown, ...], evicted: EvictedPiece, others: AbstractSet[int], preview: int
+) -> tuple[Text | Media | Unknown, ...]:
+    item = evicted.piece.item
+    if item is not None:
+        shown = _medium_line(parts[item], evicted) if evicted.piece.media_type else _preview_text(evicted, preview)
+        return (*parts[:item], Text(text=shown), *parts[item + 1 :])
+    own = [at for at, part in enumerate(parts) if isinstance(part, Text) and at not in others]
+    shown = _preview_text(evicted, preview)
+    # the other texts become empty ones, so that the places of the parts hold
+    return tuple(
+        (Text(text=shown) if at == own[0] else Text(text="")) if at in own else part for at, part in enumerate(parts)
+    )
+
+
+def _preview_text(evicted: EvictedPiece, preview: int) -> str:
+    text = evicted.text
+    ends = min(preview, len(text) // 4)
+    head = cut(text, safe_boundary(text, ends))
+    start = safe_boundary(text, len(text) - ends)
+    left = start - len(head)
+    return (
+        f"[This result of {evicted.piece.tool} is too long: {evicted.kind}, {len(text):,} characters in "
+        f"{_count_lines(text)}. All of it is in {evicted.path}. {_READ_ON.format(reader=evicted.reader)}, an offset and a "
+        f"limit. Its beginning and end:]\n"
+        f"{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
+    )
+
+
+def _medium_line(part: Text | Media | Unknown, evicted: EvictedPiece) -> str:
+    name = part.name if isinstance(part, Media) else None
+    description = part.description if isinstance(part, Media) else None
+    told = ", ".join(
+        filter(
+            None,
+            (name, evicted.piece.media_type, _format_size(len(evicted.piece.data) or len(evicted.text)), description),
+        )
+    )
+    return f"[A medium of an earlier result, {told}, is in {evicted.path}.]"
+
+
+def _count_lines(text: str) -> str:
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return "one line" if lines == 1 else f"{lines:,} lines"
+
+
+def _format_size(count: int) -> str:
+    size, unit = float(count), 0
+    while size >= 1_000 and unit < len(_SIZE_UNITS) - 1:
+        size, unit = size / 1_000, unit + 1
+    return f"{size:.3g} {_SIZE_UNITS[unit]}"
+
+
+def _parse_piece(record: JsonValue) -> tuple[int, int | None] | None:
+    if not isinstance(record, Mapping):
+        return None
+    part, item = record.get("part"), record.get("item")
+    if not isinstance(part, int) or not (item is None or isinstance(item, int)):
+        return None
+    return part, item
+
+
+CLEARED_KEY = "ricordo.cleared"
+"""Where the metadata list the results that were cleared: `part` is the index of each in its message."""
+REPEATED_KEY = "ricordo.repeated"
+"""Where the metadata list the results that a later one repeats: `part`, the `tool`, and the later one's place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocatedResult:
+    """A result at its place; `tool` is empty when nobody says which it was, `call` None when nobody asked for it."""
+
+    place: PartPosition
+    result: ToolResult
+    tool: str
+    call: ToolCall | None = None
+
+
+def locate_results(messages: Sequence[Message]) -> tuple[LocatedResult, ...]:
+    """Return every result, in order."""
+    calls = {
+        result: asked
+        for call, result in pair_calls(messages).answered
+        if isinstance(asked := messages[call.message].parts[call.part], ToolCall)
+    }
+    found = []
+    for at, message in enumerate(messages):
+        for number, part in enumerate(message.parts):
+            if isinstance(part, ToolResult):
+                place = PartPosition(message=at, part=number)
+                call = calls.get(place)
+                found.append(
+                    LocatedResult(place=place, result=part, tool=part.name or (call.name if call else ""), call=call)
+                )
+    return tuple(found)
+
+
+def pointer_records(message: Message, key: str) -> dict[int, Mapping[str, JsonValue]]:
+    """Return what the metadata say under `CLEARED_KEY` or `REPEATED_KEY`, by the index of the part."""
+    listed = message.metadata.get(key)
+    found: dict[int, Mapping[str, JsonValue]] = {}
+    for record in listed if isinstance(listed, list) else []:
+        part = record.get("part") if isinstance(record, Mapping) else None
+        if isinstance(record, Mapping) and isinstance(part, int):
+            found[part] = record
+    return found
+
+
+def evicted_paths(message: Message, part: int) -> tuple[str, ...]:
+    """Return the files that hold what was evicted from a result, as the agent's file tool reads them."""
+    return tuple(
+        dict.fromkeys(str(record["path"]) for record in _evicted_records(message) if record.get("part") == part)
+    )
+
+
+def replace_with_pointer(message: Message, part: int, text: str, key: str, record: Mapping[str, JsonValue]) -> Message:
+    """Return the message with `text` in the place of the result at `part`, noted under `key`."""
+    result = message.parts[part]
+    if not isinstance(result, ToolResult):
+        return message
+    noted: list[JsonValue] = [dict(each) for at, each in pointer_records(message, key).items() if at != part]
+    pointer = replace(result, parts=(Text(text=text),))
+    return replace(
+        message,
+        parts=(*message.parts[:part], pointer, *message.parts[part + 1 :]),
+        metadata={**message.metadata, key: [*noted, {"part": part, **record}]},
+    )
+
+
+def is_shorter(result: ToolResult, text: str) -> bool:
+    """Tell whether `text` takes fewer tokens than the result."""
+    return _count_tokens(replace(result, parts=(Text(text=text),))) < _count_tokens(result)
+
+
+def restore_original(message: Message, original: Message) -> Message:
+    """Return `message` with what its pointers stand for, taken from `find_original`, the message before it had any.
+
+    Without pointers it comes back as it is; so does one whose id is not that of `find_original`.
+    """
+    parts = {*pointer_records(message, CLEARED_KEY), *pointer_records(message, REPEATED_KEY)}
+    if not parts or message.id != original.id or max(parts) >= len(original.parts):
+        return message
+    metadata = {
+        key: value for key, value in message.metadata.items() if key not in {CLEARED_KEY, REPEATED_KEY, EVICTED_KEY}
+    }
+    evicted: list[JsonValue] = [dict(each) for each in _evicted_records(message) if each.get("part") not in parts]
+    evicted += [dict(each) for each in _evicted_records(original) if each.get("part") in parts]
+    return replace(
+        message,
+        parts=tuple(original.parts[at] if at in parts else part for at, part in enumerate(message.parts)),
+        metadata={**metadata, **({EVICTED_KEY: evicted} if evicted else {})},
+    )
+
+
+def _evicted_records(message: Message) -> list[Mapping[str, JsonValue]]:
+    listed = message.metadata.get(EVICTED_KEY)
+    return [each for each in listed if isinstance(each, Mapping) and "path" in each] if isinstance(listed, list) else []
+
+
+def _count_tokens(result: ToolResult) -> int:
+    return estimate_message(Message(role="tool", parts=(result,)))

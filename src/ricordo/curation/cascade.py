@@ -1,0 +1,253 @@
+"""Edits that follow from a forget, an undo or a mark, in the same change set.
+
+The list of topics in MEMORY.md follows the topics, memories without room in MEMORY.md move to topics, and session files
+and profiles lose what they say of entries that are gone.
+
+Invariants: nothing is cut, and what a person wrote or pinned stays where it is. A file that can't be read is not changed.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.memory_document import parse_memory_document
+from ricordo.curation.placement import is_movable, place_entries, update_topic_list
+from ricordo.curation.profile.updates import remove_partial_statement, remove_statement
+from ricordo.curation.topics import FURTHER_TOPICS
+from ricordo.errors import DocumentInvalid, FileMissing, StorageError
+from ricordo.language import content_words, split_words
+from ricordo.messages.json_text import decode_json
+from ricordo.messages.types import JsonValue
+from ricordo.storage import ABSENT, FileStore, StoredFile
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import Edit
+from ricordo.workspace.history.repetition import mask_session, repeats_any, repeats_partly
+from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, TOPICS, WORKSPACE, is_profile
+from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, Profile, dump_profile_json, parse_profile
+from ricordo.workspace.session_files import parse_session, update_session
+
+__all__ = ["add_room_edits", "add_topic_list_edits", "build_profile_edits", "build_session_edits"]
+
+
+async def add_topic_list_edits(
+    files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig | None = None
+) -> list[Edit]:
+    """Return the edits, and one of MEMORY.md where after them it would not list just the topics that are there.
+
+    `config` says how many it lists; a topic lists the others. A topic that can't be read keeps everything as it is.
+    """
+    edited = {edit.path: edit for edit in edits}
+    try:
+        before = edited.get(MEMORY_PATH) or await _unchanged_edit(files, MEMORY_PATH)
+        versions, topics = await _read_topics_after(files, edited)
+    except (FileMissing, StorageError):
+        return [*edits]
+    if before.data is None:
+        return [*edits]
+    shown = await run_sync(update_topic_list, before.data, topics, config or ConsolidationConfig())
+    further = Edit(path=FURTHER_TOPICS, expected=versions.get(FURTHER_TOPICS, ABSENT), data=shown.get(FURTHER_TOPICS))
+    changed = [further] if further.data != topics.get(FURTHER_TOPICS) else []
+    if shown[MEMORY_PATH] != before.data:
+        changed.append(Edit(path=MEMORY_PATH, expected=before.expected, data=shown[MEMORY_PATH]))
+    paths = {edit.path for edit in changed}
+    return [*(edit for edit in edits if edit.path not in paths), *changed]
+
+
+async def _read_topics_after(files: FileStore, edited: dict[str, Edit]) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return the topics as they are after the edits, and the versions that they are based on, by path."""
+    listed = {info.path for info in await files.list(TOPICS)} | edited.keys()
+    topics, versions = {}, {}
+    for path in sorted(listed):
+        if path.startswith(f"{TOPICS}/") and path.endswith(".md"):
+            edit = edited.get(path) or await _unchanged_edit(files, path)
+            versions[path] = edit.expected
+            if edit.data is not None:
+                topics[path] = edit.data
+    return versions, topics
+
+
+async def _unchanged_edit(files: FileStore, path: str) -> Edit:
+    stored = await files.read(path)
+    return Edit(path=path, expected=stored.version, data=stored.data)
+
+
+_SHORTEN_ADVICE = (
+    "Shorten what you wrote in it, or put some of it into a topic such as memory/topics/NAME.md, and try again."
+)
+
+
+async def add_room_edits(
+    files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig, *, must: bool = False
+) -> list[Edit]:
+    """Return the edits, and those that move memories to topics where MEMORY.md would be larger than it may be.
+
+    Where that makes too little room, they are refused, but with `must` as much is moved as can be.
+
+    Raises: IndexTooLarge.
+    """
+    edited = {edit.path: edit for edit in edits}
+    edit = edited.get(MEMORY_PATH)
+    if edit is None or edit.data is None:
+        return [*edits]
+    found = await _read_if_exists(files, MEMORY_PATH)
+    before = found.data if found else b""
+    if config.bounds.find_growth(before, edit.data) is None:
+        return [*edits]
+    stored = {info.path: await files.read(info.path) for info in await files.list(TOPICS) if _is_topic(info.path)}
+    topics = {path: one.data for path, one in stored.items()}
+    for path, one in edited.items():
+        if _is_topic(path):
+            topics[path] = one.data or b""
+            if one.data is None:
+                del topics[path]
+    moved = await run_sync(_move_to_topics, edit.data, topics, config)
+    if not must:
+        config.bounds.check(before, moved[MEMORY_PATH], advice=_SHORTEN_ADVICE)
+    for path, data in moved.items():
+        if data != (edited[path].data if path in edited else topics.get(path)):
+            expected = edited[path].expected if path in edited else _version_or_absent(stored.get(path))
+            edited[path] = Edit(path=path, expected=expected, data=data)
+    return [*edited.values()]
+
+
+def _move_to_topics(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
+    """Return MEMORY.md and the topics with as much of the former in the latter as has no room there."""
+    sheet = parse_memory_document(memory, MEMORY_PATH)
+    ours = [part.entry for part in sheet.parts if part.entry and is_movable(part)]
+    # a line that stood there before stands there by right
+    longest = max((len(entry.content) for entry in ours), default=0)
+    wide = replace(config, index_characters=max(config.index_characters, longest))
+    sheets = {path: parse_memory_document(data, path) for path, data in topics.items()}
+    placed = place_entries(sheet, sheets, (), (), wide, written=topics)
+    return {path: one.data for path, one in placed.documents.items()}
+
+
+def _is_topic(path: str) -> bool:
+    return path.startswith(f"{TOPICS}/") and path.endswith(".md")
+
+
+def _version_or_absent(stored: StoredFile | None) -> str:
+    return stored.version if stored else ABSENT
+
+
+async def _read_if_exists(files: FileStore, path: str) -> StoredFile | None:
+    try:
+        return await files.read(path)
+    except FileMissing:
+        return None
+
+
+async def build_session_edits(
+    files: FileStore, contents: Sequence[str], ids: Collection[str], *, sessions: Collection[str] = ()
+) -> list[Edit]:
+    """Return the edits that remove the entries with these `ids`, and text that repeats `contents`, from session files.
+
+    In the files of `sessions`, where the entries were said, text in other words is removed too. A file that can't be
+    read is not changed.
+    """
+    edits = []
+    for info in await files.list(SESSIONS):
+        name = info.path.removeprefix(f"{SESSIONS}/")
+        if not name.endswith(".md") or "/" in name or name.startswith("."):
+            continue
+        try:
+            stored = await files.read(info.path)
+        except (FileMissing, StorageError):
+            continue
+        data = await run_sync(
+            _remove_mentions, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids, sessions
+        )
+        if data != stored.data:
+            edits.append(Edit(path=info.path, expected=stored.version, data=data))
+    return edits
+
+
+def _remove_mentions(
+    data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]
+) -> bytes:
+    file = parse_session(data, path)
+    wanted = mask_session(file, contents, ids, near=file.session in sessions) if file else None
+    return data if wanted is None or wanted == file else update_session(data, path, wanted)
+
+
+_NEAR_OVERLAP = 0.5
+_MAX_LENGTH_RATIO = 2
+_SUMMARY_LEVELS = {"user": USER_SUMMARIES, "history": HISTORY_SUMMARIES}
+
+
+async def build_profile_edits(
+    files: FileStore, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]] = ()
+) -> list[Edit]:
+    """Return the edits that remove what `entries` say from the profiles of a root.
+
+    A fact is removed if it has the same words, or was learned from the same words of the same message. With `by_hand`
+    facts that a person gave are removed too, and facts and summaries that say the same in other words. A fact that was
+    learned from one of the messages `near`, as (session, id), then needs half of the words only. A profile that can't
+    be read is not changed.
+    """
+    edits = []
+    for info in await files.list(WORKSPACE):
+        if not is_profile(info.path):
+            continue
+        try:
+            stored = await files.read(info.path)
+            data = await run_sync(partial(_remove_facts, stored.data, info.path, entries, by_hand=by_hand, near=near))
+        except (DocumentInvalid, FileMissing, StorageError):
+            continue
+        if data != stored.data:
+            edits.append(Edit(path=info.path, expected=stored.version, data=data))
+    return edits
+
+
+def _remove_facts(
+    data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]]
+) -> bytes:
+    profile = parse_profile(data, path).profile
+    gone = {
+        fact.id
+        for fact in profile.facts
+        if (by_hand or not fact.is_protected)
+        and any(_states_same(fact, entry) or (by_hand and _states_similar(fact, entry, near)) for entry in entries)
+    }
+    rest = profile
+    for content in [entry.content for entry in entries] + [fact.content for fact in profile.facts if fact.id in gone]:
+        rest = remove_statement(rest, content)
+        rest = remove_partial_statement(rest, content) if by_hand else rest
+    if not gone and rest == profile:
+        return data
+    return _render_document(decode_json(data), gone, rest)
+
+
+def _states_same(fact: Fact, entry: Entry) -> bool:
+    if split_words(fact.content) == split_words(entry.content):
+        return True
+    source, quote = fact.source, entry.source.quote or entry.content
+    same = source.thread == entry.source.session and source.messages[:1] == entry.source.messages[:1]
+    return same and bool(source.messages) and split_words(source.quote) == split_words(quote)
+
+
+def _states_similar(fact: Fact, entry: Entry, near: Collection[tuple[str, str]]) -> bool:
+    if any((fact.source.thread, name) in near for name in fact.source.messages):
+        return repeats_partly(fact.content, [entry.content], least=_NEAR_OVERLAP) or repeats_any(
+            fact.content, [entry.content]
+        )
+    brief = len(content_words(fact.content)) <= _MAX_LENGTH_RATIO * len(content_words(entry.content))
+    return brief and repeats_any(fact.content, [entry.content])
+
+
+def _render_document(document: dict[str, JsonValue], gone: set[str], rest: Profile) -> bytes:
+    """Return the document without the facts `gone`, and with the summaries of `rest`."""
+    facts = document.get("facts")
+    if isinstance(facts, list):
+        document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in gone)]
+    for level, names in _SUMMARY_LEVELS.items():
+        sections = document.get(level)
+        for name in names if isinstance(sections, dict) else ():
+            section = sections.get(name) if isinstance(sections, dict) else None
+            if isinstance(section, dict):
+                section["summary"] = rest.summaries[name].summary
+    document["revision"] = rest.revision + 1
+    return dump_profile_json(document)

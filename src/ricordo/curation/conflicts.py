@@ -1,0 +1,278 @@
+"""Comparison of two memories: do they say the same, does one replace the other, do they contradict. Pure.
+
+It is decided by subject and attribute, from rules that a person can follow. One text is opposed to another if both have
+the same words in the same order but for one negation or one opposite.
+
+Invariants: a memory about another subject is never replaced. Where the rules do not decide, both stay. Opposition is
+mutual, and no text is opposed to itself.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ricordo.curation.claims import Claim, ParsedStatement, parse_statement
+from ricordo.curation.importance import CORRECTION_TAG
+from ricordo.language import content_words, is_correction
+from ricordo.language.duplicates import is_same_statement
+from ricordo.workspace.entry import Entry
+
+__all__ = [
+    "announces_change",
+    "contradict",
+    "have_different_speakers",
+    "is_opposed",
+    "replaces",
+    "says_the_same",
+    "share_subject",
+    "stance",
+]
+
+
+_MAX_STANCE_CHARACTERS = 300
+_MIN_STANCE_WORDS = 2
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+# what denies one part of a sentence, or how often, says nothing against the rest
+_PARTIAL_NEGATION = re.compile(
+    r"(?<!\w)(?:not|n['’]t|nicht)\s+(?:only|just|always|all|every|necessarily|yet|until|unless|nur|immer|alle|jede\w*)"
+    r"(?!\w)|^\W*(?:no|nein)\s*[,.!:;]",
+    re.IGNORECASE,
+)
+_DENIAL_LIST = """
+not never no don't doesn't won't can't cannot isn't aren't mustn't shouldn't without
+nicht nie niemals kein keine keinen keinem keiner ohne
+"""
+_OFTEN_LIST = "always usually generally mostly still definitely really immer meistens weiterhin wirklich"
+# words that carry a denial, and nothing of what is denied
+_FRAME_LIST = "do does will can must should is are a an the any ever with mit ein eine einen einem einer"
+_DENIALS = frozenset(_DENIAL_LIST.split())
+_NEUTRAL_WORDS = frozenset((*_OFTEN_LIST.split(), *_FRAME_LIST.split()))
+_OPPOSITES: Mapping[str, str] = {
+    "dislike": "like", "hate": "like", "love": "like", "forbidden": "allowed", "forbid": "allow", "disabled": "enabled",
+    "disable": "enable", "disallow": "allow", "optional": "required", "verboten": "erlaubt", "hasst": "mag",
+    "liebt": "mag", "private": "public", "false": "true",
+}  # fmt: skip
+_AFFIRMING_SYNONYMS = frozenset({"love", "liebt"})
+
+
+@lru_cache(maxsize=4096)
+def stance(text: str) -> tuple[str, bool] | None:
+    """Return the words of a text in their order without what affirms or denies them, and whether it denies them.
+
+    None for a text that is too long, asks, or denies a part of what it says or more than once.
+    """
+    if len(text) > _MAX_STANCE_CHARACTERS or text.rstrip().endswith("?"):
+        return None
+    words: list[str] = []
+    denials = 0
+    for word in (match[0].casefold().replace("’", "'") for match in _WORD.finditer(text)):
+        if word in _DENIALS:
+            denials += 1
+        elif word not in _NEUTRAL_WORDS:
+            plain = _without_ending(word)
+            denials += plain in _OPPOSITES and plain not in _AFFIRMING_SYNONYMS
+            words.append(_OPPOSITES.get(plain, plain))
+    if denials > 1 or len(words) < _MIN_STANCE_WORDS or (denials and _PARTIAL_NEGATION.search(text)):
+        return None
+    return " ".join(words), bool(denials)
+
+
+def is_opposed(one: str, other: str) -> bool:
+    """Tell whether one text denies what the other says."""
+    left, right = stance(one), stance(other)
+    return left is not None and right is not None and left[0] == right[0] and left[1] != right[1]
+
+
+def _without_ending(word: str) -> str:
+    """Return a word without the ending of its number or person."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+_MIN_SHARED_SUBJECT = 0.6
+_PERSONAL_ATTRIBUTES = frozenset({"home", "work", "name"})
+_SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_MIN_WORDS = 2
+# "User: " before a sentence names the speaker, not what it is about
+_FIRST_PERSON = re.compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
+_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
+_TIME_WORD_LIST = """
+january february march april may june july august september october november december monday tuesday wednesday thursday
+friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
+"""
+_TIME_WORDS = frozenset(content_words(_TIME_WORD_LIST, "en"))
+# what a correction is told with, and verbs that any appointment takes
+_CORRECTION_WORDS = frozenset(content_words("sorry wait mean meant correction oops mistake wrong leave happen", "en"))
+# nouns whose stem is not that of their verb
+_NOUNS, _VERBS = "flight arrival departure delivery payment", "fly arrive depart deliver pay"
+_VERB_OF: Mapping[str, str] = dict(zip(content_words(_NOUNS, "en"), content_words(_VERBS, "en"), strict=True))
+
+
+def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
+    """Tell whether two memories say the same: the same words, or nearly, with the same numbers and the same yes or no.
+
+    `duplicate` (0..1) is the likeness of their content words from which they do; see `language.duplicates`.
+    """
+    if _describe_different_speakers(left, right):
+        return False
+    if left.content == right.content:
+        return True
+    return is_same_statement(left.content, right.content, threshold=duplicate)
+
+
+def replaces(newer: Entry, older: Entry) -> bool:
+    """Tell whether `newer`, which was said later, takes the place of `older`."""
+    if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
+        return False
+    new, old = parse_statement(newer.content), parse_statement(older.content)
+    if new.normalized == old.normalized:
+        return False
+    corrects = CORRECTION_TAG in newer.tags or new.announces_change
+    return (
+        any(_ends_claim(claim, old) for claim in new.claims if claim.ended)
+        or any(_have_different_values(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
+        or (not old.is_negative and any(_negates(denied, old, changes=corrects) for denied in new.negated_clauses))
+        or (corrects and _differ_in_one_number(new, old))
+        or ((CORRECTION_TAG in newer.tags or is_correction(newer.content)) and _corrects_value(new, old))
+    )
+
+
+def announces_change(entry: Entry) -> bool:
+    """Tell whether a memory says of itself that something is otherwise now: it corrects, or tells of a change."""
+    return CORRECTION_TAG in entry.tags or parse_statement(entry.content).announces_change
+
+
+def have_different_speakers(one: Entry, other: Entry) -> bool:
+    """Tell whether two people, both known, said them."""
+    left, right = (entry.scope.user if entry.scope else None for entry in (one, other))
+    return bool(left and right) and left != right
+
+
+def contradict(newer: Entry, older: Entry) -> bool:
+    """Tell whether both can't hold, whoever said them and whatever may be replaced.
+
+    One would take the other's place by the rules, or they give one attribute of one subject two values, or one of
+    them says in the words of the other that it is not so. Two entries of one message contradict each other in the
+    latter ways alone.
+    """
+    new, old = parse_statement(newer.content), parse_statement(older.content)
+    if _name_different_years(new, old):
+        return False
+    if replaces(newer, older):
+        return True
+    if _describe_different_speakers(newer, older) or announces_change(newer) or announces_change(older):
+        return False
+    pairs = [(claim, other) for claim in new.claims for other in old.claims]
+    return any(
+        _have_different_values(*pair, changes=False) or _contradict_about_oneself(*pair, new, old) for pair in pairs
+    ) or is_opposed(newer.content, older.content)
+
+
+def share_subject(one: Entry, other: Entry) -> bool:
+    """Tell whether two memories are about one subject, so that somebody else may decide which of them holds.
+
+    Each begins with what the other speaks of too, and an attribute that both tell is not that of two subjects.
+    """
+    left, right = parse_statement(one.content), parse_statement(other.content)
+    for mine in left.claims:
+        for theirs in right.claims:
+            shared = mine.subject <= theirs.subject or theirs.subject <= mine.subject
+            if mine.attribute and mine.attribute == theirs.attribute and not shared:
+                return False
+    return _first_subject_word(one) in right.subject and _first_subject_word(other) in left.subject
+
+
+def _first_subject_word(entry: Entry) -> str:
+    """Return the first word of what a memory is about; empty when it has none."""
+    subject = parse_statement(entry.content).subject
+    return next((word for word in content_words(entry.content[:600].casefold()) if word in subject), "")
+
+
+def _describe_different_speakers(one: Entry, other: Entry) -> bool:
+    """Tell whether each speaks of who said it, and two people did: what one prefers says nothing of the other."""
+    return have_different_speakers(one, other) and bool(
+        _FIRST_PERSON.search(one.content) and _FIRST_PERSON.search(other.content)
+    )
+
+
+def _name_different_years(new: ParsedStatement, old: ParsedStatement) -> bool:
+    """Tell whether each says something else, and of another year: both may have been so."""
+    years = [{number for number in reading.numbers if _YEAR.fullmatch(number)} for reading in (new, old)]
+    return all(years) and not years[0] & years[1] and new.words - new.numbers != old.words - old.numbers
+
+
+def _contradict_about_oneself(one: Claim, other: Claim, new: ParsedStatement, old: ParsedStatement) -> bool:
+    """Tell whether somebody says of himself, and of nothing else, what can be so in one way alone."""
+    return (
+        one.attribute == other.attribute
+        and one.attribute in _SINGLE_VALUED_ATTRIBUTES
+        and not (one.ended or other.ended or _have_same_value(one, other))
+        and not (one.subject or other.subject)
+        and new.subject - one.value == old.subject - other.value
+    )
+
+
+def _ends_claim(claim: Claim, old: ParsedStatement) -> bool:
+    """Tell whether what `claim` sets aside is what the older text holds, of the same subject."""
+    told_before = any(other.ended and other.value == claim.value for other in old.claims)
+    if told_before or not claim.value <= old.words:
+        return False
+    rest = old.subject - claim.value
+    if claim.subject:
+        return bool(claim.subject & rest) and (claim.subject <= rest or rest <= claim.subject)
+    return not rest
+
+
+def _have_different_values(new: Claim, old: Claim, *, changes: bool) -> bool:
+    """Tell whether two claims give the same attribute of the same subject two values."""
+    if new.ended or old.ended or not new.attribute or new.attribute != old.attribute or _have_same_value(new, old):
+        return False
+    if new.subject == old.subject:
+        return bool(new.subject) or changes
+    if not changes or new.attribute in _PERSONAL_ATTRIBUTES:
+        return False
+    return bool(new.subject & old.subject) and (new.subject <= old.subject or old.subject <= new.subject)
+
+
+def _have_same_value(one: Claim, other: Claim) -> bool:
+    """Tell whether two values may be the same; where both have numbers, those decide."""
+    numbers = [frozenset(word for word in claim.value if word[:1].isdigit()) for claim in (one, other)]
+    return bool(numbers[0] & numbers[1]) if all(numbers) else bool(one.value & other.value)
+
+
+def _negates(denied: frozenset[str], old: ParsedStatement, *, changes: bool) -> bool:
+    """Tell whether a negated clause speaks of what the older text holds; of all of it, unless it announces a change."""
+    return len(denied) >= _MIN_WORDS and denied <= old.words and (changes or old.subject <= denied)
+
+
+def _corrects_value(new: ParsedStatement, old: ParsedStatement) -> bool:
+    """Tell whether a correction sets aside a value that the older text holds, and one speaks only of what both do.
+
+    Days and months are no subject: "not the 3rd" says nothing of everything that is on a 3rd.
+    """
+    told_before = {value for claim in old.claims if claim.ended for value in claim.value}
+    aside = [_without_ordinals(claim.value) for claim in new.claims if claim.ended and not claim.subject]
+    aside = [value for value in aside if value <= old.words | old.numbers and not value & told_before]
+    if not aside or old.is_negative:
+        return False
+    left = {_VERB_OF.get(word, word) for word in new.subject - _TIME_WORDS - _CORRECTION_WORDS}.difference(*aside)
+    right = {_VERB_OF.get(word, word) for word in old.subject - _TIME_WORDS}.difference(*aside)
+    return bool(left & right) and (left <= right or right <= left)
+
+
+def _without_ordinals(value: frozenset[str]) -> frozenset[str]:
+    """Return a value with its ordinal numbers as plain ones."""
+    return frozenset(_ORDINAL.sub(r"\1", word) for word in value)
+
+
+def _differ_in_one_number(new: ParsedStatement, old: ParsedStatement) -> bool:
+    """Tell whether two texts are the same sentence but for one number each."""
+    if len(new.numbers - old.numbers) != 1 or len(old.numbers - new.numbers) != 1 or new.is_negative != old.is_negative:
+        return False
+    shared = new.subject & old.subject
+    smaller = min(len(new.subject), len(old.subject))
+    return (
+        len(shared) >= _MIN_WORDS
+        and len(shared) == smaller
+        and len(shared) >= _MIN_SHARED_SUBJECT * max(len(new.subject), len(old.subject))
+    )

@@ -1,0 +1,174 @@
+"""Forget: remove an entry from memory at once, in one change set that can be undone.
+
+It removes the entry from every document that holds it, the file of a long entry, and what topic lists, session files and
+profiles say of it. It adds tombstones without content, so extraction does not learn the statement again and answers do
+not quote it.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from ricordo.concurrency import compute
+from ricordo.curation.cascade import add_room_edits, add_topic_list_edits, build_profile_edits, build_session_edits
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.contradictions import remove_links
+from ricordo.curation.rewording import find_dependent_lines, restore_own_words
+from ricordo.curation.run_state import PROPOSAL_PATH
+from ricordo.curation.undo import without_curated
+from ricordo.errors import EntryNotFound
+from ricordo.storage import FileStore
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import LocatedEntry, remove_entries
+from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
+from ricordo.workspace.history.copies import RecordCopies, find_copies
+from ricordo.workspace.history.repetition import is_repetition
+from ricordo.workspace.history.tombstones import Tombstone, content_digest, create_tombstone, read_tombstones
+from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
+from ricordo.workspace.ledger import find_entries, find_entry, find_extracted_or_similar, is_curated
+
+__all__ = ["ForgetResult", "forget", "forget_copies"]
+
+
+_AT_ONCE = 20_000
+"""So many bytes are read and rewritten in some milliseconds."""
+_TombstoneFactory: TypeAlias = Callable[[Entry], Tombstone]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetResult:
+    """The entry that was forgotten, the `path` of the first document that held it, and the change set, for an undo."""
+
+    entry: Entry
+    path: str
+    change: Change
+
+
+async def forget(
+    files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = "",
+    config: ConsolidationConfig | None = None,
+) -> ForgetResult:  # fmt: skip
+    """Remove an entry from every document that holds it and add a tombstone.
+
+    Lines that a consolidation had merged with it get their own words back, which may be longer. Lines that then exceed
+    the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; StorageBusy if a consolidation does
+    not end in time.
+    """
+    found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
+    bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
+
+    async def plan() -> list[Edit]:
+        located = await find_entries(files, found.entry.id)
+        standing = [one for one in located if one.entry.id == found.entry.id]
+        if not standing:
+            raise EntryNotFound(f"The memory {found.entry.id} was forgotten meanwhile.")
+        copies = await find_copies(files, [one.entry for one in standing], key=key)
+        if alike := await _find_same_statements(files, standing, copies.near, key):
+            standing += alike
+            copies = await find_copies(files, [one.entry for one in standing], key=key)
+        return await add_room_edits(
+            files, await _build_removal_edits(files, standing, copies, bury, bounds), bounds, must=True
+        )
+
+    # the lock orders this with other writers: what they wrote before is found here, and after it they skip the entry
+    async with files.lock(CURATION_LOCK):
+        change = await changes.rebase(plan, act="forget", who=who, why=why)
+    return ForgetResult(entry=found.entry, path=found.path, change=change)
+
+
+async def forget_copies(
+    files: FileStore, changes: ChangeSets, entry: Entry, *, key: bytes, who: str, why: str = ""
+) -> Change | None:
+    """Remove from a root what its records say of an entry of another place, add tombstones, and return the change set.
+
+    None if the records say nothing of it. Raises: StorageBusy.
+    """
+
+    bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
+
+    async def plan() -> list[Edit]:
+        copies = await find_copies(files, [entry], key=key)
+        return await _build_record_edits(files, [entry], copies, bury)
+
+    async with files.lock(CURATION_LOCK):
+        says = (await find_copies(files, [entry], key=key)).tombstones or len(await plan()) > 1
+        return await changes.rebase(plan, act="forget", who=who, why=why) if says else None
+
+
+async def _find_same_statements(
+    files: FileStore, standing: Sequence[LocatedEntry], near: Collection[tuple[str, str]], key: bytes
+) -> list[LocatedEntry]:
+    """Return entries with other ids that say the same: in the same words, or learned from one of the messages `near`.
+
+    An entry that a person saved again is not one of them.
+    """
+    contents = [one.entry.content for one in standing]
+    digests = {content_digest(content, key) for content in contents}
+    ids = set()
+    for one in await find_extracted_or_similar(files, contents):
+        content, source = one.entry.content, one.entry.source
+        is_near = one.entry.by == "flush" and any((source.session or "", name) in near for name in source.messages)
+        is_same = one.entry.by != "user" and content_digest(content, key) in digests
+        if is_same or (is_near and any(is_repetition(content, gone) for gone in contents)):
+            ids.add(one.entry.id)
+    ids -= {one.entry.id for one in standing}
+    return [one for name in sorted(ids) for one in await find_entries(files, name) if one.entry.id == name]
+
+
+async def _build_removal_edits(
+    files: FileStore,
+    standing: Sequence[LocatedEntry],
+    copies: RecordCopies,
+    bury: _TombstoneFactory,
+    config: ConsolidationConfig,
+) -> list[Edit]:
+    """Return the edits that remove these entries from all documents, with the tombstones."""
+    edits = []
+    for path in dict.fromkeys(found.path for found in standing):
+        stored = await files.read(path)
+        without = without_curated if is_curated(path) else remove_entries
+        cutting = partial(without, stored.data, path, {found.entry.id for found in standing})
+        cut = await compute(cutting, size=len(stored.data), at_once=_AT_ONCE)
+        edits.append(Edit(path=path, expected=stored.version, data=cut))
+    edits = await _restore_own_words(files, edits, {found.entry.id for found in standing})
+    edits = await add_topic_list_edits(files, edits, config)
+    edits += await _build_record_edits(files, [found.entry for found in standing], copies, bury)
+    longs = dict.fromkeys(f"{WORKSPACE}/{found.long_path}" for found in standing if found.long_path)
+    # a proposal of a model may contain it
+    longs |= {PROPOSAL_PATH: None}
+    kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
+    return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
+
+
+async def _build_record_edits(
+    files: FileStore, entries: Sequence[Entry], copies: RecordCopies, bury: _TombstoneFactory
+) -> list[Edit]:
+    """Return the edits of session files, profiles and evicted results, and of the file of tombstones."""
+    stones = await read_tombstones(files)
+    buried = [*map(bury, entries), *copies.tombstones]
+    edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.render_with(dict.fromkeys(buried)))]
+    contents = [*dict.fromkeys(entry.content for entry in entries)]
+    sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
+    edits += await build_session_edits(files, contents, {entry.id for entry in entries}, sessions=sessions)
+    edits += await build_profile_edits(files, entries, by_hand=True, near=copies.near)
+    return [*edits, *copies.edits]
+
+
+async def _restore_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
+    """Return the edits, extended by those of curated lines that were worded from the entries `gone`, or name them."""
+    known = {edit.path: edit for edit in edits}
+    topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
+    for path in [MEMORY_PATH, *topics]:
+        edit = known.get(path)
+        if edit is None and await files.info(path):
+            stored = await files.read(path)
+            edit = Edit(path=path, expected=stored.version, data=stored.data)
+        if edit and edit.data and (rest := remove_links(edit.data, path, gone)) != edit.data:
+            edit = known[path] = replace(edit, data=rest)
+        names = find_dependent_lines(edit.data, path, gone) if edit and edit.data else frozenset[str]()
+        if edit and edit.data and names:
+            ledgers = [one for name in names for one in await find_entries(files, name) if ledger_date(one.path)]
+            own = {one.entry.id: one.entry.content for one in ledgers}
+            known[path] = replace(edit, data=restore_own_words(edit.data, path, gone, own))
+    return list(known.values())

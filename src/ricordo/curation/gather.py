@@ -1,0 +1,285 @@
+"""Gather the input of a run: curated memory, ledgers and unread entries, without what was forgotten.
+
+Where the cursor can't tell, entries that a person deleted are found in the history: what one change set left in a
+document and the next one, or the document itself, no longer holds.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from anyio.to_thread import run_sync
+
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.importance import MERGED_FIELD, field_ids
+from ricordo.curation.memory_document import parse_memory_document
+from ricordo.curation.placement import empty_sections, filled_sections
+from ricordo.curation.proposal import ConsolidationInput
+from ricordo.curation.run_state import (
+    ConsolidationCursor,
+    LedgerPosition,
+    find_unread_entries,
+    id_digest,
+    line_digests,
+    load_cursor,
+)
+from ricordo.curation.types import CandidateEntry
+from ricordo.errors import DocumentInvalid, FileMissing, StorageError
+from ricordo.guard.redact import Redactor
+from ricordo.storage import FileStore, compute_version
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.history.change_sets import Change, ChangeSets
+from ricordo.workspace.history.tombstones import Tombstones, find_tombstone, read_tombstones
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, ledger_date
+from ricordo.workspace.redaction import redact_entry
+
+__all__ = ["CONSOLIDATE_ACT", "GatheredInput", "Gatherer", "find_deleted_by_hand"]
+
+
+async def find_deleted_by_hand(changes: ChangeSets, documents: Mapping[str, bytes], *, undone: bool) -> frozenset[str]:
+    """Return the ids of entries whose bullet a person deleted, and of those that it stood for.
+
+    `documents` are MEMORY.md and the topics as they are now. With `undone` also what an undo took out. A MEMORY.md that
+    is missing as a whole tells nothing, nor does a version whose bytes are gone. What came back since is left out.
+    """
+    last: dict[str, frozenset[str]] = {}
+    gone: set[str] = set()
+    for change in reversed(await changes.list_changes()):
+        versions = await _read_versions(changes, change)
+        for path, (before, _) in versions.items():
+            if path in last and before is not None and (before or path != MEMORY_PATH):
+                gone |= last[path] - before
+        was = _union(before for before, _ in versions.values())
+        now = _union(after for _, after in versions.values())
+        gone -= now
+        if undone and change.undoes is not None:
+            gone |= was - now
+        last |= {path: after for path, (_, after) in versions.items() if after is not None}
+    standing = {path: await run_sync(_parse_ids, path, data) for path, data in documents.items()}
+    for path, ids in last.items():
+        if path in standing or path != MEMORY_PATH:
+            gone |= ids - standing.get(path, frozenset())
+    return frozenset(gone - _union(standing.values()))
+
+
+async def _read_versions(
+    changes: ChangeSets, change: Change
+) -> dict[str, tuple[frozenset[str] | None, frozenset[str] | None]]:
+    """Return the ids before and after the change of each curated document in it; None where that is not known."""
+    found = {}
+    for changed in change.files:
+        if changed.path == MEMORY_PATH or changed.path.startswith(f"{TOPICS}/"):
+            before = await _read_version(changes, changed.path, changed.before)
+            found[changed.path] = (before, await _read_version(changes, changed.path, changed.after))
+    return found
+
+
+async def _read_version(changes: ChangeSets, path: str, version: str) -> frozenset[str] | None:
+    try:
+        data = await changes.read_content(version)
+    except (FileMissing, DocumentInvalid):
+        return None
+    return await run_sync(_parse_ids, path, data or b"")
+
+
+def _parse_ids(path: str, data: bytes) -> frozenset[str]:
+    entries = [found.entry for found in parse_entries(data, path)]
+    return frozenset(name for entry in entries for name in (entry.id, *field_ids(entry, MERGED_FIELD)))
+
+
+def _union(found: Iterable[frozenset[str] | None]) -> frozenset[str]:
+    return frozenset[str]().union(*(ids for ids in found if ids is not None))
+
+
+CONSOLIDATE_ACT = "consolidate"
+"""What a run is called in the history."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatheredInput:
+    """The material of a run, the versions it was read at, and the cursor as it will be after it.
+
+    `unreadable` are ledgers that are there and can't be read. `read` counts the entries that were not read before,
+    `waiting` those that are left for the next run.
+    """
+
+    material: ConsolidationInput
+    versions: Mapping[str, str]
+    cursor: ConsolidationCursor
+    next: ConsolidationCursor
+    stones: str
+    unreadable: frozenset[str]
+    read: int
+    waiting: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gatherer:
+    """Reads curated memory, the ledgers and what was forgotten; `key` recognises the latter."""
+
+    files: FileStore
+    changes: ChangeSets
+    redactor: Redactor
+    key: bytes
+    config: ConsolidationConfig
+
+    async def gather(self, *, again: bool = False, deep: bool = False) -> GatheredInput:
+        """Return what there is to do; with `again` what earlier runs read is read again, with `deep` what is curated.
+
+        Raises: StorageError if curated memory, or what was forgotten, is there and can't be read.
+        """
+        documents, versions = await self._read_documents()
+        ledgers, unreadable = await self._read_ledgers(versions)
+        cursor = await load_cursor(self.files)
+        anew = again or (MEMORY_PATH not in documents and not await self._was_undone())
+        stones = await read_tombstones(self.files)
+        seen = frozenset[str]() if anew else cursor.bullet_digests
+        deleted = frozenset[str]()
+        if anew or not cursor.ledgers:
+            deleted = await find_deleted_by_hand(self.changes, documents, undone=not again)
+        live = {path: data for path, data in ledgers.items() if is_ledger(path)}
+        found = {path: await run_sync(find_unread_entries, path, data, cursor, seen) for path, data in live.items()}
+        batch, waiting = _take_batch(found, self.config.batch_entries)
+        edited = await run_sync(_find_edited, batch, live, cursor)
+        return GatheredInput(
+            material=ConsolidationInput(
+                documents=documents,
+                ledgers=ledgers,
+                fresh=[
+                    await self._make_candidate(one, edited=one.offset in edited.get(one.path, ()))
+                    for one in batch
+                    if one.entry.id not in deleted and not self._is_forgotten(one, stones)
+                ],
+                forgotten=stones.ids,
+                held=await self._find_filled_sections(documents.get(MEMORY_PATH, b"")),
+                deep=deep,
+            ),
+            versions=versions,
+            cursor=cursor,
+            next=replace(cursor, ledgers=await run_sync(_next_positions, live, cursor, seen, batch)),
+            stones=stones.version,
+            unreadable=unreadable,
+            read=len(batch),
+            waiting=waiting,
+        )
+
+    async def _read_documents(self) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Return MEMORY.md and the topics that exist; one of them that can't be read ends the run."""
+        paths = [MEMORY_PATH, *(info.path for info in await self.files.list(TOPICS) if info.path.endswith(".md"))]
+        documents, versions = {}, {}
+        for path in paths:
+            try:
+                stored = await self.files.read(path)
+            except FileMissing:
+                continue
+            documents[path], versions[path] = stored.data, stored.version
+        return documents, versions
+
+    async def _read_ledgers(self, versions: dict[str, str]) -> tuple[dict[str, bytes], frozenset[str]]:
+        """Return the ledgers, and the paths of those that can't be read: they stay unread, and stop no other."""
+        found: dict[str, bytes] = {}
+        unreadable: set[str] = set()
+        for info in await self.files.list(LEDGERS):
+            if ledger_date(info.path) is None:
+                continue
+            try:
+                stored = await self.files.read(info.path)
+            except FileMissing:
+                continue
+            except StorageError:
+                unreadable.add(info.path)
+                continue
+            found[info.path], versions[info.path] = stored.data, stored.version
+        return found, frozenset(unreadable)
+
+    async def _was_undone(self) -> bool:
+        """Tell whether MEMORY.md is missing because a person took back the run that had made it."""
+        records = await self.changes.list_changes()
+        last = next((one for one in records if any(changed.path == MEMORY_PATH for changed in one.files)), None)
+        if last is None or last.undoes is None:
+            return False
+        return any(one.id == last.undoes and one.act == CONSOLIDATE_ACT for one in records)
+
+    async def _find_filled_sections(self, memory: bytes) -> frozenset[str]:
+        """Return the sections in which the last run left a memory; looked for only where one of ours is empty."""
+        sheet = await run_sync(parse_memory_document, memory, MEMORY_PATH)
+        if not empty_sections(sheet):
+            return frozenset()
+        for change in await self.changes.list_changes():
+            after = next(
+                (one.after for one in change.files if one.path == MEMORY_PATH and change.act == CONSOLIDATE_ACT), None
+            )
+            if after is not None:
+                with suppress(FileMissing, DocumentInvalid):
+                    left = await self.changes.read_content(after) or b""
+                    return filled_sections(await run_sync(parse_memory_document, left, MEMORY_PATH))
+                break
+        return frozenset()
+
+    def _is_forgotten(self, found: LocatedEntry, stones: Tombstones) -> bool:
+        """Tell whether an entry was forgotten; one that was saved again since, in the same words, was not."""
+        return find_tombstone(found.entry, stones, self.key) is not None
+
+    async def _make_candidate(self, found: LocatedEntry, *, edited: bool) -> CandidateEntry:
+        entry = redact_entry(found.entry, self.redactor)
+        if found.long_path is None:
+            return CandidateEntry(entry=entry, edited=edited)
+        there = await self.files.info(f"{WORKSPACE}/{found.long_path}")
+        return CandidateEntry(entry=entry, long=found.long_path if there else None, edited=edited)
+
+
+def _find_edited(
+    batch: list[LocatedEntry], ledgers: Mapping[str, bytes], cursor: ConsolidationCursor
+) -> dict[str, set[int]]:
+    """Return the offsets, by ledger, of the bullets that were read before and read otherwise now."""
+    ids, seen = cursor.id_digests, cursor.bullet_digests
+    found: dict[str, set[int]] = {}
+    for one in batch:
+        line = line_digests([ledgers[one.path][one.offset : one.offset + one.length]])
+        if id_digest(one.entry.id) in ids and not line <= seen:
+            found.setdefault(one.path, set()).add(one.offset)
+    return found
+
+
+def _take_batch(found: Mapping[str, list[LocatedEntry]], most: int) -> tuple[list[LocatedEntry], int]:
+    """Return the first unread entries, the oldest ledgers first, and how many are left."""
+    ordered = [one for path in sorted(found) for one in found[path]]
+    return ordered[:most], len(ordered[most:])
+
+
+def _next_positions(
+    ledgers: Mapping[str, bytes], cursor: ConsolidationCursor, seen: frozenset[str], batch: list[LocatedEntry]
+) -> dict[str, LedgerPosition]:
+    """Return how far each ledger is read once the batch is done; what was read of it before stays read."""
+    taken: dict[str, set[int]] = {}
+    for one in batch:
+        taken.setdefault(one.path, set()).add(one.offset)
+    positions = {}
+    for path, data in ledgers.items():
+        before = cursor.ledgers.get(path)
+        same = before and before.offset == len(data) and before.digest == compute_version(data)
+        if before and same and path not in taken and before.lines <= seen:
+            positions[path] = before
+            continue
+        lines, ids, offset = _digest_lines(path, data, seen, taken.get(path, set()))
+        if before:
+            lines, ids = lines | (before.lines & seen), ids | before.ids
+        positions[path] = LedgerPosition(offset=offset, digest=compute_version(data[:offset]), lines=lines, ids=ids)
+    return positions
+
+
+def _digest_lines(
+    path: str, data: bytes, seen: frozenset[str], taken: set[int]
+) -> tuple[frozenset[str], frozenset[str], int]:
+    """Return the digests of the bullets that are read now, of their ids, and the bytes before the first that is not."""
+    lines: frozenset[str] = frozenset()
+    ids: set[str] = set()
+    offset = len(data)
+    for found in parse_entries(data, path):
+        digest = line_digests([data[found.offset : found.offset + found.length]])
+        if found.offset in taken or digest <= seen:
+            lines |= digest
+            ids.add(id_digest(found.entry.id))
+        else:
+            offset = min(offset, found.offset)
+    return lines, frozenset(ids), offset

@@ -1,0 +1,220 @@
+"""A curated document as parts, so that ours can change while what a person wrote stays byte for byte. Pure.
+
+A part is one line of text, or one bullet with everything that belongs to it.
+
+Invariant: the parts joined are the document, and no operation changes the bytes of a part that it was not given.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.markdown import BYTE_ORDER_MARK, split_lines
+
+__all__ = ["DocumentPart", "MemoryDocument", "parse_memory_document"]
+
+
+_HEADING = re.compile(rb"(#{1,6})\s+(.*?)\s*#*\s*\Z")
+_FENCE = re.compile(rb"(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentPart:
+    """A line or a bullet, with the heading of level two that it stands under (empty before the first).
+
+    `heading` tells that it is a heading, `fenced` that it stands in code or front matter.
+    """
+
+    data: bytes
+    section: str = ""
+    entry: Entry | None = None
+    long: str | None = None
+    heading: bool = False
+    fenced: bool = False
+
+    @property
+    def is_blank(self) -> bool:
+        """Tell whether it is white space only."""
+        return not self.data.strip()
+
+    @property
+    def is_named(self) -> bool:
+        """Tell whether it is an entry whose id stands in its line, so that it can move without becoming another."""
+        return self.entry is not None and f"^{self.entry.id}".encode() in self.data
+
+
+@dataclass(frozen=True)
+class MemoryDocument:
+    """The parts of one document in their order."""
+
+    parts: tuple[DocumentPart, ...] = ()
+
+    @property
+    def data(self) -> bytes:
+        """The document."""
+        return b"".join(part.data for part in self.parts)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries in their order, of whatever state."""
+        return [part.entry for part in self.parts if part.entry is not None]
+
+    def without(self, ids: Collection[str]) -> "MemoryDocument":
+        """Return the sheet without the bullets of these entries."""
+        return MemoryDocument(tuple(part for part in self.parts if part.entry is None or part.entry.id not in ids))
+
+    def replace_entry(self, entry_id: str, part: DocumentPart) -> "MemoryDocument":
+        """Return the sheet with `part` in the place of the bullet of this entry."""
+        return MemoryDocument(tuple(part if old.entry and old.entry.id == entry_id else old for old in self.parts))
+
+    def insert(self, part: DocumentPart, before: Callable[[DocumentPart], bool]) -> "MemoryDocument":
+        """Return the sheet with `part` in its section, before the first part there that `before` takes, else last.
+
+        The section is there already.
+        """
+        within = [number for number, old in enumerate(self.parts) if old.section == part.section]
+        at = next((number for number in within if before(self.parts[number])), None)
+        if at is None:
+            last = max((number for number in within if not self.parts[number].is_blank), default=None)
+            if last is None:
+                # a document that somebody emptied has nothing to stand after
+                return self._insert_at(within[-1] + 1 if within else 0, [part])
+            # what follows a fence that nothing closes is read as code
+            while self.parts[last].fenced and not _is_outside_fence(self.parts[: last + 1]):
+                last -= 1
+            at = last + 1
+            if self.parts[last].heading:
+                return self._insert_first(at, part)
+        return self._insert_at(at, [part])
+
+    def insert_all(
+        self, parts: Sequence[DocumentPart], before: Callable[[DocumentPart, DocumentPart], bool]
+    ) -> "MemoryDocument":
+        """Return the sheet with `parts` of one section, as if each were inserted by itself, in one pass.
+
+        `before` tells whether a new part goes before one that is there; in that order the new ones are given.
+        """
+        if not parts:
+            return self
+        waiting = deque(parts)
+        placed: list[DocumentPart] = []
+        for old in self.parts:
+            if old.section == parts[0].section:
+                while waiting and before(waiting[0], old):
+                    placed.append(waiting.popleft())
+            placed.append(old)
+        shown = MemoryDocument(tuple(placed))
+        if waiting:
+            # after the first that goes to the end each further one follows the one before it
+            last = waiting.popleft()
+            shown = shown.insert(last, lambda _: False)
+            at = 1 + next(number for number, part in enumerate(shown.parts) if part is last)
+            shown = shown._insert_at(at, waiting)
+        return shown
+
+    def with_section(self, title: str, ranks: Sequence[str]) -> "MemoryDocument":
+        """Return the sheet with a section of this title, placed before the first that ranks after it, else last."""
+        if any(part.heading and part.section == title for part in self.parts):
+            return self
+        later = set(ranks[ranks.index(title) + 1 :])
+        at = next((number for number, part in enumerate(self.parts) if part.heading and part.section in later), None)
+        closing = at is not None
+        if at is None:
+            at = self._end_index()
+            closing = at < len(self.parts)
+        heading = [DocumentPart(data=f"## {title}\n".encode(), section=title, heading=True)]
+        if closing:
+            heading.append(DocumentPart(data=b"\n", section=title))
+        if at and not self.parts[at - 1].is_blank:
+            heading.insert(0, DocumentPart(data=b"\n", section=self.parts[at - 1].section))
+        return self._insert_at(at, heading)
+
+    def without_section(self, title: str) -> "MemoryDocument":
+        """Return the sheet without the section of this title, if nothing stands in it."""
+        within = [part for part in self.parts if part.section == title]
+        if any(not part.heading and not part.is_blank for part in within) or sum(part.heading for part in within) != 1:
+            return self
+        return MemoryDocument(tuple(part for part in self.parts if part.section != title))
+
+    def _insert_first(self, at: int, part: DocumentPart) -> "MemoryDocument":
+        """Return the sheet with the first part of a section, after the heading before `at`, blank lines around it."""
+        blank = DocumentPart(data=b"\n", section=part.section)
+        after = self.parts[at : at + 2]
+        if not after or not after[0].is_blank:
+            return self._insert_at(at, [blank, part])
+        closing = [blank] if len(after) == 2 and not after[1].is_blank else []
+        return self._insert_at(at + 1, [part, *closing])
+
+    def _end_index(self) -> int:
+        """Return the place after the last part, or before a fence that nothing closes."""
+        end = len(self.parts)
+        while end and self.parts[end - 1].fenced and not _is_outside_fence(self.parts[:end]):
+            end -= 1
+        return end
+
+    def _insert_at(self, at: int, parts: Iterable[DocumentPart]) -> "MemoryDocument":
+        before = list(self.parts[:at])
+        for part in parts:
+            if before and not before[-1].data.endswith(b"\n"):
+                before.append(DocumentPart(data=b"\n", section=before[-1].section))
+            before.append(part)
+        return MemoryDocument((*before, *self.parts[at:]))
+
+
+def parse_memory_document(document: bytes, path: str) -> MemoryDocument:
+    """Return the parts of a document."""
+    parts: list[DocumentPart] = []
+    state = _LineParser()
+    offset = 0
+    for found in parse_entries(document, path):
+        parts += state.parse_lines(document[offset : found.offset])
+        end = found.offset + found.length
+        block = document[found.offset : end]
+        parts.append(DocumentPart(data=block, section=state.section, entry=found.entry, long=found.long_path))
+        offset = end
+    return MemoryDocument((*parts, *state.parse_lines(document[offset:])))
+
+
+class _LineParser:
+    """Where in a document we are: its section, its front matter, its fence."""
+
+    def __init__(self) -> None:
+        self.section = ""
+        self._fence = b""
+        self._is_first_line = True
+        self._in_front_matter = False
+
+    def parse_lines(self, text: bytes) -> list[DocumentPart]:
+        return [self._parse_line(line) for line in split_lines(text)]
+
+    def _parse_line(self, data: bytes) -> DocumentPart:
+        line = data.removeprefix(BYTE_ORDER_MARK) if self._is_first_line else data
+        bare = line.strip()
+        first, self._is_first_line = self._is_first_line, False
+        if self._in_front_matter or (first and bare == b"---"):
+            self._in_front_matter = first or bare not in {b"---", b"..."}
+            return DocumentPart(data=data, section=self.section, fenced=True)
+        mark = _FENCE.match(line)
+        if self._fence:
+            if mark and mark[1].startswith(self._fence) and not bare.strip(self._fence[:1]):
+                self._fence = b""
+            return DocumentPart(data=data, section=self.section, fenced=True)
+        if mark:
+            self._fence = mark[1]
+            return DocumentPart(data=data, section=self.section, fenced=True)
+        heading = _HEADING.match(line.rstrip(b"\r\n"))
+        if heading and len(heading[1]) <= 2:
+            self.section = heading[2].decode("utf-8", "replace") if len(heading[1]) == 2 else ""
+            return DocumentPart(data=data, section=self.section, heading=len(heading[1]) == 2)
+        return DocumentPart(data=data, section=self.section)
+
+
+def _is_outside_fence(parts: Sequence[DocumentPart]) -> bool:
+    """Tell whether a bullet after these parts would be read as one."""
+    data = b"".join(part.data for part in parts)
+    probe = data + (b"" if data.endswith(b"\n") or not data else b"\n") + b"- probe\n"
+    found = parse_entries(probe, "")
+    return bool(found) and found[-1].offset + found[-1].length == len(probe) and found[-1].entry.content == "probe"

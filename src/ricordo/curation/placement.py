@@ -1,0 +1,458 @@
+"""Placement: where curated entries stand, within the bounds of MEMORY.md. Pure.
+
+The most useful entries stand in MEMORY.md, by kind. What has no room there, or is too long for a line, goes to a
+topic. An entry that was used returns from its topic when its grade is higher than that of what stands in MEMORY.md, or
+there is room; grades are coarse, so lines do not change places with every use. New entries go where they belong; others
+keep their order, except in a dream, which sorts each section by use.
+
+Invariant: what is pinned, has no id in its line, or stands under a heading or in a topic of a person never moves.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.concurrency import yield_point
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.importance import entry_time, usefulness, usefulness_grade
+from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
+from ricordo.curation.topics import (
+    TOPIC_LIST_LINE,
+    Topic,
+    count_subjects,
+    create_topic,
+    description_line,
+    has_generated_description,
+    is_generated,
+    read_topic,
+    render_topic_list,
+    select_listed_topics,
+    topic_name,
+    topic_path,
+    update_further_topics,
+)
+from ricordo.curation.types import CandidateEntry
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import preview_line, render_entry
+from ricordo.workspace.layout import MEMORY_PATH
+
+__all__ = [
+    "Placement",
+    "SECTIONS",
+    "empty_sections",
+    "filled_sections",
+    "find_promotable",
+    "fits_bounds",
+    "is_empty_topic",
+    "is_more_useful",
+    "is_movable",
+    "is_short",
+    "max_listed_topics",
+    "order_candidates",
+    "place_entries",
+    "render_part",
+    "sort_by_use",
+    "to_candidate",
+    "update_topic_list",
+]
+
+
+def to_candidate(part: DocumentPart) -> CandidateEntry:
+    """Return what a bullet holds."""
+    assert part.entry is not None
+    return CandidateEntry(entry=part.entry, long=part.long)
+
+
+def find_promotable(
+    topics: Mapping[str, MemoryDocument],
+    taken: Collection[str],
+    used: Mapping[str, int],
+    is_short: Callable[[CandidateEntry], bool],
+) -> dict[str, dict[str, DocumentPart]]:
+    """Return by topic and id the bullets that were of use and may stand in MEMORY.md; ids in `taken` are elsewhere."""
+    found = {}
+    for path, sheet in topics.items():
+        rising = {
+            part.entry.id: part
+            for part in sheet.parts
+            if part.entry and used.get(part.entry.id, 0) and part.entry.id not in taken
+            if _is_promotable(part) and is_short(to_candidate(part))
+        }
+        if rising and has_generated_description(path, sheet.data):
+            found[path] = rising
+    return found
+
+
+def order_candidates(
+    ranked: Sequence[CandidateEntry], below: Sequence[CandidateEntry], used: Mapping[str, int]
+) -> list[CandidateEntry]:
+    """Return what may stand in MEMORY.md in the order in which it may: the newest of `ranked`, then the most useful.
+
+    Of one grade `ranked`, which stands there or is new and is in its order, comes before `below`, which is in topics.
+    """
+    newest = max(ranked, key=lambda one: (entry_time(one.entry), one.entry.id), default=None)
+    rising = sorted(below, key=lambda one: usefulness(one.entry, used), reverse=True)
+    rest = [*(one for one in ranked if one is not newest), *rising]
+    rest.sort(key=lambda one: usefulness_grade(one.entry, used), reverse=True)
+    return [*([newest] if newest else []), *rest]
+
+
+def is_more_useful(new: DocumentPart, old: DocumentPart, used: Mapping[str, int]) -> bool:
+    """Tell whether a new bullet goes before one that is there, which is less useful."""
+    assert new.entry is not None
+    if not old.is_named or old.entry is None:
+        return False
+    return usefulness(old.entry, used) < usefulness(new.entry, used)
+
+
+def sort_by_use(
+    memory: MemoryDocument, titles: Sequence[str], is_movable: Callable[[DocumentPart], bool], used: Mapping[str, int]
+) -> MemoryDocument:
+    """Return MEMORY.md with what is ours in each of these sections by its grade, in the places that it has there."""
+    parts = list(memory.parts)
+    for title in titles:
+        places = [at for at, part in enumerate(parts) if part.section == title and is_movable(part)]
+        if all(parts[at].data.endswith(b"\n") for at in places):
+            ordered = sorted((parts[at] for at in places), key=lambda part: _part_grade(part, used), reverse=True)
+            for at, part in zip(places, ordered, strict=True):
+                parts[at] = part
+    return MemoryDocument(tuple(parts))
+
+
+def _part_grade(part: DocumentPart, used: Mapping[str, int]) -> tuple[bool, int]:
+    return usefulness_grade(to_candidate(part).entry, used)
+
+
+def _is_promotable(part: DocumentPart) -> bool:
+    """Tell whether a bullet of a topic of ours is ours to move: no person wrote it or put it under a heading."""
+    entry = part.entry
+    if entry is None or entry.state != "active" or entry.pinned or entry.by == "hand":
+        return False
+    return part.is_named and not part.section
+
+
+SECTIONS: Mapping[str, str] = {
+    "preference": "Preferences",
+    "convention": "Conventions",
+    "decision": "Decisions",
+    "goal": "Goals",
+    "lesson": "Lessons",
+    "fact": "Facts",
+}
+_OTHER_SECTION = "Notes"
+_TOPICS_SECTION = "Topics"
+_SECTION_ORDER = (_TOPICS_SECTION, *SECTIONS.values(), _OTHER_SECTION)
+_OWN_SECTIONS = frozenset(_SECTION_ORDER)
+_DOCUMENT_TITLE = b"# Memory\n"
+_MIN_TOPIC_ENTRIES = 2
+_DESCRIPTION_LENGTHS = (40, 20, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """The documents by path, and which bound of MEMORY.md kept an entry out of it: lines, bytes, tokens; else empty."""
+
+    documents: Mapping[str, MemoryDocument]
+    cap: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arrangement:
+    memory: MemoryDocument
+    topics: Mapping[str, MemoryDocument]
+
+
+def render_part(one: CandidateEntry, section: str = "") -> DocumentPart:
+    """Return the bullet of an entry as curated memory shows it: what it was quoted from stays in the ledger."""
+    entry = replace(one.entry, source=replace(one.entry.source, quote=None))
+    bullet = render_entry(entry, long=one.long).encode("utf-8", "surrogatepass")
+    return DocumentPart(data=bullet, section=section, entry=one.entry, long=one.long)
+
+
+def is_movable(part: DocumentPart) -> bool:
+    """Tell whether a bullet of MEMORY.md is ours to move: it has its id, is not pinned, and has one of our headings."""
+    return part.is_named and part.entry is not None and not part.entry.pinned and part.section in _OWN_SECTIONS
+
+
+def fits_bounds(document: bytes, config: ConsolidationConfig) -> bool:
+    """Tell whether MEMORY.md is within its bounds."""
+    return config.bounds.find_exceeded(document) is None
+
+
+def is_short(one: CandidateEntry, config: ConsolidationConfig) -> bool:
+    """Tell whether an entry may stand in MEMORY.md: its text is short, and all of it is there."""
+    return one.long is None and len(one.entry.content) <= config.index_characters
+
+
+def is_empty_topic(topic: MemoryDocument) -> bool:
+    """Tell whether a topic holds nothing but what we wrote around its entries."""
+    return is_generated(topic.data) and not any(
+        part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in topic.parts
+    )
+
+
+def filled_sections(memory: MemoryDocument) -> frozenset[str]:
+    """Return which of our sections of MEMORY.md hold a memory with its id."""
+    return frozenset(part.section for part in memory.parts if part.is_named and part.section in _OWN_SECTIONS)
+
+
+def empty_sections(memory: MemoryDocument) -> frozenset[str]:
+    """Return which sections of MEMORY.md with a title of ours hold nothing."""
+    return frozenset(title for title in _SECTION_ORDER[1:] if memory.without_section(title) is not memory)
+
+
+def place_entries(
+    memory: MemoryDocument,
+    topics: Mapping[str, MemoryDocument],
+    new: Sequence[CandidateEntry],
+    held: Collection[str],
+    config: ConsolidationConfig,
+    *,
+    written: Mapping[str, bytes],
+    named: Mapping[str, str] | None = None,
+    used: Mapping[str, int] | None = None,
+    deep: bool = False,
+) -> Placement:
+    """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
+
+    The newest of those that are short enough always stands there. `used` says by id how much an entry was of use:
+    where something is new, and with `deep`, what was of use and went to a topic may come back.
+
+    Of the sections that are empty then, those in `held` go: they held a memory before. `written` are the topics as
+    they were before anything was taken out of them. `named` says by id which topic an entry goes to, if it goes to one.
+    """
+    base = memory if memory.parts else parse_memory_document(_DOCUMENT_TITLE, MEMORY_PATH)
+    arranged = _Arranger(
+        base, topics, new, held=held, written=written, named=named or {}, used=used or {}, config=config,
+        lifts=deep or bool(new),
+    )  # fmt: skip
+    placed = arranged.find_best()
+    if deep and used:
+        placed = replace(placed, memory=sort_by_use(placed.memory, _SECTION_ORDER[1:], is_movable, used))
+    if not memory.parts and placed.memory == base:
+        placed = replace(placed, memory=memory)
+    topics = update_further_topics(placed.memory.data, placed.topics)
+    return Placement(documents={MEMORY_PATH: placed.memory, **topics}, cap=arranged.cap)
+
+
+class _Arranger:
+    """One arrangement for each number of entries that are left in MEMORY.md."""
+
+    def __init__(
+        self,
+        memory: MemoryDocument,
+        topics: Mapping[str, MemoryDocument],
+        new: Sequence[CandidateEntry],
+        *,
+        held: Collection[str],
+        written: Mapping[str, bytes],
+        named: Mapping[str, str],
+        used: Mapping[str, int],
+        config: ConsolidationConfig,
+        lifts: bool,
+    ) -> None:
+        self.cap = ""
+        self._memory = memory
+        self._topics = topics
+        self._use_counts = used
+        self._config = config
+        self._new_ids = frozenset(one.entry.id for one in new)
+        self._parts_in_memory = {part.entry.id: part for part in reversed(memory.parts) if part.entry}
+        taken = self._new_ids | self._parts_in_memory.keys()
+        self._promotable = (
+            find_promotable(topics, taken, used, lambda one: is_short(one, config)) if lifts and used else {}
+        )
+        self._promotable_parts = {name: part for rising in self._promotable.values() for name, part in rising.items()}
+        here = [*(to_candidate(part) for part in memory.parts if is_movable(part)), *new]
+        ranked = sorted(here, key=lambda one: usefulness(one.entry, used), reverse=True)
+        self._long_entries = [one for one in ranked if not is_short(one, config)]
+        below = [to_candidate(part) for part in self._promotable_parts.values()]
+        self._short_entries = order_candidates([one for one in ranked if is_short(one, config)], below, used)
+        self._rendered_parts: dict[tuple[str, str], DocumentPart] = {}
+        self._generated_descriptions: dict[str, bool] = {}
+        self._previously_filled = held
+        self._original_topics = written
+        self._topic_names = {name: topic for name, topic in named.items() if topic}
+        self._max_listed = max_listed_topics(config)
+        told = [entry for sheet in topics.values() for entry in sheet.entries]
+        self._filled_topics: dict[tuple[str, ...], tuple[MemoryDocument, Topic]] = {}
+        self._subjects = count_subjects((*told, *(one.entry for one in ranked)), [one.entry for one in ranked])
+
+    def find_best(self) -> _Arrangement:
+        """Return the arrangement with the most entries in MEMORY.md that fits, with the fewest when none does."""
+        # an entry has a line at least
+        low, high = 0, min(len(self._short_entries), self._config.max_lines)
+        if high == len(self._short_entries):
+            most = self._arrange(high)
+            if fits_bounds(most.memory.data, self._config):
+                return most
+        found: _Arrangement | None = None
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = self._arrange(middle)
+            if fits_bounds(tried.memory.data, self._config):
+                low, found = middle, tried
+            else:
+                high = middle - 1
+        found = found or self._arrange(low)
+        beyond = self._arrange(low + 1).memory.data if low < len(self._short_entries) else b""
+        self.cap = self._config.bounds.find_exceeded(beyond) or ""
+        return found if fits_bounds(found.memory.data, self._config) else self._shorten_descriptions(found)
+
+    def _shorten_descriptions(self, found: _Arrangement) -> _Arrangement:
+        """Return the arrangement with as much of the descriptions of topics as there is room for."""
+        named = [read_topic(path, topic.data) for path, topic in found.topics.items()]
+        for most in _DESCRIPTION_LENGTHS:
+            brief = [
+                replace(topic, description=preview_line(topic.description, most) if most else "") for topic in named
+            ]
+            found = replace(found, memory=self._list_topics(found.memory, brief, found.topics))
+            if fits_bounds(found.memory.data, self._config):
+                return found
+        while self._max_listed > 1 and not fits_bounds(found.memory.data, self._config):
+            self._max_listed //= 2
+            found = replace(found, memory=self._list_topics(found.memory, brief, found.topics))
+        return found
+
+    def _list_topics(
+        self, memory: MemoryDocument, topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument]
+    ) -> MemoryDocument:
+        return _list_topics(memory, topics, sheets, self._max_listed)
+
+    def _arrange(self, count: int) -> _Arrangement:
+        inside = self._short_entries[:count]
+        raised = {one.entry.id for one in inside} & self._promotable_parts.keys()
+        outside = [
+            *self._long_entries,
+            *(one for one in self._short_entries[count:] if one.entry.id not in self._promotable_parts),
+        ]
+        sheet = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new_ids})
+        added: defaultdict[str, list[DocumentPart]] = defaultdict(list)
+        for one in sorted(inside, key=lambda one: usefulness(one.entry, self._use_counts), reverse=True):
+            if one.entry.id in self._new_ids or one.entry.id in raised:
+                title = SECTIONS.get(one.entry.kind, _OTHER_SECTION)
+                added[title].append(self._move_part(one, title))
+        for title, parts in added.items():
+            sheet = sheet.with_section(title, _SECTION_ORDER).insert_all(parts, self._is_more_useful)
+        for title in _SECTION_ORDER[1:]:
+            if title in self._previously_filled:
+                sheet = sheet.without_section(title)
+        made = self._fill_topics(outside, raised)
+        topics = {path: topic for path, (topic, _) in made.items()}
+        return _Arrangement(memory=self._list_topics(sheet, [told for _, told in made.values()], topics), topics=topics)
+
+    def _fill_topics(
+        self, outside: Sequence[CandidateEntry], raised: Collection[str]
+    ) -> Mapping[str, tuple[MemoryDocument, Topic]]:
+        """Return the topics with what has no room in MEMORY.md and without `raised`, and how they are listed."""
+        joining: defaultdict[str, dict[str, Sequence[CandidateEntry]]] = defaultdict(dict)
+        for name, group in self._group_by_topic(outside).items():
+            joining[topic_path(name)][name] = group
+        paths = dict.fromkeys((*self._topics, *joining))
+        made = {path: self._fill_topic(path, joining.get(path, {}), raised) for path in paths}
+        return {path: made[path] for path in paths if path not in self._promotable or not is_empty_topic(made[path][0])}
+
+    def _fill_topic(
+        self, path: str, groups: Mapping[str, Sequence[CandidateEntry]], raised: Collection[str]
+    ) -> tuple[MemoryDocument, Topic]:
+        """Return a topic with what joins it; most arrangements share most of their topics."""
+        gone = [name for name in self._promotable.get(path, ()) if name in raised]
+        joining = (part for name, group in groups.items() for part in (name, *(one.entry.id for one in group)))
+        key = (path, *gone, "", *joining)
+        if key not in self._filled_topics:
+            yield_point()
+            sheet = self._topics.get(path)
+            sheet = sheet.without(gone) if sheet and gone else sheet
+            for name, group in groups.items():
+                sheet = sheet or parse_memory_document(create_topic(name, [one.entry for one in group])[1], path)
+                # the place of a bullet is after the heading that is there, whoever wrote it
+                section = sheet.parts[-1].section if sheet.parts else ""
+                sheet = sheet.insert_all([self._move_part(one, section) for one in group], self._is_more_useful)
+            sheet = self._update_description(path, sheet or MemoryDocument())
+            self._filled_topics[key] = sheet, read_topic(path, sheet.data)
+        return self._filled_topics[key]
+
+    def _update_description(self, path: str, sheet: MemoryDocument) -> MemoryDocument:
+        """Return a topic with the description of its entries, if it had the one that we gave it."""
+        before = self._original_topics.get(path, b"")
+        # most topics stay as they are, and telling what was written of one takes reading it
+        if sheet.data == before or not self._has_generated_description(path, before):
+            return sheet
+        entries = [entry for entry in sheet.entries if entry.state == "active"]
+        line = description_line(read_topic(path, before).name, entries)
+        at = next(at for at, part in enumerate(sheet.parts) if part.data.startswith(b"description: "))
+        return MemoryDocument((*sheet.parts[:at], replace(sheet.parts[at], data=line), *sheet.parts[at + 1 :]))
+
+    def _has_generated_description(self, path: str, before: bytes) -> bool:
+        if path not in self._generated_descriptions:
+            self._generated_descriptions[path] = bool(before) and has_generated_description(path, before)
+        return self._generated_descriptions[path]
+
+    def _group_by_topic(self, outside: Sequence[CandidateEntry]) -> Mapping[str, list[CandidateEntry]]:
+        groups: defaultdict[str, list[CandidateEntry]] = defaultdict(list)
+        for one in outside:
+            groups[self._choose_topic(one.entry)].append(one)
+        for name in [name for name, group in groups.items() if len(group) < _MIN_TOPIC_ENTRIES]:
+            # it may have got company from one that was looked at before it
+            if len(groups[name]) < _MIN_TOPIC_ENTRIES and topic_path(name) not in self._topics:
+                (one,) = groups.pop(name)
+                groups[topic_name(one.entry, {}, 1)].append(one)
+        return {
+            name: sorted(groups[name], key=lambda one: usefulness(one.entry, self._use_counts), reverse=True)
+            for name in sorted(groups)
+        }
+
+    def _choose_topic(self, entry: Entry) -> str:
+        if entry.id not in self._topic_names:
+            self._topic_names[entry.id] = topic_name(entry, self._subjects, self._config.subject_entries)
+        return self._topic_names[entry.id]
+
+    def _move_part(self, one: CandidateEntry, section: str) -> DocumentPart:
+        found = self._parts_in_memory.get(one.entry.id) or self._promotable_parts.get(one.entry.id)
+        if found is None:
+            return self._render_part(one, section)
+        return replace(found, section=section, data=_with_line_end(found.data))
+
+    def _is_more_useful(self, new: DocumentPart, old: DocumentPart) -> bool:
+        return is_more_useful(new, old, self._use_counts)
+
+    def _render_part(self, one: CandidateEntry, section: str) -> DocumentPart:
+        key = one.entry.id, section
+        if key not in self._rendered_parts:
+            self._rendered_parts[key] = render_part(one, section)
+        return self._rendered_parts[key]
+
+
+def max_listed_topics(config: ConsolidationConfig) -> int:
+    """Return how many topics MEMORY.md lists at most: half of its lines are for what is remembered."""
+    return max(config.max_lines // 2, 1)
+
+
+def update_topic_list(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
+    """Return MEMORY.md with the lines that list `topics`, by path, as those describe themselves now, and the topics."""
+    sheets = {path: parse_memory_document(data, path) for path, data in topics.items()}
+    told = [read_topic(path, data) for path, data in topics.items()]
+    shown = _list_topics(parse_memory_document(memory, MEMORY_PATH), told, sheets, max_listed_topics(config)).data
+    further = update_further_topics(shown, sheets)
+    return {MEMORY_PATH: shown, **{path: sheet.data for path, sheet in further.items()}}
+
+
+def _list_topics(
+    sheet: MemoryDocument, topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument], most: int
+) -> MemoryDocument:
+    """Return MEMORY.md with one line for each topic that people do not link to themselves, at most so many."""
+    ours = [part for part in sheet.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)]
+    rest = MemoryDocument(tuple(part for part in sheet.parts if part not in ours))
+    lines = render_topic_list(select_listed_topics(topics, sheets, rest.data, most), rest.data)
+    if [part.data for part in ours] == lines:
+        return sheet
+    if not lines:
+        return rest.without_section(_TOPICS_SECTION)
+    shown = rest.with_section(_TOPICS_SECTION, _SECTION_ORDER)
+    for line in lines:
+        shown = shown.insert(DocumentPart(data=line, section=_TOPICS_SECTION), lambda _: False)
+    return shown
+
+
+def _with_line_end(data: bytes) -> bytes:
+    return data if data.endswith(b"\n") else data + b"\n"

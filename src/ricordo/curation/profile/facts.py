@@ -1,0 +1,448 @@
+"""The rules about facts: their rank and cap, the review of old ones, and the merging of those that say the same.
+
+Rank is the confidence, or with the policy `hybrid` 0.65 of the confidence, 0.25 of how recently it was confirmed
+(halved every 90 days) and 0.10 of how often (log2, full from eight times on). Corrections have reserved places. A fact
+is reviewed when nobody confirmed it during its lifetime. A fact that is said again is confirmed and keeps its sources.
+
+Invariants: facts that stay keep their order. What a person gave or pinned is never reviewed, merged or dropped. Only
+facts that were shown are removed or extended by a review. A merge is never more certain than its sources. Without an
+embedder words alone decide.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import log2
+from typing import TYPE_CHECKING, TypeAlias
+
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.updates import (
+    EvictedFact,
+    FactExtension,
+    FactMerge,
+    FactRemoval,
+    RejectedItem,
+    find_fact_flaw,
+    parse_confidence,
+)
+from ricordo.errors import ModelError
+from ricordo.language.duplicates import find_duplicate
+from ricordo.messages.types import JsonValue
+from ricordo.models.contract import Embedder
+from ricordo.workspace.profile import CORRECTION, Fact, FactSource, Profile, format_profile_time, parse_profile_time
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "FactSimilarity",
+    "MergeResult",
+    "ReviewResult",
+    "SOURCES_FIELD",
+    "SimilarityFunction",
+    "TrimResult",
+    "confirm_fact",
+    "fact_rank",
+    "fact_sources",
+    "find_merge_groups",
+    "find_same_fact",
+    "last_confirmed",
+    "lifetime_days",
+    "merge_facts",
+    "review_facts",
+    "select_for_review",
+    "trim_facts",
+]
+
+
+_CONFIDENCE, _RECENCY, _REPETITION = 0.65, 0.25, 0.10
+_HALF_LIFE_DAYS = 90.0
+_FULL_CONFIRMATIONS = 8
+_DAY_SECONDS = 86_400.0
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrimResult:
+    """The facts that stay, in their order, and those that leave, lowest rank first, with their ranks."""
+
+    facts: tuple[Fact, ...]
+    left: tuple[Fact, ...] = ()
+    evicted: tuple[EvictedFact, ...] = ()
+
+
+def trim_facts(
+    facts: Sequence[Fact], *, now: datetime, config: ProfileConfig, kept: Collection[str] = ()
+) -> TrimResult:
+    """Return at most `max_facts` facts; more only when a person gave more than that. `kept` are ids that stay."""
+    if len(facts) <= config.max_facts:
+        return TrimResult(facts=tuple(facts))
+    staying = {fact.id for fact in facts if fact.is_protected or fact.id in kept}
+    ordered = sorted(
+        (fact for fact in facts if fact.id not in staying),
+        key=lambda fact: (fact_rank(fact, now=now, config=config), last_confirmed(fact) or _NEVER),
+        reverse=True,
+    )
+    reserved = min(config.correction_reserved_max, int(config.max_facts * config.correction_reserved_fraction))
+    corrections = [fact.id for fact in ordered if fact.category == CORRECTION]
+    room = max(config.max_facts - len(staying), 0)
+    first = corrections[: min(reserved, room)]
+    others = [fact.id for fact in ordered if fact.id not in set(first)]
+    staying.update(first, others[: room - len(first)])
+    left = tuple(fact for fact in reversed(ordered) if fact.id not in staying)
+    return TrimResult(
+        facts=tuple(fact for fact in facts if fact.id in staying),
+        left=left,
+        evicted=tuple(
+            EvictedFact(id=fact.id, category=fact.category, score=round(fact_rank(fact, now=now, config=config), 4))
+            for fact in left
+        ),
+    )
+
+
+def fact_rank(fact: Fact, *, now: datetime, config: ProfileConfig) -> float:
+    """Return the rank of a fact in 0..1, higher stays longer."""
+    surety = parse_confidence(fact.confidence) or 0.0
+    if config.fact_eviction_policy == "confidence":
+        return surety
+    last = last_confirmed(fact)
+    age = max((now - last).total_seconds() / _DAY_SECONDS, 0.0) if last else None
+    recency = 0.0 if age is None else 0.5 ** (age / _HALF_LIFE_DAYS)
+    repetition = min(log2(max(fact.confirmations, 1)) / log2(_FULL_CONFIRMATIONS), 1.0)
+    return _CONFIDENCE * surety + _RECENCY * recency + _REPETITION * repetition
+
+
+def last_confirmed(fact: Fact) -> datetime | None:
+    """Return when a fact was last confirmed, or else learned; None when no such time can be read."""
+    return parse_profile_time(fact.confirmed_at) or parse_profile_time(fact.created_at)
+
+
+_MAX_LIFETIME_DAYS = 36_500
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewResult:
+    """The facts after a review, the ids of those that went, and what was turned down."""
+
+    facts: tuple[Fact, ...]
+    removed: tuple[str, ...] = ()
+    rejections: tuple[RejectedItem, ...] = ()
+
+
+def lifetime_days(fact: Fact, config: ProfileConfig) -> int:
+    """Return how many days a fact holds from its last confirmation on."""
+    days: object = fact.valid_days
+    if isinstance(days, bool) or not isinstance(days, int) or days < 1:
+        return config.staleness_age_days
+    return min(days, _MAX_LIFETIME_DAYS)
+
+
+def select_for_review(profile: Profile, *, now: datetime, config: ProfileConfig) -> tuple[Fact, ...]:
+    """Return the facts to ask about, the least sure first; empty when they are too few, or the review is off."""
+    if not config.staleness_review_enabled:
+        return ()
+    found = [fact for fact in profile.facts if _is_review_due(fact, now, config)]
+    if len(found) < config.staleness_min_candidates:
+        return ()
+    return tuple(sorted(found, key=_review_order)[: config.staleness_max_reviewed])
+
+
+def review_facts(
+    facts: Sequence[Fact],
+    removals: Sequence[FactRemoval],
+    extensions: Sequence[FactExtension],
+    *,
+    shown: Collection[str],
+    now: datetime,
+    config: ProfileConfig,
+) -> ReviewResult:
+    """Return the facts after the verdicts on those with the ids `shown`; with none shown every verdict is refused."""
+    asked = {fact.id: fact for fact in facts if fact.id in set(shown) and _is_review_due(fact, now, config)}
+    if not config.staleness_review_enabled:
+        asked = {}
+    rejections: list[RejectedItem] = []
+    unwanted = {removal.id for removal in removals}
+    wanted: list[Fact] = []
+    for removal in removals:
+        flaw = "" if removal.id in asked else "not reviewed"
+        flaw = flaw or ("" if removal.reason.strip() else "reason")
+        if flaw:
+            rejections.append(RejectedItem(item="removal", reason=flaw, id=removal.id))
+        elif asked[removal.id] not in wanted:
+            wanted.append(asked[removal.id])
+    wanted.sort(key=_review_order)
+    going = {fact.id for fact in wanted[: config.staleness_max_removals_per_cycle]}
+    rejections.extend(
+        RejectedItem(item="removal", reason="too many", id=fact.id)
+        for fact in wanted[config.staleness_max_removals_per_cycle :]
+    )
+    days, refused = _find_extensions(extensions, asked, unwanted, now=now, config=config)
+    return ReviewResult(
+        facts=tuple(_apply_verdict(fact, asked, days, now) for fact in facts if fact.id not in going),
+        removed=tuple(fact.id for fact in facts if fact.id in going),
+        rejections=(*rejections, *refused),
+    )
+
+
+def _find_extensions(
+    extensions: Sequence[FactExtension],
+    asked: Mapping[str, Fact],
+    unwanted: Collection[str],
+    *,
+    now: datetime,
+    config: ProfileConfig,
+) -> tuple[Mapping[str, int], tuple[RejectedItem, ...]]:
+    """Return the new lifetimes in days, and the extensions that were refused."""
+    days: dict[str, int] = {}
+    refused: list[RejectedItem] = []
+    for extension in extensions:
+        fact = asked.get(extension.id)
+        flaw = "not reviewed" if fact is None else "unwanted" if extension.id in unwanted else ""
+        if not flaw and extension.days is not None and extension.days < 1:
+            flaw = "days"
+        if flaw or fact is None:
+            refused.append(RejectedItem(item="extension", reason=flaw, id=extension.id))
+        elif extension.days is not None:
+            last = last_confirmed(fact)
+            age = (now - last).days if last else 0
+            days[extension.id] = min(age + extension.days, config.staleness_max_extension_days)
+    return days, tuple(refused)
+
+
+def _apply_verdict(fact: Fact, asked: Mapping[str, Fact], days: Mapping[str, int], now: datetime) -> Fact:
+    """Return a fact with what a review wrote down of it; one that was not asked about as it is."""
+    if fact.id not in asked:
+        return fact
+    kept = days.get(fact.id, fact.valid_days)
+    return replace(fact, valid_days=kept, reviewed_at=format_profile_time(now), revision=fact.revision + 1)
+
+
+def _is_review_due(fact: Fact, now: datetime, config: ProfileConfig) -> bool:
+    if fact.is_protected or fact.category in config.staleness_protected_categories:
+        return False
+    span = timedelta(days=lifetime_days(fact, config))
+    last, asked = last_confirmed(fact), parse_profile_time(fact.reviewed_at)
+    return last is not None and now - last > span and (asked is None or now - asked > span)
+
+
+def _review_order(fact: Fact) -> tuple[float, str, str]:
+    return parse_confidence(fact.confidence) or 0.0, fact.created_at, fact.id
+
+
+SOURCES_FIELD = "sources"
+"""The further field of a fact that holds where it was said again, oldest first."""
+SimilarityFunction: TypeAlias = Callable[[str, str], float]
+"""Gives how alike the meanings of two contents are, as the cosine of their embeddings; 0 where that is not known."""
+_MAX_SOURCES = 20
+_EARLIEST = "0001-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeResult:
+    """The facts after the mergings, the new ones among them, those that were taken in, and what was turned down."""
+
+    facts: tuple[Fact, ...]
+    added: tuple[str, ...] = ()
+    taken: tuple[Fact, ...] = ()
+    rejections: tuple[RejectedItem, ...] = ()
+
+
+def find_same_fact(
+    content: str, facts: Sequence[Fact], config: ProfileConfig, *, meaning: SimilarityFunction | None = None
+) -> Fact | None:
+    """Return the fact that says the same as `content`; None when none does."""
+    contents = [fact.content for fact in facts]
+    meanings = [meaning(content, other) for other in contents] if meaning else None
+    at = find_duplicate(content, contents, threshold=config.duplicate_threshold, meanings=meanings)
+    return None if at is None else facts[at]
+
+
+def fact_sources(fact: Fact) -> tuple[FactSource, ...]:
+    """Return every place where a fact was said, the first one first."""
+    found = fact.extra.get(SOURCES_FIELD)
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    return (fact.source, *map(_read_source, rows))
+
+
+def confirm_fact(fact: Fact, source: FactSource, *, confidence: float, error: str | None, now: datetime) -> Fact:
+    """Return a fact that was said once more; the same messages that it rests on already confirm nothing."""
+    sources = fact_sources(fact)
+    known = {(each.thread, message) for each in sources for message in each.messages}
+    if source.messages and all((source.thread, message) in known for message in source.messages):
+        return fact
+    further = [*sources[1:], source][-_MAX_SOURCES:]
+    return replace(
+        fact,
+        confidence=max(parse_confidence(fact.confidence) or 0.0, confidence),
+        source_error=fact.source_error or error,
+        confirmations=fact.confirmations + 1,
+        confirmed_at=format_profile_time(now),
+        updated_at=format_profile_time(now),
+        revision=fact.revision + 1,
+        extra={**fact.extra, SOURCES_FIELD: [_source_row(each) for each in further]},
+    )
+
+
+def find_merge_groups(facts: Sequence[Fact], config: ProfileConfig) -> tuple[tuple[Fact, ...], ...]:
+    """Return the groups of facts of one category that may be made fewer, the largest first; none when it is off."""
+    if not config.consolidation_enabled:
+        return ()
+    groups: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if _is_mergeable(fact, config):
+            groups.setdefault(fact.category, []).append(fact)
+    large = [group for group in groups.values() if len(group) >= config.consolidation_min_facts]
+    large.sort(key=lambda group: (-len(group), group[0].category))
+    return tuple(map(tuple, large[: config.consolidation_max_groups_per_cycle]))
+
+
+def merge_facts(
+    facts: Sequence[Fact], mergings: Sequence[FactMerge], *, now: datetime, config: ProfileConfig, ids: Sequence[str]
+) -> MergeResult:
+    """Return the facts after `mergings`, of which each item is carried out or turned down by itself.
+
+    `ids` are the ids that new facts get, one for each merging.
+    """
+    done = MergeResult(facts=tuple(facts))
+    used: set[str] = set()
+    for merging, new_id in zip(mergings, ids, strict=True):
+        held = {fact.id: fact for fact in done.facts}
+        flaw = "too many" if len(done.added) >= config.consolidation_max_groups_per_cycle else ""
+        flaw = flaw or _find_merge_flaw(merging, held, used, config)
+        if flaw:
+            rejection = RejectedItem(item="merging", reason=flaw)
+            done = replace(done, rejections=(*done.rejections, rejection))
+            continue
+        sources = [held[each] for each in merging.sources]
+        used.update(merging.sources)
+        one = _merge_sources(merging, sources, new_id, now, config)
+        done = replace(
+            done,
+            facts=(*(fact for fact in done.facts if fact.id not in merging.sources), one),
+            added=(*done.added, new_id),
+            taken=(*done.taken, *sources),
+        )
+    return done
+
+
+def _find_merge_flaw(merging: FactMerge, held: Mapping[str, Fact], used: Collection[str], config: ProfileConfig) -> str:
+    sources = merging.sources
+    checks = (
+        ("off", not config.consolidation_enabled),
+        (find_fact_flaw(merging.fact.labels), bool(find_fact_flaw(merging.fact.labels))),
+        ("content", not 0 < len(merging.fact.content.strip()) <= config.max_fact_characters),
+        ("number", not 2 <= len(sources) <= config.consolidation_max_sources),
+        ("used", len(set(sources)) < len(sources) or not set(sources).isdisjoint(used)),
+        ("unknown", not set(sources) <= held.keys()),
+    )
+    flaw = next((reason for reason, fails in checks if fails), "")
+    return flaw or _find_source_flaw([held[each] for each in sources], merging, held, config)
+
+
+def _find_source_flaw(
+    sources: Sequence[Fact], merging: FactMerge, held: Mapping[str, Fact], config: ProfileConfig
+) -> str:
+    category = sources[0].category
+    if any(fact.category != category for fact in sources):
+        return "category"
+    if not all(_is_mergeable(fact, config) for fact in sources):
+        return "protected"
+    if (
+        sum(fact.category == category and _is_mergeable(fact, config) for fact in held.values())
+        < config.consolidation_min_facts
+    ):
+        return "few"
+    surety = parse_confidence(merging.fact.confidence)
+    if surety is None or min(surety, _max_confidence(sources)) < config.fact_confidence_threshold:
+        return "threshold"
+    return ""
+
+
+def _is_mergeable(fact: Fact, config: ProfileConfig) -> bool:
+    return not fact.is_protected and fact.category not in config.staleness_protected_categories
+
+
+def _max_confidence(sources: Sequence[Fact]) -> float:
+    return max(parse_confidence(fact.confidence) or 0.0 for fact in sources)
+
+
+def _merge_sources(
+    merging: FactMerge, sources: Sequence[Fact], new_id: str, now: datetime, config: ProfileConfig
+) -> Fact:
+    """Return the fact that stands for `sources`: as old as the newest of them, and due when the first of them is."""
+    places = tuple(dict.fromkeys(place for fact in sources for place in fact_sources(fact) if place.messages))
+    ends = [(last, lifetime_days(fact, config)) for fact in sources if (last := last_confirmed(fact))]
+    left = min((days - (now - last).days for last, days in ends), default=config.staleness_age_days)
+    errors = dict.fromkeys(fact.source_error for fact in sources if fact.source_error)
+    messages = tuple(dict.fromkeys(message for place in places for message in place.messages))
+    return Fact(
+        id=new_id,
+        content=" ".join(merging.fact.content.split()),
+        category=sources[0].category,
+        confidence=min(parse_confidence(merging.fact.confidence) or 0.0, _max_confidence(sources)),
+        created_at=max((fact.created_at for fact in sources), default=_EARLIEST),
+        updated_at=format_profile_time(now),
+        confirmed_at=format_profile_time(now),
+        source=FactSource(thread="consolidation", messages=messages[:_MAX_SOURCES]),
+        source_error="; ".join(filter(None, errors)) or None,
+        valid_days=min(max(left, 1), config.staleness_max_extension_days),
+        confirmations=sum(max(fact.confirmations, 1) for fact in sources),
+        merged_from=tuple(fact.id for fact in sources),
+        extra={SOURCES_FIELD: [_source_row(place) for place in places[:_MAX_SOURCES]]} if places else {},
+    )
+
+
+def _source_row(source: FactSource) -> JsonValue:
+    return {"thread": source.thread, "messages": list(source.messages), "quote": source.quote}
+
+
+def _read_source(row: Mapping[str, JsonValue]) -> FactSource:
+    thread, messages, quote = row.get("thread"), row.get("messages"), row.get("quote")
+    return FactSource(
+        thread=thread if isinstance(thread, str) else "unknown",
+        messages=tuple(each for each in messages if isinstance(each, str)) if isinstance(messages, list) else (),
+        quote=quote if isinstance(quote, str) else "",
+    )
+
+
+_LOG = logging.getLogger(__name__)
+_MAX_VECTORS = 1_000
+
+
+class FactSimilarity:
+    """The vectors of the texts that were asked about last, at most 1,000."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        """Ask `embedder`."""
+        self._embedder = embedder
+        self._vectors: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+
+    async def make_similarity(self, texts: Sequence[str]) -> SimilarityFunction | None:
+        """Return what tells of two of `texts`, whatever their white space, how alike they are; None when nobody can."""
+        wanted = list(dict.fromkeys(_collapse_spaces(text) for text in texts if text.strip()))
+        missing = [text for text in wanted if text not in self._vectors]
+        if missing:
+            try:
+                rows = await self._embedder.embed(missing)
+            except ModelError as error:
+                _LOG.warning("What says the same is told by words alone: %s", error)
+                return None
+            self._vectors.update(zip(missing, rows, strict=True))
+        known = {text: self._vectors[text] for text in wanted}
+        for text in wanted:
+            self._vectors.move_to_end(text)
+        while len(self._vectors) > _MAX_VECTORS:
+            self._vectors.popitem(last=False)
+
+        def similarity(one: str, other: str) -> float:
+            left, right = known.get(_collapse_spaces(one)), known.get(_collapse_spaces(other))
+            return 0.0 if left is None or right is None else float(left @ right)
+
+        return similarity
+
+
+def _collapse_spaces(text: str) -> str:
+    return " ".join(text.split())

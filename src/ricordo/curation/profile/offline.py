@@ -1,0 +1,162 @@
+"""An update without a model, from what rules found in messages and from the profile itself. Pure.
+
+A correction replaces the fact that it contradicts. The summaries are made from the facts of the profile, newest first;
+only the current focus also lists the names that the last messages of the user repeat.
+
+Invariant: it is deterministic, and every sentence of a summary is a fact or a list of names that the user wrote.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.facts import last_confirmed
+from ricordo.curation.profile.updates import (
+    FactRemoval,
+    NewFact,
+    ProfileUpdate,
+    SummaryEdit,
+    UpdateLabels,
+    parse_confidence,
+)
+from ricordo.language.acts import is_correction
+from ricordo.language.duplicates import contradicts, is_same_statement
+from ricordo.language.names import find_names
+from ricordo.messages.types import Message
+from ricordo.workspace.profile import CORRECTION, Fact, FactSource, Profile, format_profile_time
+
+__all__ = ["RULE_LABELS", "make_offline_update"]
+
+
+RULE_LABELS = UpdateLabels(scope="user", durability="durable", authority="descriptive")
+"""The labels of what the rules find: they take nothing that passes, and no order."""
+_WORK_WORDS = re.compile(
+    r"\b(?:work\w*|job|jobs|project\w*|team\w*|deploy\w*|compan(?:y|ies)|employ\w*|engineer\w*|develop\w*|manag\w*|"
+    r"client\w*|customer\w*|office|code|codebase|repo\w*|release\w*|server\w*|database\w*|test\w*|branch\w*|api|"
+    r"program\w*|software|backend|frontend|arbeit\w*|beruf\w*|firma|projekt\w*|kund\w+|travail\w*|projet\w*|"
+    r"entreprise\w*|équipe\w*|métier|trabaj\w*|proyecto\w*|empresa\w*|equipo\w*|lavor\w*|progett\w*|aziend\w*|"
+    r"trabalh\w*|projeto\w*|equipe)\b|工作|项目|公司|团队|部署|仕事|会社|プロジェクト|開発",
+    re.IGNORECASE,
+)
+_FIRST_PERSON_PLURAL = re.compile(
+    r"(?:we|our|wir|unser\w*|nous|notre|nuestr\w+|nosotros|noi|nós|nosso\w*)\b|我们|私たち", re.IGNORECASE
+)
+_MAX_SENTENCES = 5
+_MAX_TOPICS = 5
+_LAST_MESSAGES = 6
+_RECENT, _EARLIER = timedelta(days=90), timedelta(days=365)
+_SENTENCE_MARKS = ".!?。！？…"
+_CURRENT_SUMMARIES = (("workContext", True), ("personalContext", False))
+
+
+def make_offline_update(
+    profile: Profile, messages: Sequence[Message], facts: Sequence[NewFact], *, now: datetime, config: ProfileConfig
+) -> ProfileUpdate:
+    """Return the update that `facts`, found in `messages` by rules, and the profile itself ask for."""
+    found, removals = _apply_corrections(profile, [replace(fact, labels=RULE_LABELS) for fact in facts])
+    if not found:
+        # nothing new was said, so what a person wrote into a summary stays
+        return ProfileUpdate()
+    gone = {removal.id for removal in removals}
+    known = [fact for fact in profile.facts if fact.id not in gone]
+    fresh = [
+        _to_fact(fact, now)
+        for fact in found
+        if (parse_confidence(fact.confidence) or 0) >= config.fact_confidence_threshold
+    ]
+    return ProfileUpdate(
+        summaries=tuple(_make_summaries([*known, *fresh], fresh, messages, now=now, config=config)),
+        facts=tuple(found),
+        removals=tuple(removals),
+    )
+
+
+def _apply_corrections(profile: Profile, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[FactRemoval]]:
+    """Return the facts, each correction with what was wrong before, and the removals of what they correct."""
+    found: list[NewFact] = []
+    removals: list[FactRemoval] = []
+    for at, fact in enumerate(facts):
+        old = _find_corrected(profile, fact, {removal.id for removal in removals})
+        if old is None:
+            found.append(fact)
+            continue
+        removals.append(FactRemoval(id=old.id, reason="the user set it right", labels=RULE_LABELS, replacement=at))
+        found.append(replace(fact, category=CORRECTION, source_error=fact.source_error or old.content))
+    return found, removals
+
+
+def _find_corrected(profile: Profile, fact: NewFact, gone: set[str]) -> Fact | None:
+    if fact.category != CORRECTION and not is_correction(fact.content):
+        return None
+    # the newest statement is the one that a correction answers
+    for old in reversed(profile.facts):
+        if old.id not in gone and not old.is_protected and contradicts(fact.content, old.content):
+            return old
+    return None
+
+
+def _to_fact(fact: NewFact, now: datetime) -> Fact:
+    moment = format_profile_time(now)
+    content = " ".join(fact.content.split())
+    return Fact(id="", content=content, category=fact.category, created_at=moment, source=FactSource())
+
+
+def _make_summaries(
+    facts: Sequence[Fact], fresh: Sequence[Fact], messages: Sequence[Message], *, now: datetime, config: ProfileConfig
+) -> Iterator[SummaryEdit]:
+    newest = sorted(facts, key=lambda fact: (last_confirmed(fact) or now) if fact.created_at else now, reverse=True)
+    lasting = [fact for fact in newest if fact.category != "goal"]
+    for name, working in _CURRENT_SUMMARIES:
+        yield from _make_summary(name, [each for each in lasting if _is_about_work(each) is working], config)
+    at_hand = [*reversed(fresh), *(fact for fact in newest if fact.category == "goal")]
+    yield from _make_summary("topOfMind", at_hand or newest[:2], config, topics=_find_topics(messages))
+    for name, within in (
+        ("recentMonths", lambda age: age <= _RECENT),
+        ("earlierContext", lambda age: _RECENT < age <= _EARLIER),
+        ("longTermBackground", lambda age: age > _EARLIER),
+    ):
+        yield from _make_summary(name, _select_by_age(newest, within, now), config)
+
+
+def _is_about_work(fact: Fact) -> bool:
+    """Tell whether a fact is about work; a rule that the user and others follow is."""
+    rule = fact.category == "behavior" and _FIRST_PERSON_PLURAL.match(fact.content) is not None
+    return rule or _WORK_WORDS.search(fact.content) is not None
+
+
+def _select_by_age(facts: Sequence[Fact], within: Callable[[timedelta], bool], now: datetime) -> list[Fact]:
+    dated = [(fact, last_confirmed(fact)) for fact in facts]
+    return [fact for fact, last in dated if last is not None and within(max(now - last, timedelta(0)))]
+
+
+def _make_summary(
+    name: str, facts: Sequence[Fact], config: ProfileConfig, *, topics: str = ""
+) -> Iterator[SummaryEdit]:
+    """Yield a summary of whole facts, as many as its length allows; none where nothing is known."""
+    limit = config.summary_characters.get(name, 0) or 1_000
+    chosen: list[str] = []
+    left = limit - len(topics)
+    for fact in facts:
+        sentence = _to_sentence(fact.content)
+        known = any(is_same_statement(sentence, other) for other in chosen)
+        if len(chosen) < _MAX_SENTENCES and not known and sentence and len(sentence) < left:
+            chosen.append(sentence)
+            left -= len(sentence) + 1
+    if chosen or topics:
+        yield SummaryEdit(name=name, summary=" ".join([*chosen, *filter(None, [topics])]), labels=RULE_LABELS)
+
+
+def _to_sentence(content: str) -> str:
+    plain = " ".join(content.split())
+    return plain if not plain or plain[-1] in _SENTENCE_MARKS else f"{plain}."
+
+
+def _find_topics(messages: Sequence[Message]) -> str:
+    """Return the names that the last messages of the user repeat, the most frequent first; empty for none."""
+    said = [message.text for message in messages if message.role == "user"][-_LAST_MESSAGES:]
+    counts = Counter(mention.text for text in said for mention in find_names(text[:2_000]))
+    named = sorted(counts, key=lambda name: (-counts[name], name))[:_MAX_TOPICS]
+    return f"({', '.join(named)})" if named else ""

@@ -1,0 +1,299 @@
+"""A model's reply to a request for an update: its JSON schema, and its parser, however the reply is wrapped.
+
+The reply is the first object in the text that has the three required parts; marked thinking is skipped. An item that
+can't be read is dropped alone.
+
+Invariants: a reply that is cut off gives no update, nor does one with a removal beside a new fact that can't be read,
+as that may be the replacement. Only `ReplyInvalid` is raised.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from math import isfinite
+from typing import TypeAlias, TypeVar
+
+from ricordo.curation.profile.updates import (
+    FactConfirmation,
+    FactExtension,
+    FactMerge,
+    FactRemoval,
+    NewFact,
+    ProfileUpdate,
+    SummaryEdit,
+    UpdateLabels,
+    parse_confidence,
+)
+from ricordo.errors import ReplyInvalid
+from ricordo.messages.types import JsonValue
+from ricordo.workspace.profile import CATEGORIES, HISTORY_SUMMARIES, USER_SUMMARIES, FactSource
+
+__all__ = ["REQUIRED_PARTS", "UPDATE_SCHEMA", "parse_update"]
+
+
+def _object(properties: dict[str, JsonValue]) -> JsonValue:
+    names: list[JsonValue] = list(properties)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _array(row: JsonValue) -> JsonValue:
+    return {"type": "array", "items": row}
+
+
+_TEXT: JsonValue = {"type": "string"}
+_SCOPE: dict[str, JsonValue] = {"scope": {"type": "string", "enum": ["user", "project", "thread"]}}
+_AUTHORITY: dict[str, JsonValue] = {"authority": {"type": "string", "enum": ["descriptive", "instruction"]}}
+_LABELS: dict[str, JsonValue] = {
+    **_SCOPE,
+    "durability": {"type": "string", "enum": ["durable", "temporary"]},
+    **_AUTHORITY,
+}
+_SUMMARY = _object({"summary": _TEXT, "shouldUpdate": {"type": "boolean"}, **_SCOPE, **_AUTHORITY})
+_CATEGORY: JsonValue = {"type": "string", "description": f"{', '.join(CATEGORIES)}, or a word of your own"}
+_FACT = _object({
+    "content": _TEXT,
+    "category": _CATEGORY,
+    "confidence": {"type": "number"},
+    "expected_valid_days": {"type": ["integer", "null"]},
+    "sourceError": {"type": ["string", "null"]},
+    "quote": {"type": "string", "description": "the words of one message that it rests on, copied exactly"},
+    **_LABELS,
+})  # fmt: skip
+_REFERENCE: dict[str, JsonValue] = {"id": _TEXT, "reason": _TEXT}
+UPDATE_SCHEMA: Mapping[str, JsonValue] = {
+    "type": "object",
+    "properties": {
+        "user": _object(dict.fromkeys(USER_SUMMARIES, _SUMMARY)),
+        "history": _object(dict.fromkeys(HISTORY_SUMMARIES, _SUMMARY)),
+        "newFacts": _array(_FACT),
+        "factsToReinforce": _array(_object({**_REFERENCE, **_SCOPE})),
+        "factsToRemove": _array(
+            _object({**_REFERENCE, **_SCOPE, "replacementFactIndex": {"type": ["integer", "null"]}})
+        ),
+        "staleFactsToRemove": _array(_object(dict(_REFERENCE))),
+        "staleFactsToExtend": _array(_object({**_REFERENCE, "extend_by_days": {"type": ["integer", "null"]}})),
+        "factsToConsolidate": _array(
+            _object({
+                "sourceIds": _array(_TEXT),
+                "consolidated": _object({"content": _TEXT, "confidence": {"type": "number"}, **_LABELS}),
+            })
+        ),
+    },
+    "required": [
+        "user", "history", "newFacts", "factsToReinforce", "factsToRemove", "staleFactsToRemove",
+        "staleFactsToExtend", "factsToConsolidate",
+    ],
+    "additionalProperties": False,
+}  # fmt: skip
+"""The JSON schema of an update; `answer` reads it, and takes less than all of it as well."""
+
+
+REQUIRED_PARTS = ("user", "history", "newFacts")
+"""What an answer must have to be one."""
+_Row: TypeAlias = Mapping[str, JsonValue]
+_Item = TypeVar("_Item")
+_THINKING = re.compile(r"<(think(?:ing)?|reasoning|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_MAX_ANSWER_CHARACTERS = 1_000_000
+_MAX_OBJECTS = 2_000
+_INVALID_REPLACEMENT = -1
+
+
+def parse_update(answer: JsonValue) -> ProfileUpdate:
+    """Return the update that an answer asks for: its text, a list of blocks of text, or the object itself.
+
+    Raises: ReplyInvalid when no object with every part stands in it, or a removal stands beside a broken new fact.
+    """
+    found = answer if isinstance(answer, dict) and REQUIRED_PARTS[2] in answer else None
+    if found is None:
+        found = _find_object(_answer_text(answer))
+    elif not all(part in found for part in REQUIRED_PARTS):
+        raise ReplyInvalid("The answer lacks a part that an update of the profile has.")
+    facts = _read_facts(found.get("newFacts"))
+    removals = _read_items(found, "factsToRemove", _read_removal, texts=True)
+    if facts is None or None in facts:
+        if removals:
+            raise ReplyInvalid("A new fact can't be read, and it may be what takes a removed fact's place.")
+        facts = [fact for fact in facts or () if fact is not None]
+    return ProfileUpdate(
+        summaries=tuple(_read_summaries(found)),
+        facts=tuple(fact for fact in facts if fact is not None),
+        removals=(*removals, *_read_items(found, "staleFactsToRemove", _read_stale_removal)),
+        confirmations=_read_items(found, "factsToReinforce", _read_confirmation),
+        extensions=_read_items(found, "staleFactsToExtend", _read_extension),
+        mergings=_read_items(found, "factsToConsolidate", _read_merge),
+    )
+
+
+def _answer_text(answer: JsonValue) -> str:
+    """Return the text of an answer: neighbouring strings are joined as they are, blocks by a line end."""
+    if isinstance(answer, str):
+        return answer
+    if not isinstance(answer, list):
+        return ""
+    pieces: list[str] = []
+    after_string = False
+    for block in answer:
+        text = block.get("text") if isinstance(block, dict) else block
+        if not isinstance(text, str):
+            continue
+        if isinstance(block, str) and after_string:
+            pieces[-1] += text
+        else:
+            pieces.append(text)
+        after_string = isinstance(block, str)
+    return "\n".join(pieces)
+
+
+def _find_object(text: str) -> dict[str, JsonValue]:
+    shown = text[:_MAX_ANSWER_CHARACTERS]
+    for candidate in (_THINKING.sub("\n", shown), shown):
+        for found in islice(_iterate_objects(candidate), _MAX_OBJECTS):
+            if all(part in found for part in REQUIRED_PARTS):
+                return found
+    raise ReplyInvalid("The model's answer holds no whole update of the profile.", said=text)
+
+
+def _iterate_objects(text: str) -> Iterator[dict[str, JsonValue]]:
+    """Yield every object that begins somewhere in the text, also inside of others; empty ones for what is none."""
+    decoder = json.JSONDecoder(parse_constant=lambda _: None)
+    at = text.find("{")
+    while at >= 0:
+        try:
+            found, _ = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            found = {}
+        yield found if isinstance(found, dict) else {}
+        at = text.find("{", at + 1)
+
+
+def _read_rows(value: JsonValue, *, texts: bool = False) -> list[_Row]:
+    """Return the objects of a list; with `texts` a bare text is one that has nothing but an id."""
+    rows: list[_Row] = []
+    for each in value if isinstance(value, list) else []:
+        if isinstance(each, dict):
+            rows.append(each)
+        elif texts and isinstance(each, str):
+            rows.append({"id": each})
+    return rows
+
+
+def _read_items(
+    found: _Row, name: str, read: Callable[[_Row], _Item | None], *, texts: bool = False
+) -> tuple[_Item, ...]:
+    items = (read(row) for row in _read_rows(found.get(name), texts=texts))
+    return tuple(item for item in items if item is not None)
+
+
+def _read_summaries(found: _Row) -> Iterator[SummaryEdit]:
+    for level, names in (("user", USER_SUMMARIES), ("history", HISTORY_SUMMARIES)):
+        part = found.get(level)
+        for name in names:
+            row = part.get(name) if isinstance(part, dict) else None
+            if isinstance(row, dict) and row.get("shouldUpdate", True) is True and _read_text(row, "summary"):
+                yield SummaryEdit(name=name, summary=_read_text(row, "summary"), labels=_read_labels(row))
+
+
+def _read_facts(value: JsonValue) -> list[NewFact | None] | None:
+    """Return the new facts, None for one that can't be read; None for what is no list."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        return None
+    return [_read_fact(row) if isinstance(row, dict) else None for row in value]
+
+
+def _read_fact(row: _Row) -> NewFact | None:
+    confidence = _read_confidence(row.get("confidence", 0.5))
+    content = row.get("content")
+    if confidence is None or not isinstance(content, str) or not content.strip():
+        return None
+    messages = row.get("messages")
+    return NewFact(
+        content=content.strip(),
+        category=_read_text(row, "category") or "context",
+        confidence=confidence,
+        valid_days=_read_days(row.get("expected_valid_days")),
+        source_error=_read_text(row, "sourceError") or None,
+        source=FactSource(
+            messages=tuple(each for each in messages if isinstance(each, str)) if isinstance(messages, list) else (),
+            quote=_read_text(row, "quote"),
+        ),
+        labels=_read_labels(row),
+    )
+
+
+def _read_removal(row: _Row) -> FactRemoval | None:
+    if not _read_text(row, "id"):
+        return None
+    at = row.get("replacementFactIndex")
+    if isinstance(at, str) and at.strip().isdecimal():
+        at = int(at.strip()[:9])
+    # what is no number is no replacement that stands, and then the old fact stays
+    number = at if isinstance(at, int) and not isinstance(at, bool) and at >= 0 else _INVALID_REPLACEMENT
+    return FactRemoval(
+        id=_read_text(row, "id"),
+        reason=_read_text(row, "reason"),
+        labels=_read_labels(row),
+        replacement=None if at is None else number,
+    )
+
+
+def _read_stale_removal(row: _Row) -> FactRemoval | None:
+    found = _read_text(row, "id")
+    return FactRemoval(id=found, reason=_read_text(row, "reason"), stale=True) if found else None
+
+
+def _read_confirmation(row: _Row) -> FactConfirmation | None:
+    found = _read_text(row, "id")
+    return FactConfirmation(id=found, reason=_read_text(row, "reason"), labels=_read_labels(row)) if found else None
+
+
+def _read_extension(row: _Row) -> FactExtension | None:
+    found, given = _read_text(row, "id"), row.get("extend_by_days")
+    if not found:
+        return None
+    days = None if given is None else _read_days(given) or 0
+    return FactExtension(id=found, days=days, reason=_read_text(row, "reason"))
+
+
+def _read_merge(row: _Row) -> FactMerge | None:
+    sources, one = row.get("sourceIds"), row.get("consolidated")
+    fact = _read_fact(one) if isinstance(one, dict) else None
+    if fact is None or not isinstance(sources, list):
+        return None
+    return FactMerge(sources=tuple(each for each in sources if isinstance(each, str)), fact=fact)
+
+
+def _read_labels(row: _Row) -> UpdateLabels:
+    return UpdateLabels(
+        scope=_read_text(row, "scope").casefold(),
+        durability=_read_text(row, "durability").casefold(),
+        authority=_read_text(row, "authority").casefold(),
+    )
+
+
+def _read_confidence(value: JsonValue) -> float | None:
+    """Return a confidence, which may be written as a text; None for what is no finite number."""
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    return parse_confidence(value)
+
+
+def _read_days(value: JsonValue) -> int | None:
+    """Return a number of days from 1 on, fractions cut; None for anything else."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or (isinstance(value, float) and not isfinite(value))
+    ):
+        return None
+    return int(value) if value >= 1 else None
+
+
+def _read_text(row: _Row, name: str) -> str:
+    value = row.get(name)
+    return value.strip() if isinstance(value, str) else ""

@@ -1,0 +1,217 @@
+"""A profile as text that a person edits, one line for each summary and each fact, and its way back. Pure.
+
+    - Work: Builds ships.
+    - [preference | 0.80] Likes tea (avoid: coffee) ^fact_1a2b3c4d
+
+Invariants: an unchanged line is an unchanged record, with all that the line does not show. A text with lines that can't
+be read is refused as a whole, with their numbers.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from math import isfinite
+from urllib.parse import quote, unquote
+
+from ricordo.curation.profile.rendering import FACTS_HEADING, SUMMARY_HEADINGS
+from ricordo.errors import InvalidInput
+from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary, create_fact_id
+
+__all__ = ["apply_edited_text", "is_current_text", "render_editable"]
+
+
+_SUMMARY_BY_LABEL = {label: name for _, names in SUMMARY_HEADINGS for name, label in names}
+_HEADINGS = {*(heading for heading, _ in SUMMARY_HEADINGS), FACTS_HEADING}
+_REVISION_LINE = re.compile(r"^# revision \d+.*$", re.MULTILINE)
+_ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_FACT_PATTERN = re.compile(
+    r"- \[(?P<label>(?:[^\]\\]|\\.)*)\] ?(?P<content>(?:[^\\]|\\.)*?)"
+    r"(?: \(avoid: (?P<avoid>(?:[^\\]|\\.)*)\))?(?: \^(?P<id>\S+))?\s*"
+)
+_SUMMARY_PATTERN = re.compile(r"- (?P<label>[A-Za-z ]+):(?P<text>.*)")
+_DAYS_PATTERN = re.compile(r"([1-9]\d{0,8}) days?")
+_HELP_LINES = (
+    "# Change a line, remove one, or add one such as `- [preference | 0.90] Likes tea`. A line without its `^id` is a",
+    "# new fact. After the confidence, `pinned` keeps a fact, and `30 days` says how long it holds; `(avoid: ...)` at",
+    "# the end says what was wrong. A line that begins with two spaces goes on with the one before it.",
+)
+
+
+def render_editable(profile: Profile) -> str:
+    """Return the text of a profile."""
+    lines = [_revision_line(profile), *_HELP_LINES]
+    for heading, names in SUMMARY_HEADINGS:
+        lines += ["", heading]
+        lines += [_summary_line(label, profile.summaries.get(name) or ProfileSummary()) for name, label in names]
+    lines += ["", FACTS_HEADING, *map(_fact_line, profile.facts)]
+    return "\n".join(lines) + "\n"
+
+
+def is_current_text(profile: Profile, text: str) -> bool:
+    """Tell whether a text was made of this revision of the profile, or does not say of which one it was made."""
+    found = _REVISION_LINE.search(text)
+    return found is None or found[0].rstrip() == _revision_line(profile)
+
+
+def _revision_line(profile: Profile) -> str:
+    # an undo gives a profile its old number back, and the next save counts up from there
+    return f"# revision {profile.revision} of {' '.join(profile.last_updated.split()) or 'no time'}"
+
+
+def apply_edited_text(profile: Profile, text: str, *, now: str = "") -> Profile:
+    """Return the profile with what the text changes of `render_editable(profile)`; a new fact was created `now`.
+
+    Raises: InvalidInput, with the number of each line that can't be read.
+    """
+    wrong: list[str] = []
+    summaries: dict[str, ProfileSummary] = {}
+    facts: list[Fact] = []
+    taken = {fact.id for fact in profile.facts}
+    for number, line in _join_lines(text):
+        try:
+            if line.startswith("- ["):
+                fact = _parse_fact(line, profile, taken, now)
+                _refuse_duplicate(fact.id, [each.id for each in facts])
+                facts.append(fact)
+                taken.add(fact.id)
+            elif line.strip() not in _HEADINGS:
+                name, summary = _parse_summary(line, profile)
+                _refuse_duplicate(name, summaries)
+                summaries[name] = summary
+        except ValueError as error:
+            wrong.append(f"line {number}: {error}")
+    if wrong:
+        raise InvalidInput(f"Nothing was changed: {'; '.join(wrong)}.")
+    emptied = {name: _with_text(each, "") for name, each in profile.summaries.items() if name not in summaries}
+    return replace(profile, summaries=_order_summaries({**emptied, **summaries}), facts=tuple(facts))
+
+
+def _refuse_duplicate(name: str, seen: Collection[str]) -> None:
+    if name in seen:
+        raise ValueError(f"{name} stands twice")
+
+
+def _join_lines(text: str) -> list[tuple[int, str]]:
+    """Return the lines that say something with their numbers; one that goes on is joined to the one before it."""
+    found: list[tuple[int, str]] = []
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        if line.startswith("#") or not line.strip():
+            continue
+        if line.startswith("  ") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1].rstrip()} {line.strip()}")
+        else:
+            found.append((number, line))
+    return found
+
+
+def _summary_line(label: str, summary: ProfileSummary) -> str:
+    return f"- {label}: {_escape(summary.summary)}".rstrip(" ")
+
+
+def _parse_summary(line: str, profile: Profile) -> tuple[str, ProfileSummary]:
+    found = _SUMMARY_PATTERN.fullmatch(line)
+    name = _SUMMARY_BY_LABEL.get(found["label"]) if found else None
+    if found is None or name is None:
+        raise ValueError("this is neither a summary nor a fact")
+    old = profile.summaries.get(name) or ProfileSummary()
+    if line.rstrip() == _summary_line(found["label"], old).rstrip():
+        return name, old
+    return name, _with_text(old, _unescape(found["text"].strip()))
+
+
+def _with_text(old: ProfileSummary, text: str) -> ProfileSummary:
+    """Return a summary with this text; one that says nothing is as it was without one."""
+    return old if text == old.summary.strip() else replace(old, summary=text)
+
+
+def _fact_line(fact: Fact) -> str:
+    label = " | ".join(
+        [
+            _escape(fact.category, "]|"),
+            f"{fact.confidence:.2f}",
+            *(["pinned"] if fact.pinned else []),
+            *([f"{fact.valid_days} days"] if fact.valid_days is not None else []),
+        ]
+    )
+    content = _escape(fact.content).replace("(avoid:", "\\(avoid:")
+    avoid = f" (avoid: {_escape(fact.source_error)})" if fact.source_error is not None else ""
+    return f"- [{label}] {content}{avoid} ^{quote(fact.id, safe='', errors='surrogatepass')}"
+
+
+def _parse_fact(line: str, profile: Profile, taken: set[str], now: str) -> Fact:
+    found = _FACT_PATTERN.fullmatch(line)
+    if found is None:
+        raise ValueError("a fact is written `- [category | 0.90] what is known`")
+    old = _find_fact(found["id"], profile)
+    if old and line.rstrip() == _fact_line(old).rstrip():
+        return old
+    content = _unescape(found["content"].strip())
+    # what a line shows of a text is compared with what it showed, so that a text it can't show whole stays
+    same = old is not None and _unescape(_escape(old.content).strip()) == content
+    if not content and not same:
+        raise ValueError("a fact says something; remove the line to remove the fact")
+    base = old or Fact(id=create_fact_id(content, taken), created_at=now, source=FactSource(thread="manual"))
+    avoid = found["avoid"]
+    said = old.content if old and same else content
+    return _apply_label(
+        replace(base, content=said, source_error=_unescape(avoid) if avoid is not None else None), found["label"]
+    )
+
+
+def _find_fact(name: str | None, profile: Profile) -> Fact | None:
+    if name is None:
+        return None
+    fact = profile.find_fact(unquote(name, errors="surrogatepass"))
+    if fact is None:
+        raise ValueError(f"the profile has no fact {name}; leave the id out for a new one")
+    return fact
+
+
+def _apply_label(fact: Fact, label: str) -> Fact:
+    """Return the fact with what stands in its brackets."""
+    category, *rest = (part.strip() for part in re.split(r"(?<!\\)\|", label))
+    if not rest:
+        raise ValueError("a fact has a category and a confidence, such as `[preference | 0.90]`")
+    confidence, days = _parse_confidence(rest[0], fact.confidence), None
+    for option in rest[1:]:
+        counted = _DAYS_PATTERN.fullmatch(option)
+        shown = fact.valid_days is not None and option == f"{fact.valid_days} days"
+        if counted or shown:
+            days = fact.valid_days if shown else int(counted[1]) if counted else None
+        elif option != "pinned":
+            raise ValueError(f"{option!r} is neither `pinned` nor a number of days such as `30 days`")
+    named = _unescape(category)
+    kept = fact.category if named == fact.category.strip() else named
+    return replace(fact, category=kept, confidence=confidence, pinned="pinned" in rest[1:], valid_days=days)
+
+
+def _parse_confidence(text: str, old: float) -> float:
+    """Return the confidence; the one that was there where the text shows that one."""
+    if text == f"{old:.2f}":
+        return old
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not isfinite(value) or not 0 <= value <= 1:
+        raise ValueError(f"{text!r} is no confidence between 0 and 1")
+    return value
+
+
+def _order_summaries(summaries: dict[str, ProfileSummary]) -> dict[str, ProfileSummary]:
+    return {name: summaries.get(name) or ProfileSummary() for name in _SUMMARY_BY_LABEL.values()}
+
+
+def _escape(text: str, more: str = "") -> str:
+    """Return a text on one line."""
+    written = text.replace("\\", "\\\\").replace("\n", "\\n")
+    written = _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+    for mark in more:
+        written = written.replace(mark, f"\\{mark}")
+    return written
+
+
+def _unescape(text: str) -> str:
+    """Return the text that `_escape` was given."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else {"n": "\n"}.get(match[2], match[2]), text)

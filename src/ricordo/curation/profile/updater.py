@@ -1,0 +1,420 @@
+"""ProfileUpdater: updates a profile from a conversation, with a model or by rules.
+
+A long conversation takes several requests, and each sees what the one before changed. `section` and `accept` are the
+two halves for a request that asks a model for more than this.
+
+Invariants: an answer that can't be used changes nothing. A new fact quotes the message that it rests on; a fact that
+nothing supports names no message and is rejected. What is dropped is archived before it is gone. If somebody else saves
+meanwhile, the update is applied again to what they saved.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, SystemClock
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.apply import apply_update
+from ricordo.curation.profile.facts import FactSimilarity, SimilarityFunction
+from ricordo.curation.profile.offline import make_offline_update
+from ricordo.curation.profile.reply import UPDATE_SCHEMA, parse_update
+from ricordo.curation.profile.request import (
+    MEMORY_UPDATE_PROMPT,
+    RETRY_INSTRUCTION,
+    ProfileSection,
+    UpdateRequest,
+    build_profile_section,
+    build_update_request,
+    parse_prompt,
+)
+from ricordo.curation.profile.storage import LEARNING_AUTHOR, FactArchive, ProfileStore
+from ricordo.curation.profile.updates import (
+    NewFact,
+    ProfileUpdate,
+    UpdateResult,
+    count_rejections,
+    parse_confidence,
+    without_forgotten,
+)
+from ricordo.errors import InvalidSetting, ReplyInvalid, VersionConflict
+from ricordo.guard.fence import contains_fence
+from ricordo.language.sentences import split_sentences
+from ricordo.language.similarity import containment
+from ricordo.language.words import content_words
+from ricordo.messages.tokens import estimate_text
+from ricordo.messages.types import JsonValue, Media, Message, Text, get_mark
+from ricordo.models.contract import ChatModel, Embedder
+from ricordo.workspace.profile import FactSource, Profile
+
+__all__ = ["ForgottenFilterLoader", "ProfileUpdater", "attach_sources", "find_uploads", "select_learnable"]
+
+
+_MAX_QUOTE = 2_000
+_MAX_STORED_QUOTE = 300
+_MIN_QUOTE_LETTERS = 3
+_MIN_SUPPORT = 0.6
+_MIN_CONTENT_WORDS = 2
+_UNQUOTED_WEIGHT = 0.85
+_ASSISTANT_WEIGHT = 0.8
+_MIN_NAME = 5
+_UPLOAD_KEYS = ("files", "uploads", "attachments")
+_NAME_KEYS = ("filename", "name", "path", "file_name", "title")
+_GENERIC_WORDS = frozenset(content_words("user users person", "en"))
+
+
+def select_learnable(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the messages that a user or an assistant said; not what memory or a host put in, nor calls of tools."""
+    return tuple(
+        message
+        for message in messages
+        if message.role in {"user", "assistant"}
+        and not message.tool_calls
+        and get_mark(message) in {None, "cut"}
+        and message.text.strip()
+        and not contains_fence(message.text)
+    )
+
+
+def attach_sources(update: ProfileUpdate, messages: Sequence[Message], thread: str) -> ProfileUpdate:
+    """Return an update whose new facts name what they rest on in `messages`, which are of `thread`.
+
+    A fact whose quote nobody said, and whose words one message holds, gets the sentence of it that does, and is less
+    sure; what only an assistant said is less sure too.
+    """
+    mergings = tuple(
+        replace(each, fact=replace(each.fact, source=FactSource(thread="consolidation"))) for each in update.mergings
+    )
+    return replace(
+        update, facts=tuple(_attach_source(fact, messages, thread) for fact in update.facts), mergings=mergings
+    )
+
+
+def find_uploads(messages: Sequence[Message]) -> frozenset[str]:
+    """Return the names of the files that the metadata and the media of messages say were handed over."""
+    found: set[str] = set()
+    for message in messages:
+        inner = message.metadata.get("additional_kwargs")
+        for place in (message.metadata, inner if isinstance(inner, dict) else {}):
+            for key in _UPLOAD_KEYS:
+                found.update(_upload_names(place.get(key)))
+        found.update(part.name for part in message.parts if isinstance(part, Media) and part.name)
+    bare = {name.replace("\\", "/").rpartition("/")[2] for name in found} | found
+    return frozenset(name for name in bare if len(name) >= _MIN_NAME and "." in name.strip("."))
+
+
+def _upload_names(listed: JsonValue) -> Iterator[str]:
+    for each in listed if isinstance(listed, list) else []:
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            yield from (value for key in _NAME_KEYS if isinstance(value := each.get(key), str))
+
+
+def _attach_source(fact: NewFact, messages: Sequence[Message], thread: str) -> NewFact:
+    surety = parse_confidence(fact.confidence)
+    if surety is None:
+        return fact
+    known = {message.id for message in messages}
+    # what a person said goes before what an assistant said in the same words
+    ordered = sorted(messages, key=lambda message: (message.id not in fact.source.messages, message.role != "user"))
+    for message in ordered:
+        words = _find_quote(fact.source.quote, message.text)
+        if words:
+            return _with_source(fact, message, surety, thread, known=known, quote=words)
+    supporting = max(ordered, key=lambda message: _support_score(fact.content, message), default=None)
+    if supporting is not None and _support_score(fact.content, supporting) >= _MIN_SUPPORT:
+        quote = _find_supporting_sentence(fact.content, supporting.text)
+        return _with_source(fact, supporting, surety * _UNQUOTED_WEIGHT, thread, known=known, quote=quote)
+    return replace(fact, source=FactSource(thread=thread))
+
+
+def _with_source(
+    fact: NewFact, message: Message, surety: float, thread: str, *, known: Collection[str], quote: str = ""
+) -> NewFact:
+    weight = 1.0 if message.role == "user" else _ASSISTANT_WEIGHT
+    further = tuple(each for each in fact.source.messages if each in known and each != message.id)
+    source = FactSource(thread=thread, messages=(message.id, *further), quote=quote)
+    return replace(fact, confidence=round(surety * weight, 4), source=source)
+
+
+def _support_score(content: str, message: Message) -> float:
+    wanted = [word for word in content_words(content) if word not in _GENERIC_WORDS]
+    if len(set(wanted)) < _MIN_CONTENT_WORDS:
+        return 0.0
+    return containment(wanted, content_words(message.text))
+
+
+def _find_supporting_sentence(content: str, text: str) -> str:
+    """Return the sentence of `text` that holds most of the words of `content`, as it stands there."""
+    wanted = content_words(content)
+    sentences = [sentence.text for sentence in split_sentences(text)] or [text]
+    return max(sentences, key=lambda sentence: containment(wanted, content_words(sentence))).strip()[:_MAX_STORED_QUOTE]
+
+
+def _find_quote(quote: str, text: str) -> str:
+    """Return the words of `quote` as they stand in `text`, whatever the space between them; empty when they don't."""
+    words = quote[: _MAX_QUOTE + 1].split()
+    if len(quote) > _MAX_QUOTE or sum(mark.isalnum() for mark in quote) < _MIN_QUOTE_LETTERS:
+        return ""
+    found = re.search(r"\s+".join(map(re.escape, words)), text)
+    return found[0][:_MAX_STORED_QUOTE].rstrip() if found else ""
+
+
+_LOG = logging.getLogger(__name__)
+_MIN_ITEMS_TO_REPORT, _MAX_REJECTED_SHARE = 5, 0.6
+ForgottenFilterLoader: TypeAlias = Callable[[], Awaitable[Callable[[str], bool]]]
+"""Gives what tells whether a content was forgotten, as that is now."""
+_ForgottenFilter: TypeAlias = Callable[[str], bool]
+_MakeUpdate: TypeAlias = Callable[[Profile, _ForgottenFilter], ProfileUpdate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Conversation:
+    """What was said, in which thread, and what it does."""
+
+    messages: Sequence[Message]
+    signals: Collection[str]
+    thread: str
+    trace: str
+
+    @property
+    def last_time(self) -> datetime | None:
+        """When the last of it was said; None when no message tells."""
+        return max((message.time for message in self.messages if message.time), default=None)
+
+    @property
+    def why(self) -> str:
+        return f"learned from {self.thread}" + (f" ({self.trace})" if self.trace else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PendingUpdate:
+    """What there is to apply to a profile, where it comes from, and the ids of the facts that a review showed."""
+
+    make: _MakeUpdate
+    conversation: _Conversation
+    shown: Collection[str] = ()
+
+
+class ProfileUpdater:
+    """Keeps one user's profile up to date. Several may work on one store; each update is whole."""
+
+    def __init__(
+        self,
+        store: ProfileStore,
+        model: ChatModel | None = None,
+        *,
+        config: ProfileConfig | None = None,
+        clock: Clock | None = None,
+        forgotten: ForgottenFilterLoader | None = None,
+        archive: FactArchive | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        """Update what `store` keeps, asking `model`; without one by rules.
+
+        `forgotten` keeps what was forgotten from being learned again, by default what the store says, `archive`
+        gets what leaves for want of room. `embedder` helps to tell what says the same. Raises: InvalidSetting for a
+        prompt without the places that it needs, or one that takes more than a third of the cap.
+        """
+        self._store = store
+        self._model = model
+        self._config = config or ProfileConfig()
+        self._clock = clock or SystemClock()
+        self._load_forgotten_filter = forgotten or store.load_forgotten_filter
+        self._archive = archive
+        prompt = self._config.prompt or MEMORY_UPDATE_PROMPT
+        self._prompt = parse_prompt(prompt)
+        if estimate_text(prompt) > self._config.max_prompt_tokens // 3:
+            raise InvalidSetting("The prompt for updates of a profile takes more than a third of max_prompt_tokens.")
+        self._fact_similarity = FactSimilarity(embedder) if embedder else None
+
+    async def update(
+        self,
+        messages: Sequence[Message],
+        *,
+        signals: Collection[str] = frozenset(),
+        thread: str = "unknown",
+        trace: str = "",
+        facts: Sequence[NewFact] = (),
+    ) -> UpdateResult | None:
+        """Learn from `messages` of `thread`; None when nothing in them was said by a user or an assistant.
+
+        `signals` are what the user's words do, such as `correction`. `trace` is told with the change. `facts` are what
+        rules found, and count only where no model is asked. Raises: ModelError when the model can't be reached, or its
+        answer can't be used twice in a row; what earlier parts of a long conversation changed stays. StorageError.
+        """
+        said = select_learnable(messages)
+        if not said:
+            return None
+        if self._model is None:
+            return await self.update_offline(messages, facts, signals=signals, thread=thread, trace=trace)
+        done: UpdateResult | None = None
+        while said:
+            profile = await self._store.load()
+            asking = partial(
+                build_update_request,
+                profile,
+                said,
+                signals,
+                prompt=self._prompt,
+                now=self._clock.now(),
+                config=self._config,
+            )
+            asked = await run_sync(asking)
+            update = await self._ask_with_retry(self._model, asked)
+            told = _Conversation(messages=asked.messages, signals=signals, thread=thread, trace=trace)
+            one = await self._apply_reply(update, told, asked.shown)
+            done = _combine_results(done, one)
+            said = said[len(asked.messages) :]
+        return done
+
+    async def update_offline(
+        self,
+        messages: Sequence[Message],
+        facts: Sequence[NewFact],
+        *,
+        signals: Collection[str] = frozenset(),
+        thread: str = "unknown",
+        trace: str = "",
+    ) -> UpdateResult | None:
+        """Learn what rules found in `messages`, without a model; None as `update`. Raises: StorageError."""
+        said = select_learnable(messages)
+        if not said:
+            return None
+        now = self._clock.now()
+        found = (await run_sync(attach_sources, ProfileUpdate(facts=tuple(facts)), said, thread)).facts
+
+        def make(profile: Profile, forgotten: _ForgottenFilter) -> ProfileUpdate:
+            kept = [fact for fact in found if not forgotten(fact.content)]
+            return make_offline_update(profile, said, kept, now=now, config=self._config)
+
+        told = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
+        return await self._apply(_PendingUpdate(make=make, conversation=told))
+
+    async def section(self, *, signals: Collection[str] = frozenset()) -> ProfileSection:
+        """Return what to ask a model, for a request that asks for more than this. Raises: StorageError."""
+        profile = await self._store.load()
+        return await run_sync(
+            partial(
+                build_profile_section, profile, signals, prompt=self._prompt, now=self._clock.now(), config=self._config
+            )
+        )
+
+    async def accept(
+        self,
+        answer: JsonValue,
+        messages: Sequence[Message],
+        *,
+        section: ProfileSection | None = None,
+        signals: Collection[str] = frozenset(),
+        thread: str = "unknown",
+        trace: str = "",
+    ) -> UpdateResult:
+        """Apply what a model answered to `section`, of which `messages` were shown, and save it.
+
+        Raises: ReplyInvalid for an answer that can't be used; then nothing is saved. StorageError.
+        """
+        shown = section.shown if section else ()
+        told = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
+        return await self._apply_reply(parse_update(answer), told, shown)
+
+    async def _apply_reply(self, update: ProfileUpdate, told: _Conversation, shown: Collection[str]) -> UpdateResult:
+        supported = await run_sync(attach_sources, update, select_learnable(told.messages), told.thread)
+        return await self._apply(_PendingUpdate(make=lambda *_: supported, conversation=told, shown=shown))
+
+    async def _ask_with_retry(self, model: ChatModel, asked: UpdateRequest) -> ProfileUpdate:
+        """Return what the model answers; it is asked once more when that can't be used."""
+        try:
+            return await _ask(model, asked.request)
+        except ReplyInvalid:
+            *before, last = asked.request
+            again = replace(last, parts=(Text(text=last.text + RETRY_INSTRUCTION),))
+            return await _ask(model, [*before, again])
+
+    async def _apply(self, update: _PendingUpdate) -> UpdateResult:
+        """Apply an update to the profile as it is, and save what that changes; anew when somebody else saved."""
+        uploads = find_uploads(update.conversation.messages)
+        attempts = self._config.conflict_attempts
+        for attempt in range(1, attempts + 1):
+            base = await (self._store.load() if attempt == 1 else self._store.reload())
+            forgotten = await self._load_forgotten_filter()
+            asked = without_forgotten(await run_sync(update.make, base, forgotten), forgotten)
+            done = await run_sync(
+                partial(
+                    apply_update,
+                    base,
+                    asked,
+                    now=self._clock.now(),
+                    config=self._config,
+                    confirmed_by_signal="reinforcement" in update.conversation.signals,
+                    forgotten=forgotten,
+                    shown=update.shown,
+                    uploads=uploads,
+                    needs_source=True,
+                    said=update.conversation.last_time,
+                    meaning=await self._make_similarity(base, asked),
+                )
+            )
+            _report(done)
+            if done.profile == base:
+                return done
+            if done.left and self._archive:
+                await self._archive(done.left)
+            try:
+                saved = await self._store.save(done.profile, base=base, by=LEARNING_AUTHOR, why=update.conversation.why)
+            except VersionConflict:
+                if attempt == attempts:
+                    raise
+                continue
+            return replace(done, profile=saved.profile)
+        raise AssertionError("an update has at least one attempt")
+
+    async def _make_similarity(self, base: Profile, update: ProfileUpdate) -> SimilarityFunction | None:
+        if self._fact_similarity is None or not update.facts:
+            return None
+        contents = [fact.content for fact in base.facts] + [fact.content for fact in update.facts]
+        return await self._fact_similarity.make_similarity(contents)
+
+
+async def _ask(model: ChatModel, request: Sequence[Message]) -> ProfileUpdate:
+    try:
+        reply = await model.complete(request, schema=UPDATE_SCHEMA)
+    except ReplyInvalid as error:
+        # what is wrapped in prose is no good reply to a request for JSON, and may hold a good update
+        if error.cut_off or not error.said:
+            raise
+        return parse_update(error.said)
+    return parse_update(reply.parsed if reply.parsed is not None else reply.message.text)
+
+
+def _combine_results(first: UpdateResult | None, second: UpdateResult) -> UpdateResult:
+    """Return what became of two updates, one after the other."""
+    if first is None:
+        return second
+    return UpdateResult(
+        profile=second.profile,
+        rejections=(*first.rejections, *second.rejections),
+        added=tuple(each for each in (*first.added, *second.added) if second.profile.find_fact(each)),
+        removed=(*first.removed, *second.removed),
+        confirmed=(*first.confirmed, *second.confirmed),
+        archived=(*first.archived, *second.archived),
+        merged=(*first.merged, *second.merged),
+        left=(*first.left, *second.left),
+        evicted=(*first.evicted, *second.evicted),
+    )
+
+
+def _report(done: UpdateResult) -> None:
+    """Tell, without any content, when most of what was asked for was turned down."""
+    items = len(done.rejections) + len(done.added) + len(done.removed) + len(done.confirmed)
+    if items >= _MIN_ITEMS_TO_REPORT and len(done.rejections) > _MAX_REJECTED_SHARE * items:
+        counts = ", ".join(
+            f"{item} {reason}: {count}" for (item, reason), count in count_rejections(done.rejections).items()
+        )
+        _LOG.warning("Most of an update of the profile was turned down: %s", counts)

@@ -1,0 +1,305 @@
+"""Updates of a profile: what they ask for, their results, the gate for each item, and forgotten statements. Pure.
+
+An update comes from a model, from rules or from another system. Sentences that were forgotten are removed from its
+summaries, and from those of a profile.
+
+Invariants: the gate fails closed: an item with a missing or unknown label is rejected alone, with a reason of one word
+and never of its content. Of a summary only whole sentences go.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import isfinite
+from typing import Literal
+
+from ricordo.language import split_sentences
+from ricordo.workspace.history.repetition import contains_literally, repeats_partly
+from ricordo.workspace.profile import Fact, FactSource, Profile
+
+__all__ = [
+    "EvictedFact",
+    "FactConfirmation",
+    "FactExtension",
+    "FactMerge",
+    "FactRemoval",
+    "NewFact",
+    "ProfileUpdate",
+    "RejectedItem",
+    "SummaryEdit",
+    "UpdateLabels",
+    "UpdateResult",
+    "count_rejections",
+    "find_fact_flaw",
+    "find_removal_flaw",
+    "find_summary_flaw",
+    "names_upload",
+    "parse_confidence",
+    "remove_partial_statement",
+    "remove_statement",
+    "without_forgotten",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateLabels:
+    """How an item was labelled; a label that was not given is empty and fails the gate.
+
+    `scope` is whom it is about (user), `durability` how long it holds (durable), `authority` what it is (descriptive).
+    """
+
+    scope: str = ""
+    durability: str = ""
+    authority: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryEdit:
+    """A new text for the summary `name`, such as `topOfMind`."""
+
+    name: str
+    summary: str
+    labels: UpdateLabels = UpdateLabels()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewFact:
+    """A fact to be added; `source_error` says what was wrong before, for a correction."""
+
+    content: str
+    category: str = "context"
+    confidence: float = 0.5
+    valid_days: int | None = None
+    source_error: str | None = None
+    source: FactSource = field(default_factory=FactSource)
+    labels: UpdateLabels = UpdateLabels()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactRemoval:
+    """A fact to be taken out. `replacement` is the number of the new fact, from 0, that takes its place.
+
+    `stale` marks one that a review of old facts asked for.
+    """
+
+    id: str
+    reason: str = ""
+    labels: UpdateLabels = UpdateLabels()
+    replacement: int | None = None
+    stale: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactConfirmation:
+    """A fact that was said again, or praised."""
+
+    id: str
+    reason: str = ""
+    labels: UpdateLabels = UpdateLabels()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactExtension:
+    """An old fact that a review wants to keep for `days` more; None for as long as its kind lasts."""
+
+    id: str
+    days: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactMerge:
+    """Facts that become one: the ids of the sources, and the fact that stands for them."""
+
+    sources: tuple[str, ...]
+    fact: NewFact
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileUpdate:
+    """All that one update asks for."""
+
+    summaries: tuple[SummaryEdit, ...] = ()
+    facts: tuple[NewFact, ...] = ()
+    removals: tuple[FactRemoval, ...] = ()
+    confirmations: tuple[FactConfirmation, ...] = ()
+    extensions: tuple[FactExtension, ...] = ()
+    mergings: tuple[FactMerge, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejectedItem:
+    """An item that was not carried out, and why, in a word that can be counted; never its content."""
+
+    item: Literal["summary", "fact", "removal", "confirmation", "extension", "merging"]
+    reason: str
+    id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvictedFact:
+    """A fact that left for want of room, as an audit keeps it: never its content. `score` is its rank, higher stays."""
+
+    id: str
+    category: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateResult:
+    """What became of an update: the profile, what was turned down, and what has to leave it.
+
+    `archived` are the ids of facts that left for want of room, lowest rank first; their content goes to the archive.
+    `removed`, `added` and `confirmed` are ids too, and `merged` those of the facts that others took in. `left` are the
+    facts that `archived` and `merged` name, as they were; `evicted` says how those of `archived` ranked.
+    """
+
+    profile: Profile
+    rejections: tuple[RejectedItem, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    archived: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    left: tuple[Fact, ...] = ()
+    evicted: tuple[EvictedFact, ...] = ()
+
+
+_USER, _DURABLE, _DESCRIPTIVE = "user", "durable", "descriptive"
+
+
+def find_fact_flaw(labels: UpdateLabels) -> str:
+    """Return the label for which a fact is turned down; empty for one about the user that lasts and describes."""
+    if labels.scope != _USER:
+        return "scope"
+    if labels.durability != _DURABLE:
+        return "durability"
+    return "" if labels.authority == _DESCRIPTIVE else "authority"
+
+
+def find_summary_flaw(labels: UpdateLabels) -> str:
+    """Return the label for which a summary is turned down; empty for one about the user that describes."""
+    if labels.scope != _USER:
+        return "scope"
+    return "" if labels.authority == _DESCRIPTIVE else "authority"
+
+
+def find_removal_flaw(removal: FactRemoval, fact: Fact | None) -> str:
+    """Return why a removal of `fact` is turned down; empty for one about the user with a reason.
+
+    What a person gave or pinned stays, and so does what isn't there.
+    """
+    if removal.labels.scope != _USER:
+        return "scope"
+    if not removal.reason.strip():
+        return "reason"
+    if fact is None:
+        return "unknown"
+    return "kept" if fact.is_protected else ""
+
+
+def parse_confidence(confidence: object) -> float | None:
+    """Return a confidence as a number from 0 to 1, one beyond that cut; None for what is no finite number."""
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
+        return None
+    try:
+        value = float(confidence)
+    except OverflowError:
+        return None
+    return min(max(value, 0.0), 1.0) if isfinite(value) else None
+
+
+def names_upload(text: str, uploads: Iterable[str]) -> bool:
+    """Tell whether a text names a file that was handed over, as the metadata of the messages say, whole."""
+    folded = text.casefold()
+    return any(_contains_name(name.casefold(), folded) for name in uploads if name.strip())
+
+
+def count_rejections(rejections: Iterable[RejectedItem]) -> Mapping[tuple[str, str], int]:
+    """Return how many items were turned down, by what they are and why."""
+    return Counter((each.item, each.reason) for each in rejections)
+
+
+def _contains_name(name: str, text: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        before, after = text[at - 1 : at], text[end : end + 1]
+        if not (before.isalnum() or before in {"_", "-"}) and not (after.isalnum() or after in {"_", "-"}):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+_MIN_SHARED_WORDS = 0.5
+_BRACKETED_NAMES = re.compile(r"\(([^()]+)\)")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def remove_statement(profile: Profile, content: str) -> Profile:
+    """Return the profile with no sentence in its summaries that says `content` word for word; its facts stay.
+
+    Case, white space and sentence marks don't count.
+    """
+    said = _normalize(content)
+    if not said.strip():
+        return profile
+    summaries = {
+        name: replace(each, summary=_remove_sentences(each.summary, said)) if said in _normalize(each.summary) else each
+        for name, each in profile.summaries.items()
+    }
+    return replace(profile, summaries=summaries)
+
+
+def remove_partial_statement(profile: Profile, content: str) -> Profile:
+    """Return the profile with no sentence in its summaries that has half of the words of `content`; its facts stay."""
+    summaries = {
+        name: replace(each, summary=rest)
+        if (rest := _remove_partial_sentences(each.summary, content)) != each.summary
+        else each
+        for name, each in profile.summaries.items()
+    }
+    return replace(profile, summaries=summaries)
+
+
+def without_forgotten(update: ProfileUpdate, forgotten: Callable[[str], bool]) -> ProfileUpdate:
+    """Return the update with no sentence in its summaries that was `forgotten`; a summary of nothing else goes."""
+    cleaned = []
+    for edit in update.summaries:
+        sentences = split_sentences(edit.summary)
+        kept = [each.text for each in sentences if not forgotten(each.text)]
+        if len(kept) == len(sentences):
+            cleaned.append(edit)
+        elif kept:
+            cleaned.append(replace(edit, summary=" ".join(kept)))
+    return replace(update, summaries=tuple(cleaned))
+
+
+def _remove_sentences(text: str, said: str) -> str:
+    """Return the text without the sentences that hold `said`; all of it goes where it runs over several."""
+    sentences = split_sentences(text)
+    kept = [sentence for sentence in sentences if said not in _normalize(sentence.text)]
+    if len(kept) == len(sentences):
+        return ""
+    return " ".join(sentence.text for sentence in kept)
+
+
+def _remove_partial_sentences(text: str, content: str) -> str:
+    named = _BRACKETED_NAMES.sub(partial(_remove_names, content=content), text)
+    sentences = split_sentences(named)
+    kept = [each.text for each in sentences if not repeats_partly(each.text, [content], least=_MIN_SHARED_WORDS)]
+    return named.strip() if len(kept) == len(sentences) else " ".join(kept)
+
+
+def _remove_names(match: re.Match[str], content: str) -> str:
+    """Return a list of names in brackets without those that `content` names."""
+    left = [name for name in match[1].split(", ") if not contains_literally(content, [name])]
+    return match[0] if len(left) == match[1].count(", ") + 1 else f"({', '.join(left)})" if left else ""
+
+
+def _normalize(text: str) -> str:
+    """Return the words of a text between single blanks."""
+    return f" {_NOT_WORDS.sub(' ', unicodedata.normalize('NFC', text).casefold()).strip()} "

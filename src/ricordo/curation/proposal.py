@@ -1,0 +1,330 @@
+"""The proposal of a consolidation, from documents and new entries to new documents, and its checks. Pure.
+
+A proposal is rejected as a whole if it loses a memory, a rule for tool calls or a line that a person wrote, or exceeds
+the bounds of MEMORY.md.
+
+Invariants: without anything new the documents stay the same, byte for byte. Every new entry is curated, cited by one
+that says the same, superseded by one that is named, or left in its ledger. No line that a person wrote changes.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeAlias
+
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.contradictions import link_contradictions, map_links, move_together, with_links
+from ricordo.curation.importance import MERGED_FIELD, field_ids
+from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
+from ricordo.curation.placement import (
+    SECTIONS,
+    filled_sections,
+    fits_bounds,
+    is_empty_topic,
+    is_movable,
+    place_entries,
+    render_part,
+)
+from ricordo.curation.reconciliation import reconcile
+from ricordo.curation.rewording import is_reworded
+from ricordo.curation.topics import TOPIC_LIST_LINE, has_generated_description, is_generated
+from ricordo.curation.types import Advice, CandidateEntry, Proposal, Reconciliation
+from ricordo.workspace.entry import Entry, EntryState
+from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS, ledger_date
+
+__all__ = ["ConsolidationInput", "find_faults", "is_due", "propose"]
+
+
+_StateMark: TypeAlias = tuple[EntryState, str, str]
+"""The state that an entry gets, and the field that says why, with its value."""
+_SUCCESSOR_FIELD = "successor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsolidationInput:
+    """What a run works on.
+
+    `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers, archived ones too, by path. `fresh` are
+    the entries that no run has read, without those that were forgotten; `forgotten` are ids that must not come back.
+    `held` are the sections of MEMORY.md in which the last run left a memory: an empty one of them is nobody's. With
+    `deep` what is curated is decided about anew. `used` says by id how much an entry was of use.
+    """
+
+    documents: Mapping[str, bytes] = field(default_factory=dict)
+    ledgers: Mapping[str, bytes] = field(default_factory=dict)
+    fresh: Sequence[CandidateEntry] = ()
+    forgotten: Collection[str] = ()
+    held: Collection[str] = ()
+    deep: bool = False
+    used: Mapping[str, int] = field(default_factory=dict)
+
+
+def is_due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
+    """Tell whether a run that nobody asked for is worthwhile: there is enough new, and the last one is long enough ago.
+
+    A last run that lies in the future, as after a clock was set back, counts for nothing.
+    """
+    if entries_since < config.signal_entries:
+        return False
+    return last_run is None or not 0 <= (now - last_run).total_seconds() < config.min_gap
+
+
+def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: Advice | None = None) -> Proposal:
+    """Return what consolidating `material` would write; without documents when that is nothing.
+
+    Of `advice`, which a model gave, as much is done as the rules allow.
+    """
+    sheets = {path: parse_memory_document(data, path) for path, data in material.documents.items()}
+    held = filled_sections(sheets.get(MEMORY_PATH, MemoryDocument()))
+    sheets = {path: sheet.without(set(material.forgotten)) for path, sheet in sheets.items()}
+    curated = [
+        CandidateEntry(entry=part.entry, long=part.long)
+        for sheet in sheets.values()
+        for part in sheet.parts
+        if part.entry is not None and part.entry.state == "active"
+    ]
+    theirs = _find_fixed(sheets)
+    fixed = theirs | (_find_edited(curated, material.ledgers) if material.deep or advice else set())
+    settled = reconcile(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
+    standing = {one.entry.id for one in curated}
+    marks = _state_marks(settled)
+    leaving = _merge_marks(settled, standing) | marks
+    lost = _find_without_ledger(leaving, material.ledgers)
+    links = map_links(settled.undecided)
+    named = map_links(settled.undecided, theirs)
+    sheets = {
+        path: link_contradictions(_apply_reconciliation(sheet, settled, leaving, lost), named)
+        for path, sheet in sheets.items()
+    }
+    new = [
+        replace(one, entry=with_links(one.entry, named.get(name, ())))
+        for name, one in settled.active.items()
+        if name not in standing
+    ]
+    if new or settled.changed or leaving:
+        # an emptied section alone is no reason to write: what emptied it may yet be taken back
+        held |= set(material.held)
+    memory = sheets.pop(MEMORY_PATH, MemoryDocument())
+    topics = {path: sheet for path, sheet in sheets.items() if not is_empty_topic(sheet)}
+    placed = place_entries(
+        memory,
+        topics,
+        new,
+        held,
+        config,
+        written=material.documents,
+        named=settled.topics,
+        used=material.used,
+        deep=material.deep,
+    )
+    shown = (
+        {path: _move_contradictions_together(sheet, links) for path, sheet in placed.documents.items()}
+        if links
+        else placed.documents
+    )
+    return Proposal(
+        documents={**_find_changed_documents(material.documents, shown), **_mark_ledgers(material.ledgers, marks)},
+        kept=tuple(sorted(one.entry.id for one in new)),
+        merged=settled.merged,
+        superseded=settled.superseded,
+        left=settled.left,
+        retired=settled.retired,
+        refused=settled.refused,
+        cap=placed.cap,
+        undecided=settled.undecided,
+    )
+
+
+def _move_contradictions_together(sheet: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
+    """Return a document in which what is ours to move stands beside what it contradicts."""
+    return move_together(sheet, links, {part.entry.id for part in sheet.parts if part.entry and is_movable(part)})
+
+
+def _find_edited(curated: Sequence[CandidateEntry], ledgers: Mapping[str, bytes]) -> set[str]:
+    """Return the ids of curated entries to which a person gave other words than their ledger has."""
+    written = {found.entry.id: found.entry for path, data in ledgers.items() for found in parse_entries(data, path)}
+    return {
+        one.entry.id
+        for one in curated
+        if (mine := written.get(one.entry.id)) is not None
+        and one.long is None
+        and mine.content != one.entry.content
+        and not is_reworded(one.entry)
+    }
+
+
+def _state_marks(settled: Reconciliation) -> dict[str, _StateMark]:
+    """Return by id what holds no longer: the state it gets, and the field that says why, with its value."""
+    gone: dict[str, _StateMark] = {one.old: ("superseded", _SUCCESSOR_FIELD, one.new) for one in settled.superseded}
+    return gone | {one.id: ("retired", "retired", one.reason) for one in settled.retired}
+
+
+def _merge_marks(settled: Reconciliation, standing: Collection[str]) -> dict[str, _StateMark]:
+    """Return by id what was curated and is said by another now; its line in the ledger still holds."""
+    cites = {name: one.entry.id for one in settled.active.values() for name in field_ids(one.entry, MERGED_FIELD)}
+    return {name: ("superseded", _SUCCESSOR_FIELD, cites.get(name, "")) for name in settled.merged if name in standing}
+
+
+def _find_fixed(sheets: Mapping[str, MemoryDocument]) -> set[str]:
+    """Return the ids of the bullets that are a person's own: never rewritten, whatever is new."""
+    return {
+        part.entry.id
+        for path, sheet in sheets.items()
+        for part in sheet.parts
+        if part.entry and not (is_movable(part) if path == MEMORY_PATH else part.is_named and not part.entry.pinned)
+    }
+
+
+def _find_without_ledger(names: Collection[str], ledgers: Mapping[str, bytes]) -> set[str]:
+    """Return the ids that stand in no ledger, so that their curated line is all there is."""
+    return {name for name in names if not any(f"^{name}".encode() in data for data in ledgers.values())}
+
+
+def _apply_reconciliation(
+    sheet: MemoryDocument, settled: Reconciliation, marks: Mapping[str, _StateMark], lost: Collection[str]
+) -> MemoryDocument:
+    """Return a document without what leaves it, and with what reads otherwise now."""
+    shown = sheet
+    for part in sheet.parts:
+        if part.entry is None:
+            continue
+        name = part.entry.id
+        if name in lost:
+            gone = _mark_entry(part.entry, marks[name])
+            shown = shown.replace_entry(name, render_part(CandidateEntry(entry=gone, long=part.long), part.section))
+        elif name in marks:
+            shown = shown.without({name})
+        elif name in settled.changed:
+            shown = shown.replace_entry(name, render_part(settled.active[name], part.section))
+    return shown
+
+
+def _mark_entry(entry: Entry, mark: _StateMark) -> Entry:
+    state, key, value = mark
+    return replace(entry, state=state, extra=(*entry.extra, (key, value)) if value else entry.extra)
+
+
+def _find_changed_documents(
+    before: Mapping[str, bytes], after: Mapping[str, MemoryDocument]
+) -> dict[str, bytes | None]:
+    shown = {path: sheet.data for path, sheet in after.items() if path != MEMORY_PATH or sheet.parts}
+    found: dict[str, bytes | None] = {path: data for path, data in shown.items() if before.get(path) != data}
+    gone = [path for path in before if path not in shown and path.startswith(f"{TOPICS}/")]
+    return found | dict.fromkeys(gone)
+
+
+def _mark_ledgers(ledgers: Mapping[str, bytes], marks: Mapping[str, _StateMark]) -> dict[str, bytes | None]:
+    """Return the ledgers in which an entry is marked with its state, and with what took its place or why it went."""
+    found: dict[str, bytes | None] = {}
+    for path, data in ledgers.items():
+        named = {old for old in marks if f"^{old}".encode() in data}
+        if not named or ledger_date(path) is None:
+            continue
+        shown = data
+        for located in reversed(parse_entries(data, path)):
+            entry = located.entry
+            if entry.id in named and entry.state == "active":
+                marked = _mark_entry(entry, marks[entry.id])
+                bullet = render_entry(marked, long=located.long_path).encode("utf-8", "surrogatepass")
+                shown = shown[: located.offset] + bullet + shown[located.offset + located.length :]
+        if shown != data:
+            found[path] = shown
+    return found
+
+
+_RETIRED_DIVISOR = 10
+_FRONT_MATTER_LINES = 5
+"""How many lines the front matter of a topic has that we wrote."""
+_SECTION_HEADINGS = frozenset(f"## {title}".encode() for title in (*SECTIONS.values(), "Notes", "Topics"))
+
+
+def find_faults(material: ConsolidationInput, proposal: Proposal, config: ConsolidationConfig) -> list[str]:
+    """Return what is wrong with a proposal, the worst first; empty when it may be written."""
+    before = _parse_documents(material.documents)
+    after = _parse_documents(_documents_after(material.documents, proposal.documents))
+    found = []
+    retired = {one.id for one in proposal.retired}
+    gone = {*material.forgotten, *(one.old for one in proposal.superseded), *proposal.merged, *retired}
+    lost = _entry_ids(before) - _entry_ids(after) - gone
+    if lost:
+        found.append(f"{len(lost)} curated memories would be lost")
+    if theirs := retired & _person_entry_ids(before):
+        found.append(f"{len(theirs)} memories that a person wrote or pinned would be retired")
+    if len(retired) > max(config.max_retired, len(_entry_ids(before)) // _RETIRED_DIVISOR):
+        found.append(f"{len(retired)} memories would be retired")
+    if off := _required_rules(material, proposal, before) - _find_rules(after):
+        found.append(f"{len(off)} rules would be switched off")
+    here = {path: sheet for path, sheet in before.items() if path in after or not _is_removable_topic(path, sheet)}
+    if missing := _count_person_lines(here) - _count_person_lines(after):
+        found.append(f"{missing.total()} lines that a person wrote would be lost")
+    unplaced = set(proposal.kept) - _entry_ids(after)
+    if unplaced:
+        found.append(f"{len(unplaced)} new memories would stand nowhere")
+    memory = after.get(MEMORY_PATH, MemoryDocument())
+    if proposal.kept and not fits_bounds(memory.data, config) and any(map(is_movable, memory.parts)):
+        found.append("MEMORY.md would be larger than it may be")
+    return found
+
+
+def _documents_after(documents: Mapping[str, bytes], written: Mapping[str, bytes | None]) -> dict[str, bytes]:
+    changed = {path: data for path, data in written.items() if ledger_date(path) is None}
+    return {path: data for path, data in {**documents, **changed}.items() if data is not None}
+
+
+def _parse_documents(documents: Mapping[str, bytes]) -> dict[str, MemoryDocument]:
+    return {path: parse_memory_document(data, path) for path, data in documents.items()}
+
+
+def _entry_ids(sheets: Mapping[str, MemoryDocument]) -> set[str]:
+    return {entry.id for sheet in sheets.values() for entry in sheet.entries}
+
+
+def _person_entry_ids(sheets: Mapping[str, MemoryDocument]) -> set[str]:
+    """Return the ids of what people wrote, or pinned."""
+    entries = [entry for sheet in sheets.values() for entry in sheet.entries]
+    return {entry.id for entry in entries if entry.pinned or entry.by in {"user", "hand"}}
+
+
+def _find_rules(sheets: Mapping[str, MemoryDocument]) -> set[tuple[str, str | None]]:
+    return {(entry.id, entry.rule) for sheet in sheets.values() for entry in sheet.entries if entry.rule}
+
+
+def _required_rules(
+    material: ConsolidationInput, proposal: Proposal, before: Mapping[str, MemoryDocument]
+) -> set[tuple[str, str | None]]:
+    """Return the rules that curated memory must have afterwards, by the ids of their entries."""
+    new = {(one.entry.id, one.entry.rule) for one in material.fresh if one.entry.rule and one.entry.id in proposal.kept}
+    return {row for row in _find_rules(before) | new if row[0] not in material.forgotten}
+
+
+def _is_removable_topic(path: str, sheet: MemoryDocument) -> bool:
+    """Tell whether a person wrote nothing into a topic, so that it may go when its memories stand elsewhere."""
+    named = {part.entry.id for part in sheet.parts if part.entry and part.is_named}
+    return has_generated_description(path, sheet.data) and is_empty_topic(sheet.without(named))
+
+
+def _count_person_lines(sheets: Mapping[str, MemoryDocument]) -> Counter[tuple[str, bytes]]:
+    """Return the lines and bullets of each document that are not ours to change."""
+    return Counter(
+        (path, part.data.rstrip(b"\n"))
+        for path, sheet in sheets.items()
+        if not (is_generated(sheet.data) and not sheet.entries)
+        for part in _without_description(path, sheet)
+        if not part.is_blank
+        and not part.is_named
+        and not TOPIC_LIST_LINE.match(part.data)
+        and part.data.strip() not in _SECTION_HEADINGS
+    )
+
+
+def _without_description(path: str, sheet: MemoryDocument) -> Sequence[DocumentPart]:
+    """Return the parts of a document without the description that we gave a topic, which goes with its entries."""
+    if path == MEMORY_PATH or not has_generated_description(path, sheet.data):
+        return sheet.parts
+    return [
+        part
+        for number, part in enumerate(sheet.parts)
+        if number >= _FRONT_MATTER_LINES or not part.data.startswith(b"description: ")
+    ]

@@ -1,0 +1,321 @@
+"""Checks of entries: junk, duplicates, stale and contradicting memories, secrets, and links to what is gone.
+
+What loses something or gives something away is a failure: a missing long text, an id that stands twice, a secret. The
+rest is a note, as consolidation and use put it right; only much junk is a failure too. Their time is linear in the number
+of entries.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.curation.importance import MERGED_FIELD, field_ids
+from ricordo.errors import FileMissing, StorageError
+from ricordo.guard import contains_fence, has_secret
+from ricordo.guard.scanner import find_secrets
+from ricordo.language import content_words
+from ricordo.language.duplicates import is_same_statement, statement_key
+from ricordo.language.signals import is_acknowledgement
+from ricordo.search.config import RecallConfig
+from ricordo.storage import FileStore
+from ricordo.workspace.entry import Entry, find_contradictions
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.history.checks import Check
+from ricordo.workspace.history.usage import MemoryUsage, read_usage
+from ricordo.workspace.layout import USAGE, WORKSPACE, parse_transcript_path
+from ricordo.workspace.ledger import is_curated, read_all_entries
+from ricordo.workspace.markdown import unescape
+
+__all__ = [
+    "check_entries",
+    "check_instructions",
+    "check_secrets",
+    "check_store_entries",
+    "count_secrets",
+    "find_duplicates",
+    "find_sourceless",
+    "is_junk",
+    "is_stale",
+]
+
+
+_MAX_POSTINGS = 100
+_MAX_COMPARED = 24
+_MIN_SHARED = 0.4
+_RARE_WORD_SHARE = 0.4
+_END_FIELDS = frozenset({"until", "expires", "valid-until", "valid_until"})
+_DEFAULT_CONFIG = RecallConfig()
+_RENDERED_ITEM = re.compile(r'<[a-z][a-z0-9_-]*-item source="[^"\n]*" trust="[a-z]+"')
+
+
+def is_junk(entry: Entry) -> bool:
+    """Tell whether an entry is worth nothing to anybody; a rule for tool calls never is junk."""
+    if entry.rule is not None:
+        return False
+    return is_acknowledgement(entry.content) or _is_rendered_memory(entry.content) or not content_words(entry.content)
+
+
+def is_stale(entry: Entry, usage: MemoryUsage | None, now: datetime, config: RecallConfig = _DEFAULT_CONFIG) -> bool:
+    """Tell whether an entry is past its time and nobody has used it.
+
+    What is pinned or holds a rule never is, nor what was superseded or retired, which is past its time by right.
+    """
+    if entry.pinned or entry.rule is not None or entry.state != "active":
+        return False
+    if any(end is not None and end < now for end in map(_parse_end, entry.extra)):
+        return True
+    if entry.confirmed is None and entry.time is None:
+        return False
+    if usage and (usage.used.count or usage.confirmed.count):
+        return False
+    last = max(filter(None, (entry.confirmed, entry.time)))
+    return now - last > timedelta(days=config.half_lives.get(entry.kind, config.default_half_life))
+
+
+def find_duplicates(entries: Sequence[Entry], *, merged: Collection[str] = ()) -> set[str]:
+    """Return the ids of the entries that say the same as one before them, those that were `merged` left out.
+
+    Each is compared with those only that share one of its rarest words, and with a few dozen of these at most.
+    """
+    first: dict[str, str] = {}
+    found: set[str] = set()
+    texts: list[tuple[str, str]] = []
+    for entry in {each.id: each for each in entries if each.id not in merged}.values():
+        key = statement_key(entry.content)
+        if key in first:
+            found.add(entry.id)
+        else:
+            first[key] = entry.id
+            texts.append((entry.id, entry.content))
+    return found | _find_similar(texts)
+
+
+def count_secrets(entries: Iterable[Entry]) -> int:
+    """Return how many entries hold a secret in their text."""
+    return sum(has_secret(entry.content) for entry in entries)
+
+
+def find_sourceless(entries: Iterable[Entry], sessions: Collection[str]) -> set[str]:
+    """Return the ids of what was learned from a conversation that is none of `sessions`."""
+    learned = (entry for entry in entries if entry.by == "flush" and entry.source.session)
+    return {entry.id for entry in learned if entry.source.session not in sessions}
+
+
+def _is_rendered_memory(text: str) -> bool:
+    return contains_fence(text) or _RENDERED_ITEM.search(text) is not None
+
+
+def _parse_end(field: tuple[str, str]) -> datetime | None:
+    name, value = field
+    if name not in _END_FIELDS:
+        return None
+    try:
+        end = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return end if end.tzinfo else end.replace(tzinfo=UTC)
+
+
+def _find_similar(texts: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the ids of the texts that are like one before them."""
+    words = [frozenset(content_words(text)) for _, text in texts]
+    counted = Counter(word for each in words for word in each)
+    seen: dict[str, list[int]] = {}
+    found: set[str] = set()
+    for number, (entry_id, text) in enumerate(texts):
+        near = _rarest_words(words[number], counted)
+        posted = dict.fromkeys(other for word in near for other in seen.get(word, ())[-_MAX_POSTINGS:])
+        candidates = [other for other in posted if _jaccard(words[number], words[other]) >= _MIN_SHARED]
+        if any(is_same_statement(text, texts[other][1]) for other in candidates[:_MAX_COMPARED]):
+            found.add(entry_id)
+            continue
+        for word in near:
+            seen.setdefault(word, []).append(number)
+    return found
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / (len(one | other) or 1)
+
+
+def _rarest_words(words: Collection[str], counted: Mapping[str, int]) -> list[str]:
+    """Return so many of the rarest words that two alike statements share one of them."""
+    most = int(len(words) * _RARE_WORD_SHARE) + 2
+    return sorted(words, key=lambda word: (counted[word], word))[:most]
+
+
+_MIN_JUNK = 20
+_JUNK_SHARE = 5
+_MAX_PAIRS = 3
+_MAX_PLACES = 20
+
+
+async def check_entries(files: FileStore, now: datetime) -> list[Check]:
+    """Return the checks of all memories of a root, as they stand at `now`."""
+    located = await read_all_entries(files)
+    missing = [path for path in _long_paths(located) if await files.info(f"{WORKSPACE}/{path}") is None]
+    sessions = await _list_sessions(files)
+    usage = await _read_usage(files)
+    return await run_sync(partial(_build_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
+
+
+def check_secrets(
+    documents: Mapping[str, bytes | None], others: Mapping[str, bytes], named: Sequence[str] = ()
+) -> Check:
+    """Return the check of secrets in memory documents and in `others` that people write, with the lines that hold one.
+
+    Counted are the memories, and the lines where none of a file does. `named` are the paths of files whose names are to
+    hold none either.
+    """
+    lines = {path: _find_secret_lines(data) for path, data in {**documents, **others}.items() if data}
+    holding = {path: found for path, found in lines.items() if found}
+    count = sum(_count_secret_entries(documents.get(path), path) or len(found) for path, found in holding.items())
+    detail = "memories and lines of files with a secret in them; no model is shown it and no index holds it, but the "
+    detail += "file does: take it out there, and change it"
+    places = [f"{path}:{number}" for path, found in holding.items() for number in found]
+    folders = [path.rpartition("/")[0] for path in named if has_secret(path)]
+    places += [f"the name of a file in {folder}/ (it is not searched: rename it)" for folder in folders]
+    count += len(folders)
+    shown = [*places[:_MAX_PLACES], *(["and more"] if places[_MAX_PLACES:] else [])]
+    return Check(name="secrets", ok=not places, count=count, detail=_list_details(detail, shown))
+
+
+def check_instructions(name: str, text: str) -> Check:
+    """Return the check of secrets in what a person wrote for the agent, in a file of this name outside of the root."""
+    lines = _find_secret_lines(text.encode())
+    detail = "lines of instructions with a secret in them; no model is shown it, but the file holds it: take it out "
+    detail += "there, and change it"
+    places = [f"{name}:{number}" for number in lines[:_MAX_PLACES]]
+    return Check(name="instructions", ok=not lines, count=len(lines), detail=_list_details(detail, places))
+
+
+def _find_secret_lines(data: bytes) -> list[int]:
+    """Return the numbers of the lines on which a secret begins, each once, from 1."""
+    text = unescape(data.decode("utf-8", "replace"))
+    return sorted({text.count("\n", 0, span.start) + 1 for span in find_secrets(text)})
+
+
+def _count_secret_entries(data: bytes | None, path: str) -> int:
+    return count_secrets(found.entry for found in parse_entries(data, path)) if data else 0
+
+
+def check_store_entries(entries: Sequence[Entry], *, now: datetime) -> list[Check]:
+    """Return the checks of the memories of any store, as far as they tell it themselves."""
+    found = find_duplicates(entries)
+    return [
+        Check(name="entries", ok=True, count=len(entries), detail="memories in the store"),
+        _check_junk(entries, set()),
+        Check(name="duplicates", ok=True, count=len(found), detail="memories that say the same as another"),
+        _check_stale(entries, set(), now, {}),
+        _check_store_secrets(entries),
+    ]
+
+
+def _build_checks(
+    located: Sequence[LocatedEntry],
+    *,
+    now: datetime,
+    usage: Mapping[str, MemoryUsage],
+    sessions: Collection[str],
+    missing: Sequence[str],
+) -> list[Check]:
+    # consolidation leaves an entry in its ledger, and gives the line in curated memory the same id
+    ids = Counter((found.entry.id, is_curated(found.path)) for found in located)
+    doubled = sum(count - 1 for count in ids.values())
+    curated = {found.entry.id for found in located if is_curated(found.path)}
+    # as curated memory has it, if it has
+    entries = list(
+        {found.entry.id: found.entry for found in sorted(located, key=lambda one: is_curated(one.path))}.values()
+    )
+    merged = {name for found in located for name in field_ids(found.entry, MERGED_FIELD)}
+    same = find_duplicates(entries, merged=merged)
+    return [
+        Check(name="entries", ok=True, count=len(entries), detail="memories in MEMORY.md, topics and ledgers"),
+        _check_junk(entries, curated),
+        _count_check("duplicates", "memories that say the same as another", same, curated),
+        _check_stale(entries, curated, now, usage),
+        _check_contradictions(entries),
+        Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
+        _check_dangling(missing, find_sourceless(entries, sessions)),
+    ]
+
+
+def _count_check(name: str, detail: str, found: Collection[str], curated: Collection[str]) -> Check:
+    inside = len(set(found).intersection(curated))
+    told = f"{detail}; {inside:,} of them in curated memory" if inside else detail
+    return Check(name=name, ok=True, count=len(found), detail=told)
+
+
+def _check_junk(entries: Sequence[Entry], curated: Collection[str]) -> Check:
+    found = [entry.id for entry in entries if is_junk(entry)]
+    detail = "memories that are worth nothing: an acknowledgement, text that was only recalled, no word with a meaning"
+    noted = _count_check("junk", detail, found, curated)
+    if len(found) >= _MIN_JUNK and len(found) * _JUNK_SHARE > len(entries):
+        told = (
+            f"{noted.detail}. That is more than a fifth: see what learns from your conversations, and `ricordo forget`"
+        )
+        return Check(name="junk", ok=False, count=len(found), detail=told)
+    return noted
+
+
+def _check_stale(
+    entries: Iterable[Entry], curated: Collection[str], now: datetime, usage: Mapping[str, MemoryUsage]
+) -> Check:
+    found = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now)]
+    return _count_check(
+        "stale", "memories past their time that nobody has used: `ricordo confirm` or `forget`", found, curated
+    )
+
+
+def _check_contradictions(entries: Sequence[Entry]) -> Check:
+    links = find_contradictions(entries)
+    pairs = sorted({tuple(sorted((name, other))) for name, others in links.items() for other in others})
+    detail = "pairs of memories that contradict each other, and no rule decides: `ricordo confirm` or `forget` one"
+    return Check(
+        name="contradictions",
+        ok=True,
+        count=len(pairs),
+        detail=_list_details(detail, [*map(" and ".join, pairs[:_MAX_PAIRS])]),
+    )
+
+
+def _check_dangling(missing: Sequence[str], gone: Collection[str]) -> Check:
+    parts = []
+    if missing:
+        parts.append(f"{len(missing):,} long memories whose file is missing, so that only the first line is left")
+    if gone:
+        parts.append(f"{len(gone):,} memories learned from conversations that are not kept any more")
+    detail = "memories that point to what is not there"
+    told = f"{detail}: {'; '.join(parts)}" if parts else detail
+    return Check(name="dangling", ok=not missing, count=len(missing) + len(gone), detail=told)
+
+
+def _check_store_secrets(entries: Sequence[Entry]) -> Check:
+    count = count_secrets(entries)
+    return Check(name="secrets", ok=count == 0, count=count, detail="memories with a secret in them")
+
+
+def _long_paths(located: Iterable[LocatedEntry]) -> list[str]:
+    return sorted({found.long_path for found in located if found.long_path})
+
+
+async def _list_sessions(files: FileStore) -> set[str]:
+    paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
+    return {found[1] for found in map(parse_transcript_path, paths) if found}
+
+
+async def _read_usage(files: FileStore) -> Mapping[str, MemoryUsage]:
+    try:
+        data = (await files.read(USAGE)).data
+    except (FileMissing, StorageError):
+        return {}
+    read: Callable[[bytes], Mapping[str, MemoryUsage]] = read_usage
+    return await run_sync(read, data)
+
+
+def _list_details(detail: str, paths: Collection[str]) -> str:
+    return f"{detail}: {', '.join(paths)}" if paths else detail

@@ -1,0 +1,409 @@
+"""Reconciliation of new entries with what is curated, before anything is placed. Pure.
+
+Entries are taken in the order in which they were said, so the result does not depend on the order of the files. The
+newer of two that can't both hold wins; the other is marked and never erased. A rule for tool calls is never replaced,
+and an entry that says the same without the rule is merged into it: only people switch rules off.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+
+from ricordo.concurrency import yield_point
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.conflicts import (
+    announces_change,
+    contradict,
+    have_different_speakers,
+    replaces,
+    says_the_same,
+    share_subject,
+)
+from ricordo.curation.contradictions import (
+    ContradictionPair,
+    RelatedEntryIndex,
+    choose_confirmed,
+    find_contradictions,
+    linked_entry_ids,
+)
+from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, entry_time, field_ids, is_explicit, is_worthwhile
+from ricordo.curation.rewording import find_line_flaw, is_topic_name, with_reworded_content
+from ricordo.curation.types import (
+    MAX_PARENTS,
+    Advice,
+    CandidateEntry,
+    LineMerge,
+    Reconciliation,
+    Refusal,
+    Retirement,
+    Supersession,
+)
+from ricordo.language import annotate_dates, find_dates
+from ricordo.workspace.entry import Entry
+
+__all__ = ["reconcile"]
+
+
+_LIMIT_DIVISOR = 10
+_MIN_PARENTS = 2
+_MIN_TOPIC_ENTRIES = 2
+
+
+def reconcile(
+    curated: Sequence[CandidateEntry],
+    fresh: Iterable[CandidateEntry],
+    *,
+    fixed: Collection[str],
+    config: ConsolidationConfig,
+    deep: bool = False,
+    advice: Advice | None = None,
+) -> Reconciliation:
+    """Decide about `fresh` beside `curated`; entries whose id is in `fixed` are never changed.
+
+    With `deep` what is curated is decided about anew too. `advice` comes last: it settles what the rules leave open.
+    """
+    desk = _Reconciler(curated, fixed, config)
+    taken = [one for one in sorted(fresh, key=_said_key) if desk.is_new(one)]
+    for one in sorted([*desk.take_out_reconsidered(), *taken] if deep else taken, key=_said_key):
+        desk.add_candidate(one)
+    asked = {one.entry.id for one in taken} | linked_entry_ids(one.entry for one in curated)
+    asked |= desk.changed | (desk.active.keys() if deep else set())
+    desk.apply_confirmations(asked)
+    if advice:
+        desk.apply_advice(advice)
+    standing = {one.entry.id for one in curated}
+    new = {one.entry.id for one in taken}
+    left = {
+        name
+        for name in new & desk.active.keys()
+        if name in desk.dropped or not is_worthwhile(desk.active[name].entry, config)
+    }
+    return Reconciliation(
+        active={name: one for name, one in desk.active.items() if name not in left},
+        changed=frozenset(desk.changed & standing & desk.active.keys()),
+        merged=tuple(sorted(desk.merged)),
+        superseded=tuple(desk.superseded),
+        left=tuple(sorted(left)),
+        retired=tuple(desk.retired),
+        refused=tuple(desk.refused),
+        topics=desk.name_topics(advice) if advice else {},
+        undecided=tuple(pair for pair in desk.find_contradictions(asked) if left.isdisjoint(pair)),
+    )
+
+
+class _Reconciler:
+    """What is active so far, found by the words it holds."""
+
+    def __init__(self, curated: Sequence[CandidateEntry], fixed: Collection[str], config: ConsolidationConfig) -> None:
+        self.active: dict[str, CandidateEntry] = {}
+        self.changed: set[str] = set()
+        self.merged: set[str] = set()
+        self.superseded: list[Supersession] = []
+        self.retired: list[Retirement] = []
+        self.dropped: set[str] = set()
+        self.refused: list[Refusal] = []
+        self._merged_into: dict[str, str] = {}
+        self._config = config
+        self._fixed_ids = frozenset(fixed)
+        self._curated_ids = frozenset(one.entry.id for one in curated)
+        self._cited_ids = frozenset(name for one in curated for name in _cited_entry_ids(one.entry))
+        self._supersessions_left = max(config.max_superseded, len(curated) // _LIMIT_DIVISOR)
+        self._max_retired = max(config.max_retired, len(curated) // _LIMIT_DIVISOR)
+        self._related = RelatedEntryIndex(config.duplicate)
+        for one in curated:
+            self._activate(one)
+
+    def is_new(self, one: CandidateEntry) -> bool:
+        """Tell whether the entry is to be looked at: what curated memory speaks of already is not.
+
+        Where the two differ, the ledger's words count only if they changed since they were read.
+        """
+        entry = one.entry
+        if entry.id in self._curated_ids:
+            if one.edited:
+                self._apply_edit(entry)
+            return False
+        return entry.state == "active" and entry.id not in self._cited_ids
+
+    def add_candidate(self, one: CandidateEntry) -> None:
+        """Merge the entry into one that says the same, or seat it, and decide what it takes the place of."""
+        others = self._sort_active(self._related.find_rivals(one.entry))
+        same = [
+            other
+            for other in self._sort_active(self._related.find_same(one.entry))
+            if self._is_same(one.entry, other.entry)
+        ]
+        best = max(same, key=self._rank, default=None)
+        if best and self._yields_to_rule(best.entry, one.entry):
+            self._activate(one)
+            self._replace(best, one)
+        else:
+            one = self._merge_same(best, one) if best else one
+            self._activate(one)
+        for other in others:
+            yield_point()
+            if other.entry.id in self.active and other.entry.id != one.entry.id and one.entry.id in self.active:
+                self._decide_replacement(one.entry.id, other.entry.id)
+
+    def _is_same(self, new: Entry, other: Entry) -> bool:
+        yield_point()
+        return self._may_merge(new, other) and says_the_same(new, other, duplicate=self._config.duplicate)
+
+    def take_out_reconsidered(self) -> list[CandidateEntry]:
+        """Take what is curated and not a person's out again, so that it is decided about anew, and return it."""
+        found = [one for one in self.active.values() if not self._is_protected(one.entry)]
+        for one in found:
+            del self.active[one.entry.id]
+        return found
+
+    def find_contradictions(self, asked: Collection[str]) -> tuple[ContradictionPair, ...]:
+        """Return which of those that are active contradict each other, one of each pair being among `asked`."""
+        return find_contradictions({name: one.entry for name, one in self.active.items()}, self._related, asked)
+
+    def apply_confirmations(self, asked: Collection[str]) -> None:
+        """Let what a person confirmed take the place of what contradicts it, unless that is a person's own too."""
+        confirmed = {name for name in asked if name in self.active and self.active[name].entry.confirmed}
+        for pair in self.find_contradictions(confirmed) if confirmed else ():
+            if not all(name in self.active for name in pair):
+                continue
+            one, other = (self.active[name] for name in pair)
+            right = choose_confirmed(one.entry, other.entry)
+            if right is not None:
+                loser, winner = (other, one) if right is one.entry else (one, other)
+                if not self._is_protected(loser.entry):
+                    self._replace(loser, winner)
+
+    def apply_advice(self, advice: Advice) -> None:
+        """Carry out what a model proposed as far as that is allowed, and note of the rest why it is not."""
+        flaws = [
+            *map(self._merge, advice.merges),
+            *map(self._supersede, advice.superseded),
+            *map(self._retire, advice.retired),
+        ]
+        self.refused += [flaw for flaw in flaws if flaw]
+
+    def name_topics(self, advice: Advice) -> dict[str, str]:
+        """Return by id which topic an entry is to have, as far as its name is made of what stands in its entries."""
+        groups: defaultdict[str, list[str]] = defaultdict(list)
+        for name, topic in advice.topics.items():
+            if self._resolve(name) in self.active:
+                groups[topic].append(self._resolve(name))
+        return {
+            name: topic
+            for topic, names in groups.items()
+            if len(set(names)) >= _MIN_TOPIC_ENTRIES
+            and is_topic_name(topic, [self.active[name].entry.content for name in names])
+            for name in names
+        }
+
+    def _resolve(self, name: str) -> str:
+        """Return the id of the entry by which this one is said now."""
+        while name in self._merged_into:
+            name = self._merged_into[name]
+        return name
+
+    def _merge(self, merge: LineMerge) -> Refusal | None:
+        """Let one line stand for several; a line that is a person's stays as it is, and then it is the one."""
+        names = [*dict.fromkeys(map(self._resolve, merge.parents))]
+        if len(names) < _MIN_PARENTS <= len(merge.parents):
+            return None
+        if not _MIN_PARENTS <= len(names) <= MAX_PARENTS:
+            return "too few" if len(names) < _MIN_PARENTS else "too many"
+        if not all(name in self.active and self.active[name].long is None for name in names):
+            return "unknown"
+        parents = [self.active[name] for name in names]
+        kept = [one for one in parents if self._is_by_person(one.entry)]
+        content = kept[0].entry.content if kept else merge.content
+        flaw = find_line_flaw(content, [one.entry.content for one in parents])
+        if len(kept) > 1 or (kept and merge.content != content and not self._says_all(kept[0], parents)):
+            flaw = "kept"
+        if flaw is None:
+            self._merge_parents(parents, kept, content)
+        return flaw
+
+    def _merge_parents(self, parents: Sequence[CandidateEntry], kept: Sequence[CandidateEntry], content: str) -> None:
+        survivor = kept[0] if kept else max(parents, key=self._rank)
+        for loser in parents:
+            if loser.entry.id != survivor.entry.id:
+                survivor = self._merge_into(loser, survivor)
+        if not kept:
+            content = annotate_dates(content, _date_said(content, parents))
+            survivor = replace(survivor, entry=with_reworded_content(survivor.entry, content))
+        self._activate(survivor)
+
+    def _says_all(self, one: CandidateEntry, parents: Sequence[CandidateEntry]) -> bool:
+        """Tell whether a line that stays as it is says what the others say too."""
+        return all(
+            other is one or says_the_same(other.entry, one.entry, duplicate=self._config.duplicate / 2)
+            for other in parents
+        )
+
+    def _supersede(self, one: Supersession) -> Refusal | None:
+        """Let the newer of two lines about one subject take the other's place, where the rules left both."""
+        old, new = self._resolve(one.old), self._resolve(one.new)
+        if any(done.old == old for done in self.superseded):
+            return None
+        if old == new or old not in self.active or new not in self.active:
+            return "unknown"
+        older, newer = self.active[old], self.active[new]
+        flaw = self._find_supersession_flaw(older, newer)
+        if flaw is None:
+            self._replace(older, newer)
+            self._supersessions_left -= 1
+        return flaw
+
+    def _find_supersession_flaw(self, older: CandidateEntry, newer: CandidateEntry) -> Refusal | None:
+        if _said_key(newer) <= _said_key(older):
+            return "older"
+        if self._is_protected(older.entry) or (is_explicit(older.entry) and not is_explicit(newer.entry)):
+            return "kept"
+        if not (contradict(newer.entry, older.entry) or share_subject(newer.entry, older.entry)):
+            return "subject"
+        return "too many" if self._supersessions_left <= 0 else None
+
+    def _retire(self, one: Retirement) -> Refusal | None:
+        """Take an entry out of view that nothing stands for; a new one then stays in its ledger only."""
+        name = one.id
+        if any(done.old == name for done in self.superseded) or self._resolve(name) != name:
+            return None
+        if name not in self.active:
+            return "unknown"
+        entry, standing = self.active[name].entry, name in self._curated_ids
+        if self._is_by_person(entry) or (not standing and (is_explicit(entry) or entry.supersedes)):
+            return "kept"
+        if not standing:
+            self.dropped.add(name)
+        elif len(self.retired) < self._max_retired:
+            del self.active[name]
+            self.retired.append(one)
+        else:
+            return "too many"
+        return None
+
+    def _is_by_person(self, entry: Entry) -> bool:
+        """Tell whether an entry is what a person wrote, or wants to see."""
+        return self._is_protected(entry) or entry.by == "user"
+
+    def _apply_edit(self, entry: Entry) -> None:
+        """Take over what a person changed in the ledger."""
+        old = self.active[entry.id]
+        if entry.content != old.entry.content and old.long is None and entry.id not in self._fixed_ids:
+            self.active[entry.id] = replace(old, entry=replace(old.entry, content=entry.content))
+            self.changed.add(entry.id)
+
+    def _activate(self, one: CandidateEntry) -> None:
+        self.active[one.entry.id] = one
+        self._related.add(one.entry)
+
+    def _sort_active(self, names: Collection[str]) -> list[CandidateEntry]:
+        """Return those of these ids that are active, the first said first."""
+        return sorted((self.active[name] for name in names if name in self.active), key=_said_key)
+
+    def _rank(self, one: CandidateEntry) -> tuple[bool, bool, bool, bool, float, datetime, str]:
+        entry = one.entry
+        standing = entry.id in self._curated_ids
+        ruling = entry.rule is not None
+        kept = standing and self._is_protected(entry)
+        return ruling, kept, standing, is_explicit(entry), round(entry.confidence, 1), entry_time(entry), entry.id
+
+    def _may_merge(self, new: Entry, other: Entry) -> bool:
+        """Tell whether one of two that say the same may go: of two rules only one with the same rule as the other."""
+        if new.rule is None or new.rule == other.rule:
+            return True
+        return other.rule is None and not self._is_protected(other)
+
+    def _yields_to_rule(self, other: Entry, new: Entry) -> bool:
+        """Tell whether a curated entry loses its place to a new one that says the same and is a rule."""
+        return other.id in self._curated_ids and new.rule is not None and other.rule is None
+
+    def _merge_same(self, left: CandidateEntry, right: CandidateEntry) -> CandidateEntry:
+        """Return the one of two that say the same which stays; it cites the other."""
+        return self._merge_into(*sorted((left, right), key=self._rank))
+
+    def _merge_into(self, loser: CandidateEntry, survivor: CandidateEntry) -> CandidateEntry:
+        self._merged_into[loser.entry.id] = survivor.entry.id
+        self.merged.add(loser.entry.id)
+        self.active.pop(loser.entry.id, None)
+        gone = loser.entry.id
+        self.superseded = [replace(one, new=survivor.entry.id) if one.new == gone else one for one in self.superseded]
+        if survivor.entry.id in self._fixed_ids:
+            return survivor
+        self.changed.add(survivor.entry.id)
+        return replace(survivor, entry=_with_citation(survivor.entry, loser.entry))
+
+    def _decide_replacement(self, one: str, other: str) -> None:
+        older, newer = self.active[one], self.active[other]
+        if _said_key(newer) < _said_key(older):
+            older, newer = newer, older
+        if not self._may_replace(newer.entry, older.entry) or not replaces(newer.entry, older.entry):
+            return
+        self._replace(older, newer)
+        self._supersessions_left -= 1
+
+    def _replace(self, older: CandidateEntry, newer: CandidateEntry) -> None:
+        del self.active[older.entry.id]
+        # what said the same in other words holds no longer either
+        for name in (older.entry.id, *field_ids(older.entry, MERGED_FIELD)):
+            self.superseded.append(Supersession(old=name, new=newer.entry.id))
+        if newer.entry.id not in self._fixed_ids:
+            self.active[newer.entry.id] = replace(newer, entry=_with_supersession(newer.entry, older.entry.id))
+            self.changed.add(newer.entry.id)
+
+    def _may_replace(self, newer: Entry, older: Entry) -> bool:
+        if self._supersessions_left <= 0 or self._is_protected(older):
+            return False
+        if not announces_change(newer) and (
+            have_different_speakers(newer, older) or entry_time(newer) == entry_time(older)
+        ):
+            return False
+        if is_explicit(newer):
+            return True
+        told = announces_change(newer)
+        return newer.confidence >= self._config.min_confidence and (told or not is_explicit(older))
+
+    def _is_protected(self, entry: Entry) -> bool:
+        """Tell whether an entry keeps its place whatever is new."""
+        return entry.id in self._fixed_ids or entry.pinned or entry.by == "hand" or entry.rule is not None
+
+
+def _date_said(content: str, parents: Sequence[CandidateEntry]) -> date:
+    """Return the day on which what a line says was said: that of the newest of those that name a day as it does."""
+    own = {mention.text.casefold() for mention in find_dates(content, date(2000, 1, 1)) if mention.relative}
+    saying = [one for one in parents if any(text in one.entry.content.casefold() for text in own)]
+    return entry_time(max(saying or parents, key=_said_key).entry).date()
+
+
+def _said_key(one: CandidateEntry) -> tuple[datetime, str]:
+    return entry_time(one.entry), one.entry.id
+
+
+def _cited_entry_ids(entry: Entry) -> tuple[str, ...]:
+    """Return the ids of other entries that a curated one stands for."""
+    return (
+        *field_ids(entry, MERGED_FIELD),
+        *field_ids(entry, REPLACED_FIELD),
+        *([entry.supersedes] if entry.supersedes else []),
+    )
+
+
+def _with_citation(survivor: Entry, loser: Entry) -> Entry:
+    names = dict.fromkeys((*field_ids(survivor, MERGED_FIELD), *field_ids(loser, MERGED_FIELD), loser.id))
+    shown = _with_field(survivor, MERGED_FIELD, sorted(names))
+    taken = [name for name in (loser.supersedes, *field_ids(loser, REPLACED_FIELD)) if name]
+    for name in taken:
+        shown = _with_supersession(shown, name)
+    return shown
+
+
+def _with_supersession(entry: Entry, old: str) -> Entry:
+    if entry.supersedes is None:
+        return replace(entry, supersedes=old)
+    if old == entry.supersedes:
+        return entry
+    return _with_field(entry, REPLACED_FIELD, sorted({*field_ids(entry, REPLACED_FIELD), old}))
+
+
+def _with_field(entry: Entry, name: str, values: Sequence[str]) -> Entry:
+    rest = tuple((key, value) for key, value in entry.extra if key != name)
+    return replace(entry, extra=(*rest, (name, ",".join(values))))

@@ -1,0 +1,445 @@
+"""Retention: old ledgers are archived, old session files are trashed and deleted, and retention rules are applied.
+
+Each step is a change set that can be undone. Archived ledgers are still searched and no longer consolidated. By a rule
+a memory is forgotten everywhere; a transcript goes to the trash with all files of its session.
+
+Invariants: a ledger with anything that was not consolidated stays. Nothing is trashed that was not announced for the
+whole time, or that holds a pinned memory. What is done is what a dry run lists.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import format_rfc3339
+from ricordo.curation.config import (
+    ConsolidationConfig,
+    ExpiredMemory,
+    MaintenanceConfig,
+    RetentionRule,
+    find_expired_memories,
+)
+from ricordo.curation.forget import forget
+from ricordo.curation.run_state import find_unread_entries, load_cursor
+from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, VersionConflict
+from ricordo.messages.json_text import decode_json
+from ricordo.scope import Scope, encode_folder_name
+from ricordo.storage import ABSENT, FileStore, StoredFile
+from ricordo.workspace.evicted_files import evicted_folder, find_references, reference_suffix
+from ricordo.workspace.history.change_sets import Change, ChangeSets, Edit
+from ricordo.workspace.history.usage import MemoryUsage, read_usage
+from ricordo.workspace.layout import (
+    LEDGERS,
+    SESSIONS,
+    TRASH,
+    USAGE,
+    WORKSPACE,
+    archive_path,
+    is_ledger,
+    ledger_date,
+    parse_record_path,
+)
+from ricordo.workspace.ledger import read_all_entries
+from ricordo.workspace.session_catalog import SessionCatalog
+from ricordo.workspace.session_files import SessionFile, parse_session
+from ricordo.workspace.sessions import SessionOverview, TranscriptCatalog
+
+__all__ = [
+    "ANNOUNCEMENTS_PATH",
+    "EXPIRE_ACT",
+    "ExpiredSession",
+    "PlannedPruning",
+    "PruningResult",
+    "RetentionPlan",
+    "apply_retention",
+    "archive_expired_ledgers",
+    "find_expired_ledgers",
+    "plan_pruning",
+    "plan_retention",
+    "prune_session_files",
+]
+
+
+EXPIRE_ACT = "expire"
+"""What the change sets are called."""
+
+
+async def find_expired_ledgers(files: FileStore, *, today: date, days: int | None) -> Sequence[str]:
+    """Return the ledgers that are more than `days` old on `today` and consolidated to their end, by path."""
+    if days is None:
+        return ()
+    before = today - timedelta(days=days)
+    old = [info.path for info in await files.list(LEDGERS) if is_ledger(info.path) and _ledger_day(info.path) < before]
+    if not old:
+        return ()
+    cursor = await load_cursor(files)
+    seen = cursor.bullet_digests
+    found = []
+    for path in old:
+        with suppress(FileMissing):
+            data = (await files.read(path)).data
+            if not await run_sync(find_unread_entries, path, data, cursor, seen):
+                found.append(path)
+    return found
+
+
+async def archive_expired_ledgers(
+    files: FileStore, changes: ChangeSets, *, today: date, days: int | None
+) -> list[Change]:
+    """Move them to the archive, each by a change set of its own; one that is written to meanwhile stays.
+
+    Where the archive has a file of that day already, the ledger is added to its end. Raises: StorageError.
+    """
+    done = []
+    for path in await find_expired_ledgers(files, today=today, days=days):
+        with suppress(FileMissing, VersionConflict):
+            edits = await _archive_edits(files, path)
+            done.append(await changes.apply(edits, act=EXPIRE_ACT, who="maintenance", why=f"older than {days} days"))
+    return done
+
+
+async def _archive_edits(files: FileStore, path: str) -> list[Edit]:
+    ledger, target = await files.read(path), archive_path(path)
+    there = await _read_if_present(files, target)
+    data = ledger.data
+    if there is not None and there.data.strip() and there.data != data:
+        data = there.data.rstrip(b"\n") + b"\n\n" + data
+    return [
+        Edit(path=target, expected=there.version if there else ABSENT, data=data),
+        Edit(path=path, expected=ledger.version, data=None),
+    ]
+
+
+async def _read_if_present(files: FileStore, path: str) -> StoredFile | None:
+    try:
+        return await files.read(path)
+    except FileMissing:
+        return None
+
+
+def _ledger_day(path: str) -> date:
+    return ledger_date(path) or date.max
+
+
+ANNOUNCEMENTS_PATH = f"{TRASH}/announced.json"
+"""Where it is kept which files were announced, and when."""
+_PRUNE_AUTHOR = "maintenance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedPruning:
+    """What is to become of a file: `announce`, `trash` or `delete`, and by which rule."""
+
+    path: str
+    act: str
+    rule: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PruningResult:
+    """How many files were announced, put into the trash, and deleted."""
+
+    announced: int = 0
+    trashed: int = 0
+    deleted: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts by name."""
+        return {"announced": self.announced, "trashed": self.trashed, "deleted": self.deleted}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PruningState:
+    """What a look found: the end of each session by the path of its file, what was announced when, what is trash."""
+
+    ended: Mapping[str, datetime]
+    announced: Mapping[str, datetime]
+    trashed: Iterable[str]
+    version: str = ABSENT
+
+
+async def plan_pruning(files: FileStore, *, now: datetime, config: MaintenanceConfig) -> list[PlannedPruning]:
+    """Return what pruning would do now, by path."""
+    return _plan_pruning(await _read_pruning_state(files), now, config)
+
+
+async def prune_session_files(
+    files: FileStore, changes: ChangeSets, *, now: datetime, config: MaintenanceConfig
+) -> PruningResult:
+    """Do it. A file that somebody writes to meanwhile stays for the next time. Raises: StorageError."""
+    known = await _read_pruning_state(files)
+    planned = _plan_pruning(known, now, config)
+    by_act = {act: [fate.path for fate in planned if fate.act == act] for act in ("announce", "trash", "delete")}
+    trashed = 0
+    for path in by_act["trash"]:
+        trashed += await _trash_session_file(files, changes, path, now, config)
+    if trashed:
+        shelf = SessionCatalog(files, f"{WORKSPACE}/")
+        async with shelf.lock():
+            await shelf.write_index()
+    deleted = 0
+    for path in by_act["delete"]:
+        deleted += await _delete_file(files, changes, path, config)
+    await _write_announcements(changes, known, by_act["announce"], now, config)
+    return PruningResult(announced=len(by_act["announce"]), trashed=trashed, deleted=deleted)
+
+
+def _plan_pruning(known: _PruningState, now: datetime, config: MaintenanceConfig) -> list[PlannedPruning]:
+    found = []
+    notice, keep = timedelta(days=config.announce_days), config.session_retention_days
+    for path, ended in sorted(known.ended.items()):
+        if keep is None or now - ended <= timedelta(days=keep) - notice:
+            continue
+        rule = f"session_retention_days = {keep}"
+        announced = known.announced.get(path)
+        if announced is None and config.announce_days:
+            found.append(PlannedPruning(path=path, act="announce", rule=rule))
+        elif now - ended > timedelta(days=keep) and (announced is None or now - announced >= notice):
+            found.append(PlannedPruning(path=path, act="trash", rule=rule))
+    if config.trash_days is not None:
+        rule = f"trash_days = {config.trash_days}"
+        last = now.date() - timedelta(days=config.trash_days)
+        found += [
+            PlannedPruning(path=path, act="delete", rule=rule)
+            for path in sorted(known.trashed)
+            if (_trash_day(path) or now.date()) < last
+        ]
+    return found
+
+
+async def _read_pruning_state(files: FileStore) -> _PruningState:
+    last = {glance.session: glance.last for glance in await TranscriptCatalog(files).list_overviews()}
+    ended = {}
+    for info in await files.list(SESSIONS):
+        if not info.path.endswith(".md"):
+            continue
+        with suppress(FileMissing):
+            data = (await files.read(info.path)).data
+            session = await run_sync(parse_session, data, info.path.removeprefix(f"{WORKSPACE}/"))
+            if session and not any(entry.pinned for entry in session.entries):
+                ended[info.path] = _session_end(session, last.get(session.session))
+    announced, version = await _read_announcements(files)
+    trashed = [info.path for info in await files.list(TRASH) if _trash_day(info.path)]
+    return _PruningState(ended=ended, announced=announced, trashed=trashed, version=version)
+
+
+def _session_end(session: SessionFile, last: datetime | None) -> datetime:
+    """Return when a session ended: at its last message, as far as one is later than what its file tells."""
+    told = session.started + timedelta(minutes=session.worked.minutes or 0)
+    return max(told, last) if last else told
+
+
+async def _read_announcements(files: FileStore) -> tuple[Mapping[str, datetime], str]:
+    try:
+        stored = await files.read(ANNOUNCEMENTS_PATH)
+    except FileMissing:
+        return {}, ABSENT
+    try:
+        found = decode_json(stored.data)
+        return {str(path): datetime.fromisoformat(at) for path, at in found.items()}, stored.version
+    except (ValueError, TypeError, AttributeError):
+        # what was announced is announced anew, which only lets it stay longer
+        return {}, stored.version
+
+
+async def _write_announcements(
+    changes: ChangeSets, known: _PruningState, new: list[str], now: datetime, config: MaintenanceConfig
+) -> None:
+    """Write down what was announced, and forget what is gone or was taken up again."""
+    keep, notice = config.session_retention_days, timedelta(days=config.announce_days)
+    near = {
+        path for path, ended in known.ended.items() if keep is not None and now - ended > timedelta(days=keep) - notice
+    }
+    wanted = {path: at for path, at in known.announced.items() if path in near} | dict.fromkeys(new, now)
+    if wanted == known.announced:
+        return
+    data = json.dumps({path: format_rfc3339(at) for path, at in sorted(wanted.items())}, indent=1).encode() + b"\n"
+    why = f"{len(new)} session files go to the trash in {config.announce_days} days" if new else "nothing is due"
+    with suppress(VersionConflict):
+        await changes.apply(
+            [Edit(path=ANNOUNCEMENTS_PATH, expected=known.version, data=data)],
+            act="announce",
+            who=_PRUNE_AUTHOR,
+            why=why,
+        )
+
+
+async def _trash_session_file(
+    files: FileStore, changes: ChangeSets, path: str, now: datetime, config: MaintenanceConfig
+) -> bool:
+    try:
+        stored = await files.read(path)
+        target = f"{TRASH}/{now.date().isoformat()}/{path.removeprefix(f'{WORKSPACE}/')}"
+        edits = [
+            Edit(path=target, expected=ABSENT, data=stored.data), Edit(path=path, expected=stored.version, data=None),
+        ]  # fmt: skip
+        why = f"the session ended more than {config.session_retention_days} days ago"
+        await changes.apply(edits, act="prune", who=_PRUNE_AUTHOR, why=why)
+    except (FileMissing, VersionConflict):
+        return False
+    return True
+
+
+async def _delete_file(files: FileStore, changes: ChangeSets, path: str, config: MaintenanceConfig) -> bool:
+    try:
+        edit = Edit(path=path, expected=(await files.read(path)).version, data=None)
+        why = f"it lay in the trash for more than {config.trash_days} days"
+        await changes.apply([edit], act="delete", who=_PRUNE_AUTHOR, why=why)
+    except (FileMissing, VersionConflict):
+        return False
+    return True
+
+
+def _trash_day(path: str) -> date | None:
+    """Return when a file was put into the trash; None for what does not lie there."""
+    day, slash, _ = path.removeprefix(f"{TRASH}/").partition("/")
+    if not slash:
+        return None
+    try:
+        return date.fromisoformat(day)
+    except ValueError:
+        return None
+
+
+_MAX_MEMORIES = 500
+_MENTIONING_KINDS = frozenset({"state", "compactions"})
+_RETENTION_AUTHOR = "retention"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpiredSession:
+    """A session whose transcript goes by `rule`, and the files that go with it."""
+
+    session: str
+    rule: RetentionRule
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionPlan:
+    """What the rules take out now."""
+
+    memories: Sequence[ExpiredMemory] = ()
+    sessions: Sequence[ExpiredSession] = ()
+
+
+async def plan_retention(
+    files: FileStore,
+    rules: Sequence[RetentionRule],
+    *,
+    now: datetime,
+    eviction_path: str | None = None,
+    scope: Scope | None = None,
+) -> RetentionPlan:
+    """Return what is past its time by these rules: each memory once, the oldest first, and sessions by their end.
+
+    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. `scope` is that of the place: a
+    rule may name a part of it.
+    """
+    if not rules:
+        return RetentionPlan()
+    memories = await _find_memories(files, rules, now, scope) if any(not rule.transcripts for rule in rules) else []
+    sessions = await _find_sessions(
+        files, [rule for rule in rules if rule.transcripts], now, evicted_folder(eviction_path)
+    )
+    return RetentionPlan(memories=memories, sessions=sessions)
+
+
+async def apply_retention(
+    files: FileStore, changes: ChangeSets, rules: Sequence[RetentionRule], *, now: datetime, key: bytes,
+    config: ConsolidationConfig | None = None, eviction_path: str | None = None, scope: Scope | None = None,
+) -> RetentionPlan:  # fmt: skip
+    """Take it out, at most 500 memories at a time, and return what went; MEMORY.md stays within the bounds of `config`.
+
+    `eviction_path` and `scope` are as in `plan_retention`. Raises: StorageError.
+    """
+    found = await plan_retention(files, rules, now=now, eviction_path=eviction_path, scope=scope)
+    gone = []
+    for each in found.memories[:_MAX_MEMORIES]:
+        with suppress(EntryNotFound):
+            await forget(
+                files, changes, each.entry.id, key=key, who=_RETENTION_AUTHOR, why=each.rule.text, config=config
+            )
+            gone.append(each)
+    for session in found.sessions:
+        await _trash_session(files, changes, session, now)
+    return RetentionPlan(memories=gone, sessions=found.sessions)
+
+
+async def _find_memories(
+    files: FileStore, rules: Sequence[RetentionRule], now: datetime, scope: Scope | None
+) -> list[ExpiredMemory]:
+    usage = await _read_usage(files)
+    located = {found.entry.id: found.entry for found in reversed(await read_all_entries(files)) if found.entry.id}
+    known = []
+    for entry in located.values():
+        used = usage.get(entry.id, MemoryUsage())
+        confirmed = max((each for each in (entry.confirmed, used.confirmed.last) if each), default=None)
+        accessed = max((each for each in (used.used.last, confirmed) if each), default=None)
+        known.append((entry, accessed, confirmed))
+    return sorted(find_expired_memories(known, rules, now=now, own=scope), key=lambda each: (each.since, each.entry.id))
+
+
+async def _read_usage(files: FileStore) -> dict[str, MemoryUsage]:
+    try:
+        data = (await files.read(USAGE)).data
+    except FileMissing:
+        return {}
+    return await run_sync(read_usage, data)
+
+
+async def _find_sessions(
+    files: FileStore, rules: Sequence[RetentionRule], now: datetime, folder: str
+) -> list[ExpiredSession]:
+    if not rules:
+        return []
+    glances = await TranscriptCatalog(files).list_overviews()
+    found = []
+    for glance in reversed(glances):
+        rule = next((each for each in rules if now - glance.last > each.after), None)
+        if rule:
+            others = [each for each in glances if each.file.path != glance.file.path]
+            paths = await _find_session_files(files, glance, others, folder)
+            found.append(ExpiredSession(session=glance.session, rule=rule, files=paths))
+    return found
+
+
+async def _find_session_files(
+    files: FileStore, glance: SessionOverview, others: Sequence[SessionOverview], folder: str
+) -> tuple[str, ...]:
+    """Return every file of a session, without those evicted results in `folder` that another session refers to."""
+    listed = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
+    records = {path: record for path in listed if (record := parse_record_path(path))}
+    own = [
+        path
+        for path, record in records.items()
+        if path.startswith(f"{WORKSPACE}/agents/{glance.agent}/")
+        and record.session == glance.session
+        and not record.is_set_aside
+    ]
+    shared = any(each.session == glance.session for each in others)
+    evicted = [] if shared else await files.list(f"{folder}/{encode_folder_name(glance.session)}")
+    elsewhere = [path for path, record in records.items() if record.kind in _MENTIONING_KINDS and path not in own]
+    mentioned = await find_references(files, elsewhere if evicted else [])
+    return (*own, *(info.path for info in evicted if reference_suffix(info.path) not in mentioned))
+
+
+async def _trash_session(files: FileStore, changes: ChangeSets, session: ExpiredSession, now: datetime) -> None:
+    """Move the files of a session, on record first, so that a kill in between leaves them in one of the two places."""
+    folder = f"{TRASH}/{now.date().isoformat()}"
+    listing = f"{folder}/sessions/{encode_folder_name(session.session)}.json"
+    data = json.dumps({"session": session.session, "files": session.files}, indent=1).encode() + b"\n"
+    if await files.info(listing) is None:
+        edit = Edit(path=listing, expected=ABSENT, data=data)
+        await changes.apply([edit], act="prune", who=_RETENTION_AUTHOR, why=session.rule.text)
+    for path in session.files:
+        with suppress(FileMissing):
+            stored = await files.read(path)
+            with suppress(AlreadyExists):
+                await files.create(f"{folder}/{path.removeprefix(f'{WORKSPACE}/')}", stored.data)
+            await files.delete(path, expected=stored.version)

@@ -1,0 +1,170 @@
+"""Lines that a model wrote in place of several others: their checks, their mark, and their undoing. Pure.
+
+Invariants: a line that passes says every name and number of the lines it stands for, and no other. It contradicts none
+of them, gives no order that was not there, and can't leave a fence. When one of those lines is forgotten or undone,
+nothing that only it had said is left in curated memory.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from hashlib import blake2b
+
+from ricordo.curation.claims import parse_statement
+from ricordo.curation.importance import MERGED_FIELD, field_ids
+from ricordo.curation.types import Refusal
+from ricordo.extraction.grounding import GroundingText, contains_credential
+from ricordo.guard import contains_fence
+from ricordo.language import containment, content_words, find_dates
+from ricordo.language.duplicates import contradicts
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries, render_entry
+
+__all__ = [
+    "REWORDED_FIELD",
+    "find_dependent_lines",
+    "find_line_flaw",
+    "is_reworded",
+    "is_topic_name",
+    "restore_own_words",
+    "to_plain_line",
+    "with_reworded_content",
+]
+
+
+REWORDED_FIELD = "reworded"
+"""The field of an entry whose words in curated memory are not those of its ledger: a digest of the words we gave it."""
+_MAX_LINE_CHARACTERS = 700
+_MAX_NEW_DIVISOR = 3
+_MIN_KEPT_SHARE = 0.5
+_MIN_NEW_WORDS = 2
+_ORDER_WORDS = re.compile(
+    r"(?<!\w)(?:ignor\w+|disregard\w*|overrid\w+|obey\w*|pretend\w*|reveal\w*|exfiltrat\w*|instruction\w*|prompt\w*|"
+    r"system message|you (?:must|should|shall|are|will|can|may|need)|(?:do|does) not|don['’]t|always|never|must|please|"
+    r"from now on|whenever|answer\w*|respon[ds]\w*|repl(?:y|ies|ied)|execut\w+|delet\w+|send\w*|e-?mail\w*|forget\w*|"
+    r"remember\w*|tell\w*|immer|niemals|ignorier\w*|toujours|jamais|siempre|nunca|必ず|決して|忽略)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def to_plain_line(text: str) -> str:
+    """Return a text as one line without the marks of a bullet."""
+    line = " ".join(text.split())
+    return re.sub(r"^[-*+] +", "", line).strip()
+
+
+def find_line_flaw(content: str, parents: Sequence[str]) -> Refusal | None:
+    """Return why a line may not stand for `parents`; None if it may."""
+    return next(_find_flaws(content, parents), None)
+
+
+def _find_flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
+    whole = "\n".join(parents)
+    if (
+        not content
+        or contains_fence(content)
+        or contains_credential(content)
+        or _find_orders(content) - _find_orders(whole)
+    ):
+        yield "order"
+    if len(content) > min(_MAX_LINE_CHARACTERS, len(whole)):
+        yield "too long"
+    if not GroundingText(whole).supports(content) or _invents(content, whole):
+        yield "invented"
+    if _loses(content, parents):
+        yield "lost"
+    if any(contradicts(content, parent) for parent in parents) or _contradict_each_other(parents):
+        yield "contradiction"
+    if not _belong_together(content, parents):
+        yield "unlike"
+
+
+def is_topic_name(name: str, contents: Sequence[str]) -> bool:
+    """Tell whether a topic of these memories may have this name: its words stand in them, and it orders nothing."""
+    said, known = content_words(name), set(content_words("\n".join(contents)))
+    return bool(said) and set(said) <= known and not _ORDER_WORDS.search(name)
+
+
+def with_reworded_content(entry: Entry, content: str) -> Entry:
+    """Return the entry with other words in curated memory than its ledger has."""
+    rest = tuple((key, value) for key, value in entry.extra if key != REWORDED_FIELD)
+    return replace(entry, content=content, extra=(*rest, (REWORDED_FIELD, _content_digest(content))))
+
+
+def is_reworded(entry: Entry) -> bool:
+    """Tell whether the words of a curated entry are those that a run gave it, so that no person has edited them."""
+    return any(key == REWORDED_FIELD and value == _content_digest(entry.content) for key, value in entry.extra)
+
+
+def _content_digest(content: str) -> str:
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def _invents(content: str, whole: str) -> bool:
+    """Tell whether more than a third of what a line says, and more than a word, stands in none of its parents."""
+    said, known = set(content_words(content)), set(content_words(whole))
+    new = said - known
+    return len(new) >= _MIN_NEW_WORDS and _MAX_NEW_DIVISOR * len(new) > len(said)
+
+
+def _find_orders(text: str) -> set[str]:
+    return {found.casefold() for found in _ORDER_WORDS.findall(text)}
+
+
+def _loses(content: str, parents: Sequence[str]) -> bool:
+    """Tell whether a line leaves out a name, a number, a day, or most of what one of its parents says."""
+    said, words = GroundingText(content), content_words(content)
+    return any(
+        not said.supports(parent)
+        or not _absolute_dates(parent) <= _absolute_dates(content)
+        or containment(content_words(parent), words) < _MIN_KEPT_SHARE
+        for parent in parents
+    )
+
+
+def _absolute_dates(text: str) -> frozenset[str]:
+    """Return the days that a text names in full."""
+    return frozenset(mention.iso for mention in find_dates(text, date(2000, 1, 1)) if not mention.relative)
+
+
+def _contradict_each_other(parents: Sequence[str]) -> bool:
+    """Tell whether two of the lines can't both hold, so that they are no case for one line."""
+    return any(contradicts(one, other) for number, one in enumerate(parents) for other in parents[number + 1 :])
+
+
+def _belong_together(content: str, parents: Sequence[str]) -> bool:
+    """Tell whether each of the lines shares a word of its subject with another, and with the line that is to be."""
+    subjects = [parse_statement(parent).subject for parent in parents]
+    line = parse_statement(content).subject
+    return all(
+        mine & line and any(mine & other for at, other in enumerate(subjects) if at != number)
+        for number, mine in enumerate(subjects)
+    )
+
+
+def find_dependent_lines(document: bytes, path: str, gone: Collection[str]) -> frozenset[str]:
+    """Return the ids of the lines whose words a run made of what one of `gone` said, among others."""
+    if not any(name.encode() in document for name in gone):
+        return frozenset()
+    return frozenset(found.entry.id for found in parse_entries(document, path) if _depends_on(found.entry, gone))
+
+
+def restore_own_words(document: bytes, path: str, gone: Collection[str], own: Mapping[str, str]) -> bytes:
+    """Return a curated document in which such lines say what their ledger has, `own` by id, and are gone without it."""
+    for found in reversed(parse_entries(document, path)):
+        entry = found.entry
+        if not _depends_on(entry, gone):
+            continue
+        bullet = b""
+        if entry.id in own:
+            others = ",".join(name for name in field_ids(entry, MERGED_FIELD) if name not in gone)
+            rest = tuple((key, value) for key, value in entry.extra if key not in {MERGED_FIELD, REWORDED_FIELD})
+            shown = replace(entry, content=own[entry.id], extra=(*rest, *([(MERGED_FIELD, others)] if others else [])))
+            bullet = render_entry(shown, long=found.long_path).encode("utf-8", "surrogatepass")
+        document = document[: found.offset] + bullet + document[found.offset + found.length :]
+    return document
+
+
+def _depends_on(entry: Entry, gone: Collection[str]) -> bool:
+    return bool(field_ids(entry, REWORDED_FIELD)) and any(name in gone for name in field_ids(entry, MERGED_FIELD))

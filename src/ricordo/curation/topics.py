@@ -1,0 +1,305 @@
+"""Topics: files for what does not fit into MEMORY.md, and the numbered list of them in MEMORY.md. Pure.
+
+A topic is a file below `memory/topics/` with a front matter of name, description and type. What a person edits in it
+stays; the description follows the entries as long as it is the generated one. If the list is too long, MEMORY.md lists
+the most useful topics and, last, a topic that lists all others.
+
+Invariant: each topic is listed in one of the two, and what a person wrote into either stays.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from ricordo.concurrency import yield_point
+from ricordo.curation.importance import usefulness
+from ricordo.curation.memory_document import MemoryDocument, parse_memory_document
+from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, split_words
+from ricordo.messages.json_text import decode_json
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries, preview_line
+from ricordo.workspace.layout import TOPICS, WORKSPACE
+from ricordo.workspace.markdown import TOPIC_FRONT_MATTER, TOPIC_LIST_LINE
+
+__all__ = [
+    "FURTHER_TOPICS",
+    "TOPICS",
+    "TOPIC_LIST_LINE",
+    "Topic",
+    "count_subjects",
+    "create_topic",
+    "description_line",
+    "entry_kind",
+    "has_generated_description",
+    "is_generated",
+    "linked_files",
+    "read_topic",
+    "render_topic_list",
+    "select_listed_topics",
+    "topic_name",
+    "topic_path",
+    "topic_type",
+    "update_description",
+    "update_further_topics",
+]
+
+
+# the rules word what was said with these where nobody has a name; they are no subject
+_ROLE_NAMES = frozenset({"Assistant", "User"})
+_TOPICS_FOLDER = TOPICS.removeprefix(f"{WORKSPACE}/")
+_TOPIC_LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
+_FRONT_MATTER_FIELD = re.compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_TYPE_BY_KIND = {"preference": "user", "convention": "feedback", "lesson": "feedback", "reference": "reference"}
+_KIND_BY_TYPE = {"user": "preference", "feedback": "convention", "reference": "reference"}
+_KIND_TOPICS: Mapping[str, str] = {
+    "preference": "More preferences",
+    "convention": "More conventions",
+    "decision": "More decisions",
+    "goal": "More goals",
+    "lesson": "More lessons",
+}
+_DEFAULT_TOPIC = "More facts"
+_WORD = re.compile(r"\w+")
+_MAX_SLUG = 60
+_MAX_DESCRIPTION_WORDS = 6
+_MIN_DESCRIPTION_WORDS = 3
+_MAX_SHORT_WORD = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A topic file as MEMORY.md lists it; `type` is that of its front matter, empty without one."""
+
+    path: str
+    name: str
+    description: str
+    type: str = ""
+
+    @property
+    def file(self) -> str:
+        """The path below the folder of the topics."""
+        return self.path.removeprefix(f"{TOPICS}/")
+
+
+def read_topic(path: str, document: bytes) -> Topic:
+    """Return what the front matter of a topic file says, else its first heading and line."""
+    text = document.decode("utf-8", "replace")
+    front, body = _split_front_matter(text)
+    told = {match[1]: _unquote(match[2]) for match in _FRONT_MATTER_FIELD.finditer(front)}
+    headings = [line.lstrip("# ").strip() for line in body.split("\n") if line.startswith("#")]
+    name = told.get("name") or next(filter(None, headings), "") or path.rpartition("/")[2].removesuffix(".md")
+    described = _to_one_line(told.get("description", ""))
+    return Topic(path=path, name=_to_one_line(name), description=described, type=_to_one_line(told.get("type", "")))
+
+
+def topic_type(kind: str) -> str:
+    """Return the type of the topics for memories of a kind: user, feedback, project or reference."""
+    return _TYPE_BY_KIND.get(kind, "project")
+
+
+def entry_kind(type_name: str) -> str:
+    """Return the kind of what a topic of this type says as a whole; a fact for every other one."""
+    return _KIND_BY_TYPE.get(type_name, "fact")
+
+
+def create_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
+    """Return the path and the first lines of a topic for these entries, the most useful first."""
+    kinds = Counter(topic_type(entry.kind) for entry in entries)
+    told = {
+        "name": name,
+        "description": _describe_entries(name, entries),
+        "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
+    }
+    front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items())
+    return topic_path(name), f"---\n{front}---\n# {_to_one_line(name)}\n\n".encode("utf-8", "replace")
+
+
+def topic_path(name: str) -> str:
+    """Return the path of the topic of this name."""
+    return f"{TOPICS}/{_slug(name)}.md"
+
+
+def update_description(path: str, before: bytes, after: bytes) -> bytes:
+    """Return the topic `after` with the description of its entries, if `before` had the one that we gave to its own.
+
+    So the line that lists it tells what is in it now, and nothing of what was taken out.
+    """
+    if not has_generated_description(path, before) or not is_generated(after):
+        return after
+    line = description_line(read_topic(path, before).name, _active_entries(path, after))
+    front, rest = after.split(b"\ndescription: ", 1)
+    return b"".join([front, b"\n", line, rest.split(b"\n", 1)[1]])
+
+
+def description_line(name: str, entries: Sequence[Entry]) -> bytes:
+    """Return the line of the front matter that describes a topic of this name by its entries."""
+    told = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
+    return b"description: " + told.encode("utf-8", "replace") + b"\n"
+
+
+def has_generated_description(path: str, document: bytes) -> bool:
+    """Tell whether the description of a topic is the one that we give to its entries, so that it goes with them."""
+    topic = read_topic(path, document)
+    return is_generated(document) and topic.description == _to_one_line(
+        _describe_entries(topic.name, _active_entries(path, document))
+    )
+
+
+def is_generated(document: bytes) -> bool:
+    """Tell whether a topic's front matter is as we wrote it, so that it may go when nothing else is left in it."""
+    return TOPIC_FRONT_MATTER.fullmatch(_split_front_matter(document.decode("utf-8", "replace"))[0]) is not None
+
+
+def linked_files(document: bytes) -> frozenset[str]:
+    """Return the files of the topics that a document links to, below their folder."""
+    return frozenset(match[1].decode("utf-8", "replace") for match in _TOPIC_LINK.finditer(document))
+
+
+def render_topic_list(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
+    """Return the lines that list these topics, but for those to which what people wrote links already."""
+    linked = linked_files(by_hand)
+    shown = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
+    return [_topic_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
+
+
+def count_subjects(entries: Iterable[Entry], asked: Iterable[Entry] | None = None) -> Counter[str]:
+    """Return how many of the entries hold each proper name, of those in `asked` where that is given."""
+    if asked is None:
+        return Counter(name for entry in entries for name in _find_subjects(entry))
+    wanted = {name for entry in asked for name in _find_subjects(entry)}
+    first = {found[0] for name in wanted if (found := _WORD.match(name))}
+    told = (_find_subjects(entry) & wanted for entry in entries if not first.isdisjoint(_WORD.findall(entry.content)))
+    return Counter(name for names in told for name in names)
+
+
+def _find_subjects(entry: Entry) -> set[str]:
+    yield_point()
+    return {found.text for found in find_names(entry.content)} - _ROLE_NAMES
+
+
+def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
+    """Return the name of the topic of an entry: the most common name in it that `fewest` share, else its kind's."""
+    names = {found.text for found in find_names(entry.content) if subjects.get(found.text, 0) >= fewest}
+    if names:
+        return min(names, key=lambda name: (-subjects[name], name))
+    return _KIND_TOPICS.get(entry.kind, _DEFAULT_TOPIC)
+
+
+def _topic_line(number: int, topic: Topic) -> str:
+    # what was said is no link: the line has but its own
+    described = f": {topic.description.replace('](', '] (')}" if topic.description else ""
+    name = re.sub(r"[\[\]()]", "", topic.name) or topic.file
+    return f"{number}. [{name}]({_TOPICS_FOLDER}/{topic.file}){described}\n"
+
+
+def _split_front_matter(text: str) -> tuple[str, str]:
+    match = re.match(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", text, re.DOTALL | re.MULTILINE)
+    return (match[1], text[match.end() :]) if match else ("", text)
+
+
+def _unquote(value: str) -> str:
+    """Return a front matter value without its quotes."""
+    try:
+        loaded = decode_json(value)
+    except ValueError:
+        return value.strip("'\"")
+    return loaded if isinstance(loaded, str) else value
+
+
+def _to_one_line(text: str) -> str:
+    return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()
+
+
+def _describe_entries(name: str, entries: Sequence[Entry]) -> str:
+    """Return the words that most of the entries share, else the beginning of the first; empty without entries."""
+    if not entries:
+        return ""
+    own = {word for part in split_words(name) for word in (part, f"{part}s")}
+    told = [
+        dict.fromkeys(word for word in split_words(entry.content) if _is_descriptive(word) and word not in own)
+        for entry in entries
+    ]
+    shared = Counter(word for row in told for word in row)
+    common = [word for word, count in shared.most_common() if count > 1]
+    ranked = sorted(common, key=lambda word: (-shared[word], word))[:_MAX_DESCRIPTION_WORDS]
+    return ", ".join(ranked) if len(ranked) >= _MIN_DESCRIPTION_WORDS else preview_line(entries[0].content, 100)
+
+
+def _active_entries(path: str, document: bytes) -> list[Entry]:
+    return [found.entry for found in parse_entries(document, path) if found.entry.state == "active"]
+
+
+def _is_descriptive(word: str) -> bool:
+    return (
+        len(word) > _MAX_SHORT_WORD and word.isalpha() and not is_unsegmented(word[0]) and not is_stop_word(word, "en")
+    )
+
+
+def _slug(name: str) -> str:
+    plain = " ".join(split_identifier(name)) or name
+    slug = "-".join(re.findall(r"[^\W_]+", plain.casefold()))[:_MAX_SLUG].strip("-")
+    return slug or f"topic-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
+FURTHER_TOPICS = f"{TOPICS}/further_topics.md"
+"""The topic that lists those for which MEMORY.md has no room. No topic that memories name has an underscore."""
+_FURTHER_NAME = "Further topics"
+_FURTHER_HEAD = f"""---
+name: "{_FURTHER_NAME}"
+description: "Topics for which MEMORY.md has no room"
+type: "reference"
+---
+# {_FURTHER_NAME}
+""".encode()
+
+
+def select_listed_topics(
+    topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument], by_hand: bytes, most: int
+) -> list[Topic]:
+    """Return the topics that MEMORY.md is to list, at most `most`, by what they hold: `sheets` by path.
+
+    What people link to themselves, in `by_hand`, is none of them.
+    """
+    linked = linked_files(by_hand)
+    told = [topic for topic in topics if topic.file not in linked and topic.path != FURTHER_TOPICS]
+    if len(told) <= most:
+        return told + [
+            topic for topic in topics if topic.path == FURTHER_TOPICS and _has_other_content(sheets[FURTHER_TOPICS])
+        ]
+    ranked = sorted(told, key=lambda topic: _topic_rank(sheets[topic.path]), reverse=True)
+    kept = max(most - 1, 0)
+    return [*ranked[:kept], Topic(path=FURTHER_TOPICS, name=_FURTHER_NAME, description=f"{len(ranked) - kept:,} more")]
+
+
+def update_further_topics(memory: bytes, sheets: Mapping[str, MemoryDocument]) -> dict[str, MemoryDocument]:
+    """Return the topics with the one that lists what `memory` does not; without it where that is nothing.
+
+    What a person wrote into it stays, and keeps it.
+    """
+    found = sheets.get(FURTHER_TOPICS, MemoryDocument())
+    rest = {path: sheet for path, sheet in sheets.items() if path != FURTHER_TOPICS}
+    linked = linked_files(memory)
+    told = [read_topic(path, sheet.data) for path, sheet in rest.items()]
+    lines = render_topic_list([topic for topic in told if topic.file not in linked], b"")
+    if not lines and not _has_other_content(found):
+        return rest
+    text = b"".join(part.data for part in found.parts if not TOPIC_LIST_LINE.match(part.data)) or _FURTHER_HEAD
+    return {
+        **rest,
+        FURTHER_TOPICS: parse_memory_document(text.rstrip(b"\n") + b"\n\n" + b"".join(lines), FURTHER_TOPICS),
+    }
+
+
+def _has_other_content(sheet: MemoryDocument) -> bool:
+    """Tell whether the list of further topics holds what somebody wrote into it."""
+    rest = [part for part in sheet.parts if not TOPIC_LIST_LINE.match(part.data)]
+    return any(part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in rest)
+
+
+def _topic_rank(topic: MemoryDocument) -> tuple[bool, tuple[object, ...]]:
+    """Return what orders topics: what people wrote themselves first, then by what is of most use in them."""
+    ranks = [usefulness(entry) for entry in topic.entries if entry.state == "active"]
+    return not is_generated(topic.data), max(ranks) if ranks else ()

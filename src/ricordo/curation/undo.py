@@ -1,0 +1,408 @@
+"""Undo: reverse one write, also when others followed it, unless they changed the same lines.
+
+An undo is a change set itself, so it can be undone. Entries that were appended are removed from ledgers, curated memory,
+session files and profiles; what a consolidation had let them stand for is decided about again, without them.
+
+Invariant: nothing that a person wrote is changed; what a person did to one of the lines refuses the whole.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from anyio.to_thread import run_sync
+
+from ricordo.curation.cascade import add_room_edits, add_topic_list_edits, build_profile_edits, build_session_edits
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.consolidator import CONSOLIDATE_ACT
+from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
+from ricordo.curation.memory_document import parse_memory_document
+from ricordo.curation.placement import SECTIONS, fits_bounds, is_movable
+from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
+from ricordo.curation.rewording import find_dependent_lines, is_reworded, restore_own_words
+from ricordo.curation.topics import update_description
+from ricordo.curation.types import CandidateEntry
+from ricordo.errors import ChangeNotFound, FileMissing, StorageError, UndoRefused
+from ricordo.guard import has_secret
+from ricordo.storage import ABSENT, FileStore, StoredFile
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, remove_entries, render_entry
+from ricordo.workspace.history.change_sets import (
+    CURATION_LOCK,
+    Change,
+    ChangeSets,
+    Edit,
+    FileChange,
+    iter_replaced_memory,
+)
+from ricordo.workspace.history.log import UNREADABLE_ACT, HistoryItem, find_undone_ids, is_by_person, iter_appends
+from ricordo.workspace.history.tombstones import parse_tombstones, read_tombstones
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOMBSTONES, WORKSPACE, is_memory, is_profile, ledger_date
+from ricordo.workspace.ledger import is_curated, matches_id
+from ricordo.workspace.merge import merge_lines, merge_profile_documents
+
+__all__ = ["resolve_history_item", "retract_append", "undo_change", "without_curated"]
+
+
+_SUCCESSOR_FIELD = "successor"
+_UNBOUNDED = 1_000_000_000
+_OWN_SECTIONS = (*SECTIONS.values(), "Notes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Retraction:
+    """The documents as they are to be, by path, and the entries that are decided about again."""
+
+    documents: Mapping[str, bytes]
+    reopened: Sequence[CandidateEntry] = ()
+    touched: frozenset[str] = field(default_factory=frozenset)
+
+    def select_documents(self, *, curated: bool) -> dict[str, bytes]:
+        """Return the documents of curated memory, or the ledgers."""
+        if curated:
+            return {path: data for path, data in self.documents.items() if is_curated(path)}
+        return {path: data for path, data in self.documents.items() if ledger_date(path) is not None}
+
+
+async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, last_run: str) -> list[Edit]:
+    """Return the edits that take the entries of one append out of memory, wherever they stand.
+
+    Raises: UndoRefused if a person gave one of them other words in curated memory, or pinned it there, or if the rules
+    of consolidation refuse what would be left; then the consolidation `last_run` is to be undone first.
+    """
+    stored = await _read_documents(files)
+    old = {path: one.data for path, one in stored.items()}
+    gone = {found.entry.id: found for found in block}
+    standing = await run_sync(_locate_entries, old, gone)
+    _check_untouched(standing, gone)
+    desk = await run_sync(_retract_entries, old, gone, standing)
+    desk = replace(desk, reopened=[await _restore_curated(files, one) for one in desk.reopened])
+    after = await run_sync(_reconsolidate, desk, last_run)
+    hollow = {
+        path for path, data in after.items() if path in standing and not is_curated(path) and _is_empty_ledger(data)
+    }
+    after |= dict.fromkeys(hollow)
+    versions = {path: one.version for path, one in stored.items()}
+    edits = [
+        Edit(path=path, expected=versions.get(path, ABSENT), data=data)
+        for path, data in after.items()
+        if data != old.get(path)
+    ]
+    longs = {f"{WORKSPACE}/{found.long_path}" for rows in standing.values() for found in rows if found.long_path}
+    kept = [(path, await files.read(path)) for path in sorted(longs) if await files.info(path)]
+    return [*edits, *(Edit(path=path, expected=long.version, data=None) for path, long in kept)]
+
+
+async def _read_documents(files: FileStore) -> dict[str, StoredFile]:
+    """Return the memory documents by path, without those that can't be read."""
+    listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
+    found = {}
+    for path in [MEMORY_PATH, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
+        try:
+            found[path] = await files.read(path)
+        except FileMissing:
+            continue
+        except StorageError:
+            if is_curated(path):
+                raise
+    return found
+
+
+def _locate_entries(documents: Mapping[str, bytes], gone: Mapping[str, LocatedEntry]) -> dict[str, list[LocatedEntry]]:
+    """Return where the entries stand, by document."""
+    marks = [f"^{name}".encode() for name in gone]
+    rows = {
+        path: [found for found in parse_entries(data, path) if found.entry.id in gone]
+        for path, data in documents.items()
+        if any(mark in data for mark in marks)
+    }
+    return {path: found for path, found in rows.items() if found}
+
+
+def _check_untouched(standing: Mapping[str, Sequence[LocatedEntry]], gone: Mapping[str, LocatedEntry]) -> None:
+    written = {found.entry.id: found.entry for path, rows in standing.items() if not is_curated(path) for found in rows}
+    for path, rows in standing.items():
+        for found in rows:
+            name = found.entry.id
+            mine = written.get(name, gone[name].entry)
+            # words that a run gave a line are nobody's edit
+            shown = replace(found.entry, content=mine.content) if is_reworded(found.entry) else found.entry
+            if is_curated(path) and _person_fields(shown) != _person_fields(mine):
+                raise UndoRefused(
+                    f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
+                    " everything."
+                )
+
+
+def _person_fields(entry: Entry) -> tuple[str, bool, str | None]:
+    return entry.content, entry.pinned, entry.rule
+
+
+def _retract_entries(
+    old: Mapping[str, bytes], gone: Mapping[str, LocatedEntry], standing: Mapping[str, Sequence[LocatedEntry]]
+) -> _Retraction:
+    """Return the documents without the entries, with what had lost its place to them active again."""
+    cut = {
+        path: without_curated(data, path, gone) if is_curated(path) else remove_entries(data, path, gone)
+        for path, data in old.items()
+        if path in standing
+    }
+    documents = _restore_own_words({**old, **cut}, gone)
+    left = [found.entry for path, data in documents.items() if is_curated(path) for found in parse_entries(data, path)]
+    spoken_for = {name for entry in left for name in _cited_ids(entry)}
+    back: dict[str, CandidateEntry] = {}
+    for path, data in documents.items():
+        if ledger_date(path) is not None or is_curated(path):
+            documents[path], reopened = _reopen_superseded(data, path, gone, spoken_for)
+            back |= reopened if ledger_date(path) is not None else {}
+    said = {
+        name
+        for path, rows in standing.items()
+        if is_curated(path)
+        for found in rows
+        for name in _cited_ids(found.entry)
+    }
+    same = said - gone.keys() - spoken_for - back.keys()
+    back |= {one.entry.id: one for one in _iter_active(documents, same)}
+    standing_still = {entry.id for entry in left}
+    opened = [one for name, one in back.items() if name not in standing_still and not has_secret(one.entry.content)]
+    return _Retraction(documents=documents, reopened=opened, touched=frozenset(cut))
+
+
+def _restore_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[str, bytes]:
+    """Return the documents in which no line has words of the entries any more that a run had given it."""
+    resting = {path: find_dependent_lines(data, path, gone) for path, data in documents.items() if is_curated(path)}
+    names = frozenset[str]().union(*resting.values())
+    if not names:
+        return documents
+    ledgers = {path: data for path, data in documents.items() if ledger_date(path) is not None}
+    own = {
+        found.entry.id: found.entry.content
+        for path, data in ledgers.items()
+        if any(f"^{name}".encode() in data for name in names)
+        for found in parse_entries(data, path)
+        if found.entry.id in names
+    }
+    told = {path: restore_own_words(documents[path], path, gone, own) for path, ids in resting.items() if ids}
+    return {**documents, **told}
+
+
+def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
+    """Return a curated document without the entries, and without the sections of ours that they alone had filled."""
+    sheet = parse_memory_document(data, path)
+    emptied = {part.section for part in sheet.parts if part.entry and part.entry.id in gone}
+    sheet = sheet.without(gone)
+    for title in emptied.intersection(_OWN_SECTIONS) if path == MEMORY_PATH else ():
+        sheet = sheet.without_section(title)
+    return sheet.data if path == MEMORY_PATH else update_description(path, data, sheet.data)
+
+
+def _cited_ids(entry: Entry) -> set[str]:
+    """Return the ids of the other entries that a curated one stands for."""
+    taken = {entry.supersedes} if entry.supersedes else set()
+    return {*field_ids(entry, MERGED_FIELD), *field_ids(entry, REPLACED_FIELD), *taken}
+
+
+def _reopen_superseded(
+    data: bytes, path: str, gone: Collection[str], spoken_for: Collection[str]
+) -> tuple[bytes, dict[str, CandidateEntry]]:
+    """Return the document in which what these entries had superseded is active again, and what that is."""
+    if not any(f"[{_SUCCESSOR_FIELD}:: {name}]".encode() in data for name in gone):
+        return data, {}
+    reopened: dict[str, CandidateEntry] = {}
+    for found in reversed(parse_entries(data, path)):
+        entry = found.entry
+        successors = field_ids(entry, _SUCCESSOR_FIELD)
+        if entry.state != "superseded" or entry.id in spoken_for or not any(name in gone for name in successors):
+            continue
+        rest = tuple((key, value) for key, value in entry.extra if key != _SUCCESSOR_FIELD)
+        active = replace(entry, state="active", extra=rest)
+        bullet = render_entry(active, long=found.long_path).encode("utf-8", "surrogatepass")
+        data = data[: found.offset] + bullet + data[found.offset + found.length :]
+        reopened[entry.id] = CandidateEntry(entry=active, long=found.long_path)
+    return data, reopened
+
+
+def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iterable[CandidateEntry]:
+    """Yield what the ledgers hold of these ids and nothing has superseded."""
+    for path, data in documents.items():
+        if ledger_date(path) is not None and any(f"^{name}".encode() in data for name in names):
+            for found in parse_entries(data, path):
+                if found.entry.id in names and found.entry.state == "active":
+                    yield CandidateEntry(entry=found.entry, long=found.long_path)
+
+
+async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEntry:
+    """Return an entry as curated memory had it when it stood there last, with what it stood for; else as it is."""
+    async for path, data in iter_replaced_memory(files):
+        if is_curated(path) and f"^{one.entry.id}".encode() in data:
+            for found in await run_sync(parse_entries, data, path):
+                if found.entry.id == one.entry.id and found.entry.state == "active":
+                    source = replace(found.entry.source, quote=one.entry.source.quote)
+                    return CandidateEntry(entry=replace(found.entry, source=source), long=found.long_path)
+    return one
+
+
+def _reconsolidate(desk: _Retraction, last_run: str) -> dict[str, bytes | None]:
+    """Return all documents, the opened entries placed. Raises `UndoRefused`."""
+    after: dict[str, bytes | None] = dict(desk.documents)
+    if not desk.reopened and not any(map(is_curated, desk.touched)):
+        return after
+    material = ConsolidationInput(
+        documents=desk.select_documents(curated=True), ledgers=desk.select_documents(curated=False), fresh=desk.reopened
+    )
+    memory = material.documents.get(MEMORY_PATH, b"")
+    # what a root with wider bounds holds is not to be moved because something is taken back
+    config = ConsolidationConfig()
+    ours = [part.entry for part in parse_memory_document(memory, MEMORY_PATH).parts if part.entry and is_movable(part)]
+    longest = max((len(entry.content) for entry in ours), default=0)
+    config = replace(config, index_characters=max(config.index_characters, longest))
+    if not fits_bounds(memory, config):
+        config = replace(config, max_lines=_UNBOUNDED, max_bytes=_UNBOUNDED, max_memory_tokens=_UNBOUNDED)
+    proposal = propose(material, config)
+    wrong = find_faults(material, proposal, config)
+    if wrong:
+        raise UndoRefused(f"Curated memory rests on it, and {wrong[0]}: undo the consolidation {last_run} first.")
+    return after | dict(proposal.documents)
+
+
+def _is_empty_ledger(document: bytes | None) -> bool:
+    """Tell whether nothing is left of a ledger but its heading."""
+    left = (document or b"").strip()
+    return left.startswith(b"# ") and b"\n" not in left
+
+
+_UNDO_LOCK = "undo"
+
+
+async def undo_change(
+    files: FileStore,
+    changes: ChangeSets,
+    item: HistoryItem,
+    *,
+    who: str,
+    config: ConsolidationConfig | None = None,
+) -> Change:
+    """Reverse the write `item` and return the change set of the undo.
+
+    Lines that then exceed the bounds of `config` move from MEMORY.md to topics; lines of a person are restored as they
+    were. Raises: UndoRefused if it was undone already, or later changes changed the same lines; StorageBusy if a
+    consolidation does not end in time; IndexTooLarge if MEMORY.md grew meanwhile and no line can move.
+    """
+    bounds = config or ConsolidationConfig()
+
+    async def plan() -> list[Edit]:
+        records = await changes.list_changes()
+        undone = find_undone_ids(records)
+        if item.id in undone:
+            raise UndoRefused(f"The change {item.id} is undone already.")
+        if item.entries:
+            standing = await _find_remaining_entries(files, item)
+            if not standing:
+                raise UndoRefused(f"Nothing of the write {item.id} stands in a ledger any more.")
+            runs = (change.id for change in records if change.act == CONSOLIDATE_ACT and change.id not in undone)
+            edits = await retract_append(files, standing, last_run=next(runs, ""))
+            taken = [found.entry for found in standing]
+            edits += await build_session_edits(files, [entry.content for entry in taken], item.entries)
+            edits += await build_profile_edits(files, taken, by_hand=False)
+            return await add_room_edits(files, await add_topic_list_edits(files, edits, bounds), bounds)
+        try:
+            reversals = [
+                await _reverse_file(files, changes, changed) for changed in (await changes.get_change(item.id)).files
+            ]
+        except FileMissing as error:
+            raise UndoRefused(
+                f"The change {item.id} can't be undone: what it replaced was erased, or is kept no longer."
+            ) from error
+        # where nothing was written since, every byte is as it was before
+        exact = all(edit.data == before for edit, before in reversals)
+        edits = await _drop_forgotten(files, [edit for edit, _ in reversals])
+        edits = edits if exact else await add_topic_list_edits(files, edits, bounds)
+        return await add_room_edits(files, edits, bounds, must=exact)
+
+    # one undo at a time, as the records say what is undone; and none during a forget or a consolidation, which would
+    # write what they have read before
+    async with files.lock(_UNDO_LOCK), files.lock(CURATION_LOCK):
+        return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
+
+
+def resolve_history_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
+    """Return the newest open act of a person for None, else the one with this id, or the id of an entry it added.
+
+    Six or more characters at the beginning or the end of an id are enough if they are unique. An undo, and what an
+    agent or background work did, has to be named. Raises: ChangeNotFound if there is none, or more than one.
+    """
+    if change_id is None:
+        open_items = (item for item in items if item.act == UNREADABLE_ACT or (is_by_person(item) and not item.undone))
+        newest = next(open_items, None)
+        if newest is None:
+            raise ChangeNotFound("There is nothing to undo.")
+        if newest.act == UNREADABLE_ACT:
+            raise ChangeNotFound(
+                f"The record of the change {newest.id} can't be read, so your last act is not known: name the change to"
+                " undo by its id, which `ricordo history` shows."
+            )
+        return newest
+    named = [item for item in items if change_id in {item.id, *item.entries}]
+    if not named:
+        named = [item for item in items if any(matches_id(change_id, one) for one in (item.id, *item.entries))]
+        if len(named) > 1:
+            raise ChangeNotFound(f"{len(named)} changes have ids that begin or end with {change_id}: write more of it.")
+    if not named:
+        raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.")
+    return named[0]
+
+
+async def _find_remaining_entries(files: FileStore, item: HistoryItem) -> list[LocatedEntry]:
+    """Return the entries of an append that are still in ledgers."""
+    wanted = frozenset(item.entries)
+    paths = item.paths or [info.path for info in await files.list(LEDGERS) if ledger_date(info.path)]
+    return [
+        found
+        for path in paths
+        async for block in iter_appends(files, path)
+        for found in block
+        if found.entry.id in wanted
+    ]
+
+
+async def _drop_forgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
+    """Return the edits without entries that are forgotten: only undoing the forget itself restores those."""
+    stones = next((edit for edit in edits if edit.path == TOMBSTONES), None)
+    gone = parse_tombstones(stones.data or b"").ids if stones else (await read_tombstones(files)).ids
+    kept = []
+    for edit in edits:
+        names = {name for name in gone if edit.data and is_memory(edit.path) and f"^{name}".encode() in edit.data}
+        kept.append(replace(edit, data=remove_entries(edit.data, edit.path, names)) if names and edit.data else edit)
+    return kept
+
+
+async def _reverse_file(files: FileStore, changes: ChangeSets, changed: FileChange) -> tuple[Edit, bytes | None]:
+    """Return the edit that reverses a change of one file, and the content of the file before that change."""
+    try:
+        stored = await files.read(changed.path)
+        ours, version = stored.data, stored.version
+    except FileMissing:
+        ours, version = b"", ABSENT
+    before = await changes.read_content(changed.before)
+    if version == changed.after:
+        return Edit(path=changed.path, expected=version, data=before), before
+    theirs = before or b""
+    base = await changes.read_content(changed.after)
+    if base is None:
+        base = _common_first_lines(ours, theirs)
+    result = (
+        merge_profile_documents(base, ours, theirs) if is_profile(changed.path) else merge_lines(base, ours, theirs)
+    )
+    if result is None:
+        raise UndoRefused(
+            f"{changed.path} was changed again in the same lines: edit it by hand, or undo that first, by its id, which"
+            " `ricordo history` shows."
+        )
+    return Edit(path=changed.path, expected=version, data=result), before
+
+
+def _common_first_lines(ours: bytes, theirs: bytes) -> bytes:
+    """Return the whole lines that both files begin with: what two creations of a file agree on."""
+    pairs = zip(ours.splitlines(keepends=True), theirs.splitlines(keepends=True), strict=False)
+    return b"".join(line for line, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

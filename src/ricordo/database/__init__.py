@@ -1,3 +1,0 @@
-"""The one adapter through which every SQLite file is opened, read and written."""
-
-__all__: list[str] = []

@@ -1,0 +1,247 @@
+"""Events: what happened, without what was said.
+
+Every stage reports that it started, finished, was skipped or failed, with names, counts and durations, so an event can
+go to any log. Where the OpenTelemetry API is installed, stages that the GenAI conventions name become spans; the names
+are constants here because the published package lacks them.
+
+Invariants: an event holds no content. A sink that fails does not fail the work that it watches.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ricordo.clock import Clock
+from ricordo.scope import Scope
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+__all__ = [
+    "Emitter",
+    "Event",
+    "EventSink",
+    "GENAI_OPERATIONS",
+    "Stage",
+    "StageProgress",
+    "Status",
+    "current_trace_id",
+    "telemetry_sink",
+]
+
+
+Stage = Literal[
+    "open",
+    "ingest",
+    "record",
+    "extract",
+    "save",
+    "index",
+    "scan",
+    "select",
+    "inject",
+    "recall",
+    "answer",
+    "preamble",
+    "forget",
+    "undo",
+    "recover",
+    "turn",
+    "model",
+    "tool",
+    "evict",
+    "clear",
+    "dedupe",
+    "truncate",
+    "compact",
+    "drop",
+    "slide",
+    "none",
+    "remove",
+    "edit",
+    "overflow",
+    "expand",
+    "orient",
+    "gather",
+    "consolidate",
+    "drain",
+    "maintain",
+    "expire",
+    "prune",
+    "summarize",
+    "task",
+]
+Status = Literal["started", "finished", "skipped", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One thing that happened at `at`; `seconds` is how long the stage took, `counts` what it handled."""
+
+    stage: Stage
+    status: Status
+    at: datetime
+    scope: Scope | None = None
+    seconds: float | None = None
+    reason: str | None = None
+    error: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+EventSink: TypeAlias = Callable[[Event], None]
+
+
+_CANCELLATIONS = frozenset({"CancelledError", "Cancelled"})
+"""The names of the exceptions by which asyncio and trio cancel; neither is needed to report one."""
+_LOG = logging.getLogger("ricordo.events")
+
+
+@dataclass
+class StageProgress:
+    """What a running stage has to tell: how many of what it handled, and why it ended as it did.
+
+    `skipped` is the reason why it did nothing, `failed` the reason why it could not, though nothing was raised;
+    `reason` explains any other end. All are words of the program, never what somebody said.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    skipped: str | None = None
+    failed: str | None = None
+    reason: str | None = None
+
+
+class Emitter:
+    """Hands events to every sink, in the order the sinks were given."""
+
+    def __init__(self, clock: Clock, sinks: tuple[EventSink, ...] = ()) -> None:
+        """Stamp events with `clock` and send them to `sinks`."""
+        self._clock = clock
+        self._sinks = sinks
+
+    @contextmanager
+    def stage(self, stage: Stage, scope: Scope | None = None) -> Iterator[StageProgress]:
+        """Report that `stage` started, and how it ended: finished, skipped with the reason, or failed and why.
+
+        A cancelled stage has failed with the reason `cancelled`.
+        """
+        progress = StageProgress()
+        began = time.perf_counter()
+        self._emit(stage, "started", scope)
+        error: BaseException | None = None
+        try:
+            yield progress
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            self._report_end(stage, scope, progress, time.perf_counter() - began, error)
+
+    def report_failure(self, stage: Stage, scope: Scope | None, error: BaseException, reason: str) -> None:
+        """Report that `stage` could not even begin."""
+        self._emit(stage, "failed", scope, error=type(error).__name__, reason=reason)
+
+    def _report_end(
+        self, stage: Stage, scope: Scope | None, progress: StageProgress, seconds: float, error: BaseException | None
+    ) -> None:
+        status, reason = _stage_outcome(progress, error)
+        self._emit(
+            stage,
+            status,
+            scope,
+            seconds=seconds,
+            reason=reason,
+            error=type(error).__name__ if error else None,
+            counts=progress.counts,
+        )
+
+    def _emit(
+        self,
+        stage: Stage,
+        status: Status,
+        scope: Scope | None,
+        *,
+        seconds: float | None = None,
+        reason: str | None = None,
+        error: str | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        event = Event(
+            stage=stage,
+            status=status,
+            at=self._clock.now(),
+            scope=scope,
+            seconds=seconds,
+            reason=reason,
+            error=error,
+            counts=dict(counts or {}),
+        )
+        for sink in self._sinks:
+            _deliver(sink, event)
+
+
+def _stage_outcome(progress: StageProgress, error: BaseException | None) -> tuple[Status, str | None]:
+    if error is not None:
+        return "failed", "cancelled" if type(error).__name__ in _CANCELLATIONS else progress.reason
+    if progress.failed:
+        return "failed", progress.failed
+    return ("skipped", progress.skipped) if progress.skipped else ("finished", progress.reason)
+
+
+def _deliver(sink: EventSink, event: Event) -> None:
+    try:
+        sink(event)
+    except Exception as error:  # noqa: BLE001  (a listener's error is not the work's error)
+        _LOG.warning("An event sink failed on %s %s: %s", event.stage, event.status, type(error).__name__)
+
+
+GENAI_OPERATIONS: Mapping[Stage, str] = {
+    "save": "create_memory",
+    "recall": "search_memory",
+    "answer": "search_memory",
+    "forget": "delete_memory",
+    "undo": "update_memory",
+    "extract": "upsert_memory",
+    "open": "create_memory_store",
+}
+"""The `gen_ai.operation.name` of a stage; other stages make no span."""
+
+
+def current_trace_id() -> str:
+    """Return the id of the trace that is being recorded, 32 hex digits; empty outside of one, and without the API."""
+    # who records a trace has imported the API
+    api = sys.modules.get("opentelemetry.trace")
+    context = api.get_current_span().get_span_context() if api else None
+    return f"{context.trace_id:032x}" if context and context.is_valid else ""
+
+
+def telemetry_sink() -> Callable[[Event], None] | None:
+    """Return a sink that makes a span of every named stage that ended, or None without the OpenTelemetry API."""
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
+        return None
+    tracer: Tracer = import_module("opentelemetry.trace").get_tracer("ricordo")
+    return lambda event: _record_span(tracer, event)
+
+
+def _record_span(tracer: "Tracer", event: Event) -> None:
+    operation = GENAI_OPERATIONS.get(event.stage)
+    if operation is None or event.status == "started":
+        return
+    end = int(event.at.timestamp() * 1e9)
+    span = tracer.start_span(operation, start_time=end - int((event.seconds or 0.0) * 1e9))
+    span.set_attribute("gen_ai.operation.name", operation)
+    span.set_attribute("ricordo.status", event.status)
+    if event.error:
+        span.set_attribute("error.type", event.error)
+    if event.scope and event.scope.session:
+        span.set_attribute("gen_ai.conversation.id", event.scope.session)
+    for name, count in event.counts.items():
+        key = "gen_ai.memory.record.count" if name == "entries" else f"ricordo.{name}"
+        span.set_attribute(key, count)
+    span.end(end_time=end)

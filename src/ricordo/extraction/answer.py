@@ -1,0 +1,252 @@
+"""The answer of a model: parsed, and its notes turned into findings that rest on what somebody said. Pure.
+
+Invariants: an answer that can't be read is told from one with nothing to say. Every finding quotes, word for word, a
+message that was to be learned from, and names nobody and no number that was not said.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from functools import cached_property
+
+from ricordo.errors import InvalidMessage
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.grounding import GroundingText, contains_credential
+from ricordo.guard import contains_fence
+from ricordo.messages import JsonValue, Message, get_mark
+from ricordo.messages.json_text import loads
+
+__all__ = [
+    "LESSONS_PART",
+    "LESSONS_SCHEMA",
+    "LESSON_KINDS",
+    "LessonsAnswer",
+    "MAX_LESSONS",
+    "is_learnable",
+    "is_no_reply",
+    "parse_lessons",
+    "parse_lessons_answer",
+]
+
+
+LESSONS_PART = "lessons"
+"""The part of an answer that holds the lessons."""
+_NO_REPLY = re.compile(r"[\s\"'`*_.!]*no[_ -]?reply[\s\"'`*_.!]*", re.IGNORECASE)
+_CODE_FENCE = re.compile(r"\A\s*```[\w-]*[ \t]*\n?(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_DECODER = json.JSONDecoder()
+_MAX_STARTS = 200
+_MAX_ANSWER_CHARS = 400_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonsAnswer:
+    """The parts of an answer: what stands in the place of lessons, and every other part by its name."""
+
+    lessons: JsonValue = None
+    parts: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def is_no_reply(text: str) -> bool:
+    """Tell whether `text` is NO_REPLY, in any letter case, with a full stop, space or a code fence around it."""
+    fenced = _CODE_FENCE.match(text)
+    return _NO_REPLY.fullmatch(fenced[1] if fenced else text) is not None
+
+
+def parse_lessons_answer(text: str) -> LessonsAnswer | None:
+    """Return what a model said: the last JSON object in it that has lessons, prose, thoughts and fences left aside.
+
+    An answer of NO_REPLY has no lessons and no parts. None when there is no whole object, as in one that is cut off.
+    """
+    text = _THINKING.sub(" ", text[:_MAX_ANSWER_CHARS])
+    if is_no_reply(text):
+        return LessonsAnswer(lessons=[])
+    found = next((each for each in _iter_objects(text) if LESSONS_PART in each), None)
+    if found is None:
+        return None
+    lessons = found[LESSONS_PART]
+    if lessons is None or (isinstance(lessons, str) and (not lessons.strip() or is_no_reply(lessons))):
+        lessons = []
+    return LessonsAnswer(lessons=lessons, parts={name: value for name, value in found.items() if name != LESSONS_PART})
+
+
+def _iter_objects(text: str) -> Iterator[Mapping[str, JsonValue]]:
+    """Yield the outermost objects of a text, the last one first; a half one hides those in it."""
+    found: list[Mapping[str, JsonValue]] = []
+    at = text.find("{")
+    for _ in range(_MAX_STARTS):
+        if at < 0:
+            break
+        end = _find_object_end(text, at)
+        if end < 0:
+            at = text.find("{", at + 1)
+            continue
+        try:
+            value = loads(text[at:end])
+        except InvalidMessage:
+            value = None
+        if isinstance(value, dict):
+            found.append(value)
+        at = text.find("{", end)
+    yield from reversed(found)
+
+
+def _find_object_end(text: str, at: int) -> int:
+    try:
+        return _DECODER.raw_decode(text, at)[1]
+    except (ValueError, RecursionError):
+        return -1
+
+
+LESSON_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal")
+"""What a lesson may be; anything else is a fact."""
+MAX_LESSONS = 12
+"""How many lessons one answer may give."""
+_DAY_SCHEMA: JsonValue = {"type": "string", "description": "a day as YYYY-MM-DD, empty where none was told"}
+LESSONS_SCHEMA: Mapping[str, JsonValue] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "content": {"type": "string", "description": "one thing to remember, understandable by itself"},
+            "kind": {"type": "string", "enum": list(LESSON_KINDS)},
+            "confidence": {"type": "number", "description": "how sure it is, from 0 to 1"},
+            "quote": {"type": "string", "description": "the words that it rests on, copied exactly"},
+            "message": {"type": "string", "description": "the id of the message that holds these words"},
+            "since": _DAY_SCHEMA,
+            "until": _DAY_SCHEMA,
+            "tags": {"type": "array", "items": {"type": "string"}, "description": "up to five words"},
+            "corrects": {"type": "boolean", "description": "whether it takes the place of something known before"},
+        },
+        "required": ["content", "kind", "confidence", "quote", "message", "since", "until", "tags", "corrects"],
+        "additionalProperties": False,
+    },
+}
+"""The JSON schema of the lessons. A note that lacks the lesser ones of the required parts is read all the same."""
+_MAX_NOTE_CHARS = 700
+_MAX_QUOTE_CHARS = 2_000
+_MAX_KEPT_QUOTE_CHARS = 300
+_MIN_QUOTE_CHARS = 3
+_MAX_TAGS = 5
+_TAG_PATTERN = re.compile(r"[^\W_][\w-]{0,39}")
+_DEFAULT_CONFIDENCE: Mapping[str, float] = {"user": 0.7, "assistant": 0.5}
+_MAX_CONFIDENCE: Mapping[str, float] = {"user": 0.95, "assistant": 0.55}
+_MIN_CONFIDENCE = 0.05
+
+
+def is_learnable(message: Message) -> bool:
+    """Tell whether lessons may rest on a message: a person or the assistant said it, and no tool and no memory."""
+    said = message.role in _DEFAULT_CONFIDENCE and not message.tool_results and get_mark(message) in {None, "cut"}
+    return said and bool(message.id) and bool(message.text.strip()) and not contains_fence(message.text)
+
+
+def parse_lessons(value: JsonValue, messages: Sequence[Message], *, around: str = "") -> tuple[Finding, ...] | None:
+    """Return the lessons of an answer, in its order, each once; `messages` are those that they may rest on.
+
+    What they name stands in these or in `context`. None when the answer can't be used: it is no list, or not one of its
+    notes rests on what was said. Empty when there was nothing to learn.
+    """
+    if not isinstance(value, list):
+        return None
+    gate = _NoteValidator(messages=messages, context=around)
+    found: dict[str, Finding] = {}
+    for each in value[:MAX_LESSONS]:
+        finding = gate.to_finding(each) if isinstance(each, dict) else None
+        if finding is not None:
+            found.setdefault(finding.content.casefold(), finding)
+    return tuple(found.values()) if found or not value else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NoteValidator:
+    """What a note has to pass."""
+
+    messages: Sequence[Message]
+    context: str
+
+    def to_finding(self, note: Mapping[str, JsonValue]) -> Finding | None:
+        """Return the note as a finding; None when it rests on nothing that was said, or may not be kept."""
+        content = " ".join(_text_field(note, "content").split())
+        if not content or len(content) > _MAX_NOTE_CHARS or contains_credential(content) or contains_fence(content):
+            return None
+        if not self._grounding_text.supports(content):
+            return None
+        quote = _text_field(note, "quote")
+        for message in _rank_messages(self.messages, _text_field(note, "message").strip(" []")):
+            words = _find_quote(quote, message.text)
+            if words and not contains_credential(words):
+                return _build_finding(note, content, message, words)
+        return None
+
+    @cached_property
+    def _grounding_text(self) -> GroundingText:
+        names = [message.name for message in self.messages if message.name]
+        return GroundingText("\n".join([*(message.text for message in self.messages), *names, self.context]))
+
+
+def _build_finding(note: Mapping[str, JsonValue], content: str, message: Message, words: str) -> Finding:
+    kind = _text_field(note, "kind").casefold()
+    since = _parse_day(note.get("since"))
+    return Finding(
+        content=content,
+        kind=kind if kind in LESSON_KINDS else "fact",
+        confidence=_parse_confidence(note.get("confidence"), message.role),
+        message_ids=(message.id,),
+        quote=words,
+        tags=tuple(_parse_tags(note.get("tags"))),
+        since=datetime(since.year, since.month, since.day, tzinfo=UTC) if since else message.time,
+        corrects=note.get("corrects") is True,
+        until=_parse_day(note.get("until")),
+    )
+
+
+def _rank_messages(messages: Sequence[Message], cited: str) -> Iterator[Message]:
+    """Yield the message that is cited, then what people said, then the rest; the quote decides among them."""
+
+    def rank(message: Message) -> int:
+        named = bool(cited) and (message.id.startswith(cited) or message.id.endswith(cited))
+        return 0 if named else 1 if message.role == "user" else 2
+
+    yield from sorted(messages, key=rank)
+
+
+def _find_quote(quote: str, text: str) -> str:
+    """Return the words of `quote` as they stand in `text`, whatever the space between them; empty when they don't."""
+    words = quote[: _MAX_QUOTE_CHARS + 1].split()
+    if len(quote) > _MAX_QUOTE_CHARS or sum(mark.isalnum() for mark in quote) < _MIN_QUOTE_CHARS:
+        return ""
+    found = re.search(r"\s+".join(map(re.escape, words)), text)
+    if found is None or len(found[0]) <= _MAX_KEPT_QUOTE_CHARS:
+        return found[0] if found else ""
+    # its beginning tells the place, and stands there word for word too
+    return found[0][:_MAX_KEPT_QUOTE_CHARS].rsplit(maxsplit=1)[0]
+
+
+def _parse_confidence(value: JsonValue, role: str) -> float:
+    """What an assistant said is never as sure as what a person said, and nothing as sure as what a person saved."""
+    given = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    sure = float(value) if given and isinstance(value, int | float) else _DEFAULT_CONFIDENCE[role]
+    return round(min(max(sure, _MIN_CONFIDENCE), _MAX_CONFIDENCE[role]), 2)
+
+
+def _parse_tags(value: JsonValue) -> Iterator[str]:
+    given = [each.strip().lstrip("#").casefold() for each in _as_list(value) if isinstance(each, str)]
+    yield from list(dict.fromkeys(each for each in given if _TAG_PATTERN.fullmatch(each)))[:_MAX_TAGS]
+
+
+def _as_list(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def _parse_day(value: JsonValue) -> date | None:
+    try:
+        return date.fromisoformat(value[:10]) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _text_field(note: Mapping[str, JsonValue], name: str) -> str:
+    found = note.get(name)
+    return found.strip() if isinstance(found, str) else ""

@@ -1,0 +1,285 @@
+"""The cursor of a session: how far its messages were extracted, its recovery after a crash, and the sessions behind.
+
+The cursor also holds the block that may be half written. Bullets are appended in order, so one that was there proves
+those before it. A damaged cursor is set aside and rebuilt from what memory holds.
+
+Invariants: a bullet that is known to have stood in memory is not written again. A session that is not to be learned
+from, or whose state can't be read, is never listed as behind.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import AlreadyExists, FileMissing, InvalidMessage, StorageError
+from ricordo.messages.json_text import decode_json
+from ricordo.messages.types import JsonValue
+from ricordo.storage import ABSENT, FileStore
+from ricordo.workspace.agent_state import decode_state
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.history.change_sets import CURATION_LOCK, iter_replaced_memory
+from ricordo.workspace.history.tombstones import content_digest, read_tombstones
+from ricordo.workspace.layout import WORKSPACE, agent_from_folder, cursor_path_for, parse_transcript_path, state_path
+from ricordo.workspace.ledger import read_all_entries
+from ricordo.workspace.transcript import TranscriptContents, read_transcript, read_transcript_from
+
+__all__ = [
+    "ExtractionCursor",
+    "find_unextracted_sessions",
+    "load_cursor",
+    "load_extracted_entries",
+    "read_log_from_cursor",
+    "recover_cursor",
+    "save_cursor",
+]
+
+
+_MAX_DONE_IDS = 32
+_MAX_OFFSET = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractionCursor:
+    """`done` are the last messages that were extracted, newest last; there are several, as one may be erased.
+
+    With `next` set, which is `done` as it will be, `block` is on its way to the ledger at `path`, which had `offset`
+    bytes before. The message `anchor` stands at byte `place` of the log; what comes before is not needed again.
+    `damaged` says that the file holds no cursor, `rebuilt` that some messages after `done` may have been extracted.
+    """
+
+    file_path: str
+    done: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+    path: str = ""
+    block: str = ""
+    offset: int = 0
+    place: int = 0
+    anchor: str = ""
+    rebuilt: bool = False
+    damaged: bool = False
+    version: str = ABSENT
+
+    def position(self, messages: Iterable[str]) -> int:
+        """Return how many of these ids, in the order of the log, were extracted."""
+        done = frozenset(self.done)
+        return max((number for number, name in enumerate(messages, start=1) if name in done), default=0)
+
+    def advance(self, messages: Sequence[str], *, place: int, anchor: str) -> "ExtractionCursor":
+        """Return the cursor on its way past `messages`."""
+        return replace(self, next=(*self.done, *messages)[-_MAX_DONE_IDS:], place=place, anchor=anchor, rebuilt=False)
+
+    def complete(self) -> "ExtractionCursor":
+        """Return the cursor after its block was written."""
+        return ExtractionCursor(
+            file_path=self.file_path, done=self.next, place=self.place, anchor=self.anchor, version=self.version
+        )
+
+
+async def load_cursor(files: FileStore, at: str) -> ExtractionCursor:
+    """Return the cursor kept at `file_path`; a missing one has extracted nothing, an unreadable one is `damaged`."""
+    try:
+        stored = await files.read(at)
+    except FileMissing:
+        return ExtractionCursor(file_path=at)
+    try:
+        return _decode_cursor(at, stored.version, decode_json(stored.data))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ExtractionCursor(file_path=at, version=stored.version, damaged=True)
+
+
+async def save_cursor(files: FileStore, cursor: ExtractionCursor) -> ExtractionCursor:
+    """Replace the cursor durably and return it with its new version. Raises `VersionConflict`."""
+    value = {
+        "done": cursor.done,
+        "next": cursor.next,
+        "path": cursor.path,
+        "block": cursor.block,
+        "offset": cursor.offset,
+        "place": cursor.place,
+        "anchor": cursor.anchor,
+        "rebuilt": cursor.rebuilt,
+    }
+    data = json.dumps(value).encode() + b"\n"
+    return replace(cursor, version=await files.replace(cursor.file_path, data, expected=cursor.version), damaged=False)
+
+
+def _decode_cursor(at: str, version: str, value: Mapping[str, JsonValue]) -> ExtractionCursor:
+    return ExtractionCursor(
+        file_path=at,
+        version=version,
+        done=_parse_ids(value["done"]),
+        next=_parse_ids(value["next"]),
+        path=str(value["path"]),
+        block=str(value["block"]),
+        offset=_parse_offset(value["offset"]),
+        place=_parse_offset(value["place"]),
+        anchor=str(value["anchor"]),
+        rebuilt=bool(value["rebuilt"]),
+    )
+
+
+def _parse_ids(value: JsonValue) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("ids are a list")
+    return tuple(str(name) for name in value)
+
+
+def _parse_offset(value: JsonValue) -> int:
+    if not isinstance(value, int) or not 0 <= value < _MAX_OFFSET:
+        raise TypeError("an offset is a number")
+    return value
+
+
+_ENTRY_FIELDS = b" [at:: "
+
+
+async def recover_cursor(files: FileStore, at: str, session: str, *, key: bytes) -> ExtractionCursor:
+    """Return the cursor with its block whole in the ledger; the caller holds the lock of the session.
+
+    A damaged one is set aside as `<name>.broken-<n>` and made anew. `key` recognises what was forgotten meanwhile.
+    """
+    cursor = await load_cursor(files, at)
+    if cursor.damaged:
+        return await _rebuild_cursor(files, cursor, session)
+    if not cursor.next:
+        return cursor
+    async with files.lock(CURATION_LOCK):
+        missing = await _missing_bullets(files, cursor)
+        if missing:
+            await _remove_torn_bullet(files, cursor, missing[0])
+            heading = cursor.path.rpartition("/")[2].removesuffix(".md")
+            wanted = await _drop_forgotten(files, missing, key)
+            if wanted:
+                await files.append(cursor.path, b"".join(wanted), header=f"# {heading}\n\n".encode())
+    return await save_cursor(files, cursor.complete())
+
+
+async def load_extracted_entries(files: FileStore, session: str) -> list[Entry]:
+    """Return what was extracted from a session, oldest first, with what was undone since; from all that is kept."""
+    found = [located.entry for located in await _load_all_entries(files)]
+    mine = {entry.id: entry for entry in found if entry.by == "flush" and entry.source.session == session}
+    return [mine[name] for name in sorted(mine)]
+
+
+async def _rebuild_cursor(files: FileStore, damaged: ExtractionCursor, session: str) -> ExtractionCursor:
+    with suppress(FileMissing):
+        await _back_up_file(files, damaged.file_path)
+    entries = await load_extracted_entries(files, session)
+    done = dict.fromkeys(name for entry in entries for name in reversed(entry.source.messages))
+    return await save_cursor(files, replace(damaged, done=tuple(done), rebuilt=True))
+
+
+async def _back_up_file(files: FileStore, at: str) -> None:
+    data = (await files.read(at)).data
+    number = 1
+    while True:
+        with suppress(AlreadyExists):
+            await files.create(f"{at}.broken-{number}", data)
+            return
+        number += 1
+
+
+async def _missing_bullets(files: FileStore, cursor: ExtractionCursor) -> list[bytes]:
+    data = cursor.block.encode("utf-8", "surrogatepass")
+    bullets = [(found.entry.id, data[found.offset : found.offset + found.length]) for found in parse_entries(data, "")]
+    seen = {located.entry.id for located in await _load_entries(files, cursor.path)}
+    if bullets and bullets[-1][0] not in seen:
+        seen |= {located.entry.id for located in await _load_all_entries(files)}
+        seen |= (await read_tombstones(files)).ids
+    written = max((number for number, (name, _) in enumerate(bullets, start=1) if name in seen), default=0)
+    return [bullet for _, bullet in bullets[written:]]
+
+
+async def _drop_forgotten(files: FileStore, bullets: list[bytes], key: bytes) -> list[bytes]:
+    digests = (await read_tombstones(files)).digests
+    said = [content_digest(found.entry.content, key) for bullet in bullets for found in parse_entries(bullet, "")]
+    return [bullet for bullet, digest in zip(bullets, said, strict=True) if digest not in digests]
+
+
+async def _load_all_entries(files: FileStore) -> list[LocatedEntry]:
+    """Return the entries of memory as it stands and of what change sets replaced."""
+    found = await read_all_entries(files)
+    async for path, data in iter_replaced_memory(files):
+        found += await run_sync(parse_entries, data, path)
+    return found
+
+
+async def _load_entries(files: FileStore, path: str) -> list[LocatedEntry]:
+    try:
+        return parse_entries((await files.read(path)).data, path)
+    except FileMissing:
+        return []
+
+
+async def _remove_torn_bullet(files: FileStore, cursor: ExtractionCursor, bullet: bytes) -> None:
+    """Take out the beginning of `bullet` that a crash left behind.
+
+    It stands where the ledger ended before or after that, and is the file's torn end, or has some of the fields that
+    nobody types. Anything else may be a person's own bullet.
+    """
+    try:
+        stored = await files.read(cursor.path)
+    except FileMissing:
+        return
+    for located in reversed(parse_entries(stored.data, cursor.path)):
+        start, end = located.offset, located.offset + located.length
+        piece = stored.data[start:end]
+        torn = bullet.startswith(piece.rstrip(b"\n")) and piece.rstrip(b"\n") != bullet.rstrip(b"\n")
+        if torn and start >= cursor.offset and (_ENTRY_FIELDS in piece or not stored.data.endswith(b"\n")):
+            await files.replace(cursor.path, stored.data[:start] + stored.data[end:], expected=stored.version)
+            return
+
+
+async def find_unextracted_sessions(files: FileStore) -> list[tuple[str, str]]:
+    """Return the agent and session of each transcript that was not extracted to its end, by path.
+
+    What is not to be learned from is left out, and a session whose agent's name its folder does not tell; the next
+    flush of that takes in everything.
+    """
+    found = []
+    for info in await files.list(f"{WORKSPACE}/agents"):
+        named = parse_transcript_path(info.path)
+        agent = agent_from_folder(named[0]) if named else None
+        if (
+            named
+            and agent is not None
+            and await _is_behind(files, info.path)
+            and await _may_learn(files, agent, named[1])
+        ):
+            found.append((agent, named[1]))
+    return found
+
+
+async def read_log_from_cursor(files: FileStore, path: str, cursor: ExtractionCursor) -> TranscriptContents:
+    """Return the log from where the cursor needs it on, all of it when that place is not what it was."""
+    if cursor.anchor:
+        logged = await read_transcript_from(files, path, offset=cursor.place, message_id=cursor.anchor)
+        if logged is not None and cursor.position(message.id for message in logged.messages):
+            return logged
+    return await read_transcript(files, path)
+
+
+async def _may_learn(files: FileStore, agent: str, session: str) -> bool:
+    """Tell whether a session may be learned from; one without a state, such as an imported one, may be."""
+    try:
+        path = state_path(agent, session)
+        try:
+            data = (await files.read(path)).data
+        except FileMissing:
+            return await files.info(f"{path}.broken-1") is None
+        return (await run_sync(partial(decode_state, data, agent=agent, session=session))).learns
+    except (InvalidMessage, StorageError):
+        return False
+
+
+async def _is_behind(files: FileStore, path: str) -> bool:
+    cursor = await load_cursor(files, cursor_path_for(path))
+    if cursor.damaged or cursor.next:
+        return True
+    logged = await read_log_from_cursor(files, path, cursor)
+    return cursor.position(message.id for message in logged.messages) < len(logged.messages)

@@ -1,0 +1,398 @@
+"""Flusher: what a session taught since its cursor goes to the ledger, once.
+
+Before a block is appended the cursor keeps the block itself, so after a crash what is missing of it is written. No lock
+is held while something is extracted: who finds that somebody else moved the cursor begins anew. What somebody else
+learned from messages goes the same way, so no message is extracted by both.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
+from ricordo.concurrency import run_in_thread
+from ricordo.errors import VersionConflict
+from ricordo.extraction.contract import Finding, SectionFactory
+from ricordo.extraction.cursor import (
+    ExtractionCursor,
+    load_cursor,
+    load_extracted_entries,
+    read_log_from_cursor,
+    recover_cursor,
+    save_cursor,
+)
+from ricordo.extraction.extractors import (
+    ExtractionResult,
+    Extractor,
+    MessageDelta,
+    RuleExtractor,
+    RuleFunction,
+    accept_sections,
+)
+from ricordo.extraction.known_memory import RecalledTexts, collect_saved_words, load_known_words, repeats_tool_output
+from ricordo.extraction.rules import extract
+from ricordo.guard.redact import Redactor
+from ricordo.language import split_words
+from ricordo.language.signals import SignalDetector, default_detector
+from ricordo.messages import Message, get_mark
+from ricordo.scope import Scope
+from ricordo.storage import FileStore
+from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Entry, Source
+from ricordo.workspace.history.change_sets import CURATION_LOCK
+from ricordo.workspace.history.tombstones import content_digest, read_tombstones
+from ricordo.workspace.layout import cursor_path, transcript_path
+from ricordo.workspace.ledger import LedgerBlock, append_block, render_block
+from ricordo.workspace.redaction import all_redacted_beside
+from ricordo.workspace.transcript import TranscriptContents, read_transcript
+
+__all__ = ["CORRECTION_TAG", "FlushResult", "Flusher"]
+
+
+CORRECTION_TAG = "correction"
+"""The tag of an entry that takes the place of something said before."""
+_CONTEXT_MESSAGES = 6
+_LOCK_COUNT = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlushResult:
+    """What a flush did: the block it wrote (None when nothing was learned) and how many messages it read.
+
+    `has_more` says that it read only a part of what is new, `requests` how often a model was asked, and `notes` what went
+    otherwise than it should. `entries` are all that were written, those of earlier parts included.
+    """
+
+    block: LedgerBlock | None = None
+    messages: int = 0
+    has_more: bool = False
+    requests: int = 0
+    notes: tuple[str, ...] = ()
+    earlier_entries: tuple[Entry, ...] = ()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was written, in its order."""
+        return (*self.earlier_entries, *(self.block.entries if self.block else ()))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many messages were read, how many entries written, and how often a model was asked, if it was."""
+        asked = {"requests": self.requests} if self.requests else {}
+        return {"messages": self.messages, "entries": len(self.entries), **asked}
+
+    def combine(self, later: "FlushResult") -> "FlushResult":
+        """Return what both parts did, the later one last; `block` is the last that was written."""
+        return replace(
+            later,
+            block=later.block or self.block,
+            messages=self.messages + later.messages,
+            requests=self.requests + later.requests,
+            notes=(*self.notes, *later.notes),
+            earlier_entries=self.entries if later.block else self.earlier_entries,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PendingLog:
+    """What a log holds around its cursor, which stands before the message number `position`."""
+
+    cursor: ExtractionCursor
+    logged: TranscriptContents
+    position: int
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        return self.logged.messages[self.position :]
+
+    @property
+    def context(self) -> Sequence[Message]:
+        return self.logged.messages[max(0, self.position - _CONTEXT_MESSAGES) : self.position]
+
+    def messages_through(self, ids: Collection[str]) -> Sequence[Message]:
+        """Return the messages after the cursor up to the last of `ids`; empty when none of them stands there."""
+        found = max((number for number, each in enumerate(self.messages, start=1) if each.id in ids), default=0)
+        return self.messages[:found]
+
+    def advance_cursor(self, messages: Sequence[Message]) -> ExtractionCursor:
+        """Return the cursor on its way past `messages`, which are the first ones after it."""
+        start = max(0, self.position + len(messages) - _CONTEXT_MESSAGES)
+        return self.cursor.advance(
+            [message.id for message in messages],
+            place=self.logged.offsets[start],
+            anchor=self.logged.messages[start].id,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flusher:
+    """Extracts the new messages of sessions into the ledger.
+
+    `key` recognises what was forgotten, `detector` recognises signals, `find_nearest` gives the memories that are nearest
+    to a text.
+    """
+
+    files: FileStore
+    redactor: Redactor
+    key: bytes
+    clock: Clock
+    ids: IdSource
+    extract: RuleFunction = extract
+    model: Extractor | None = None
+    sections: Sequence[SectionFactory] = ()
+    detector: SignalDetector = field(default_factory=default_detector)
+    find_nearest: Callable[[str], Awaitable[Sequence[str]]] | None = None
+
+    async def flush(
+        self,
+        agent: str,
+        session: str,
+        *,
+        scope: Scope | None = None,
+        by_rules: bool = False,
+        signals: frozenset[str] = frozenset(),
+        trace: str = "",
+    ) -> FlushResult:
+        """Extract what the session's transcript holds after its cursor, durably, and move the cursor.
+
+        The model is asked where there is one, unless `by_rules`; then only the first part may be done, which is told.
+        `scope` is stamped on the entries, `signals` and `trace` are told to sections. A second flush without new
+        messages does nothing. Raises: ModelRateLimited, ModelTimeout, ModelUnavailable; then nothing is written.
+        """
+        while True:
+            ahead = await self._read_pending(agent, session)
+            if not ahead.messages:
+                return FlushResult()
+            delta = MessageDelta(agent, session, scope, ahead.context, ahead.messages, signals, trace, self.detector)
+            # of a cursor that was made anew only what the rules find can be told from what was found before
+            asked = None if by_rules or ahead.cursor.rebuilt else self.model
+            extracted = await (asked or self._rule_extractor)(delta)
+            with suppress(VersionConflict):
+                return await self._write_result(ahead, delta, extracted)
+
+    async def _write_result(
+        self, ahead: "_PendingLog", delta: MessageDelta, extracted: ExtractionResult
+    ) -> FlushResult:
+        """Write what was extracted. Raises `VersionConflict` when somebody else was faster."""
+        new = delta.new[: extracted.covers]
+        entries = await self._build_entries(delta, extracted)
+        if ahead.cursor.rebuilt:
+            entries = await self._drop_extracted(delta.session, entries)
+        wrong = await accept_sections(extracted, delta)
+        return FlushResult(
+            block=await self._write(ahead.advance_cursor(new), entries),
+            messages=len(new),
+            has_more=len(new) < len(ahead.messages),
+            requests=extracted.requests,
+            notes=tuple(filter(None, [extracted.note, *wrong])),
+        )
+
+    async def extract_again(
+        self, agent: str, session: str, ids: Collection[str], *, scope: Scope | None = None
+    ) -> FlushResult:
+        """Extract these messages of a session once more by rules, durably, and leave the cursor where it is.
+
+        `scope` is stamped on the entries.
+        """
+        messages = (await read_transcript(self.files, transcript_path(agent, session))).messages
+        places = [number for number, message in enumerate(messages) if message.id in ids]
+        done = FlushResult()
+        while places:
+            cursor = await self._recover_cursor(cursor_path(agent, session), session)
+            context = messages[max(0, places[0] - _CONTEXT_MESSAGES) : places[0]]
+            delta = MessageDelta(agent, session, scope, context, [messages[number] for number in places])
+            extracted = await self._rule_extractor(delta)
+            entries = await self._build_entries(delta, extracted)
+            with suppress(VersionConflict):
+                block = await self._write(replace(cursor, next=cursor.done), entries)
+                part = FlushResult(block=block, messages=extracted.covers, requests=extracted.requests)
+                done, places = done.combine(part), places[extracted.covers :]
+        return done
+
+    async def _build_entries(self, delta: MessageDelta, extracted: ExtractionResult) -> list[Entry]:
+        """Return the entries of what was extracted: what quotes the messages, and says nothing that is known."""
+        texts = {message.id: _searchable_text(message) for message in (*delta.context, *delta.new)}
+        quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
+        recalled = await run_in_thread(lambda: delta.processed_messages.recalled)
+        findings = await self._drop_repeats(quoted, (*delta.context, *delta.new), recalled)
+        new = delta.new[: extracted.covers]
+        return await run_in_thread(self._to_entries, delta.session, findings, delta.context, new, delta.scope)
+
+    @property
+    def _rule_extractor(self) -> RuleExtractor:
+        return RuleExtractor(rules=self.extract, sections=self.sections)
+
+    async def _drop_repeats(
+        self, findings: Sequence[Finding], messages: Sequence[Message], recalled: Sequence[str] = ()
+    ) -> list[Finding]:
+        """Leave out what only says again what memory holds, or said itself."""
+        if not findings:
+            return []
+        known, said = await load_known_words(self.files, self.clock.today()), RecalledTexts(recalled)
+        people = {message.id for message in messages if message.role == "user"}
+
+        def is_new(each: Finding) -> bool:
+            is_known = not known.isdisjoint({split_words(each.content), split_words(each.quote)})
+            return not (is_known or said.covers(each.content) or said.covers(each.quote))
+
+        fresh = await run_in_thread(lambda: [each for each in findings if is_new(each)])
+        return [each for each in fresh if not (people.isdisjoint(each.message_ids) and await self._is_echo(each))]
+
+    async def _is_echo(self, finding: Finding) -> bool:
+        """Tell whether memory holds what only the agent says: the prompt may have shown it, and keeps no record."""
+        return self.find_nearest is not None and RecalledTexts(await self.find_nearest(finding.content)).covers(
+            finding.content
+        )
+
+    async def has_new(self, agent: str, session: str) -> bool:
+        """Tell whether the session's transcript holds messages that were not extracted yet."""
+        return bool((await self._read_pending(agent, session)).messages)
+
+    async def filter_pending(self, agent: str, session: str, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the messages `ids` that were not extracted yet, in the order of the session's transcript."""
+        ahead, wanted = await self._read_pending(agent, session), frozenset(ids)
+        return tuple(message.id for message in ahead.messages if message.id in wanted)
+
+    async def record_findings(
+        self,
+        agent: str,
+        session: str,
+        findings: Sequence[Finding],
+        *,
+        pending: Collection[str],
+        scope: Scope | None = None,
+        signals: frozenset[str] = frozenset(),
+        trace: str = "",
+    ) -> FlushResult:
+        """Write what somebody learned from the messages `filter_pending`, durably, and move the cursor past them.
+
+        What stands between them in the transcript, such as a message that is pinned, is extracted here. Findings that
+        rest only on messages before the cursor are left out, so a second call does nothing. Where a damaged cursor was
+        made anew only what is extracted here can be told from what memory holds: then `findings` are not used.
+        `scope`, `signals` and `trace` are those of `flush`. Raises:
+        InvalidEntry when one of them can't be kept; then nothing is written.
+        """
+        asked = frozenset(pending)
+        given = [finding for finding in findings if not asked.isdisjoint(finding.message_ids)]
+        while True:
+            ahead = await self._read_pending(agent, session)
+            if ahead.cursor.rebuilt:
+                return await self.flush(agent, session, scope=scope, signals=signals, trace=trace)
+            new = ahead.messages_through(asked)
+            if not new:
+                return FlushResult()
+            between = {each.id for each in new if each.id not in asked and get_mark(each) in {None, "cut"}}
+            delta = MessageDelta(agent, session, scope, ahead.context, new, signals, trace, self.detector)
+            rest = (await self._rule_extractor(delta)).findings if between else ()
+            found = [*given, *(each for each in rest if not between.isdisjoint(each.message_ids[:1]))]
+            sections = await self._rule_extractor.build_sections(delta, len(new))
+            fresh = await self._drop_repeats(found, new)
+            entries = await run_in_thread(self._to_entries, session, fresh, ahead.context, new, scope)
+            checked = [entry.validate() for entry in entries]
+            wrong = await accept_sections(ExtractionResult(findings=found, covers=len(new), sections=sections), delta)
+            with suppress(VersionConflict):
+                block = await self._write(ahead.advance_cursor(new), checked)
+                return FlushResult(block=block, messages=len(new), notes=tuple(wrong))
+
+    async def _read_pending(self, agent: str, session: str) -> _PendingLog:
+        cursor = await self._recover_cursor(cursor_path(agent, session), session)
+        logged = await read_log_from_cursor(self.files, transcript_path(agent, session), cursor)
+        return _PendingLog(
+            cursor=cursor, logged=logged, position=cursor.position(message.id for message in logged.messages)
+        )
+
+    @asynccontextmanager
+    async def _lock(self, path: str) -> AsyncIterator[None]:
+        async with self.files.lock(f"flush-{crc32(path.encode()) % _LOCK_COUNT:x}"):
+            yield
+
+    async def _recover_cursor(self, path: str, session: str) -> ExtractionCursor:
+        cursor = await load_cursor(self.files, path)
+        if not cursor.damaged and not cursor.next:
+            return cursor
+        async with self._lock(path):
+            return await recover_cursor(self.files, path, session, key=self.key)
+
+    def _to_entries(
+        self,
+        session: str,
+        findings: Sequence[Finding],
+        context: Sequence[Message],
+        new: Sequence[Message],
+        scope: Scope | None,
+    ) -> list[Entry]:
+        """Return what `findings` say of `new`, but for what was saved while it was said."""
+        fresh = {message.id for message in new}
+        saved = collect_saved_words([*context, *new])
+        now = self.clock.now()
+        return [
+            Entry(
+                content=finding.content,
+                kind=finding.kind,
+                tags=(*finding.tags, *([CORRECTION_TAG] if finding.corrects else [])),
+                id=self.ids.new(),
+                time=now,
+                since=truncate_to_milliseconds(finding.since) if finding.since else None,
+                extra=(
+                    *([("until", finding.until.isoformat())] if finding.until else []),
+                    *([EXTERNAL_TRUST_FIELD] if repeats_tool_output(finding, [*context, *new]) else []),
+                ),
+                scope=scope,
+                by="flush",
+                source=Source(session=session, messages=finding.message_ids, quote=_distinct_quote(finding)),
+                confidence=finding.confidence,
+            )
+            for finding in findings
+            if not fresh.isdisjoint(finding.message_ids) and split_words(finding.content) not in saved
+        ]
+
+    async def _drop_forgotten(self, entries: list[Entry]) -> list[Entry]:
+        forgotten = (await read_tombstones(self.files)).digests
+        return [entry for entry in entries if content_digest(entry.content, self.key) not in forgotten]
+
+    async def _drop_extracted(self, session: str, entries: list[Entry]) -> list[Entry]:
+        """Leave out what was extracted from the same messages before."""
+        known = {(entry.source.messages, entry.content) for entry in await load_extracted_entries(self.files, session)}
+        stored = await all_redacted_beside(entries, self.redactor)
+        pairs = zip(entries, stored, strict=True)
+        return [entry for entry, clean in pairs if (entry.source.messages, clean.content) not in known]
+
+    async def _write(self, cursor: ExtractionCursor, entries: list[Entry]) -> LedgerBlock | None:
+        """Append the entries that were not forgotten and move the cursor.
+
+        Raises `VersionConflict` before when somebody else moved it.
+        """
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._lock(cursor.file_path))
+            if (await load_cursor(self.files, cursor.file_path)).version != cursor.version:
+                raise VersionConflict(f"{cursor.file_path} changed since it was read.")
+            if entries:
+                # nothing is forgotten from here on until it is written
+                await stack.enter_async_context(self.files.lock(CURATION_LOCK))
+                entries = await self._drop_forgotten(entries)
+            if not entries:
+                await save_cursor(self.files, cursor.complete())
+                return None
+            rendered = await render_block(self.files, self.clock.today(), entries, self.redactor)
+            ledger = await self.files.info(rendered.path)
+            intent = replace(
+                cursor,
+                path=rendered.path,
+                block=rendered.data.decode("utf-8", "surrogatepass"),
+                offset=ledger.size if ledger else 0,
+            )
+            intent = await save_cursor(self.files, intent)
+            block = await append_block(self.files, rendered)
+            await save_cursor(self.files, intent.complete())
+            return block
+
+
+def _searchable_text(message: Message) -> str:
+    """Return all that a message says, the calls and the results of tools in it included."""
+    calls = (f"{call.name} {call.arguments}" for call in message.tool_calls)
+    return "\n".join([message.text, *calls, *(result.text for result in message.tool_results)])
+
+
+def _distinct_quote(finding: Finding) -> str | None:
+    """Return what was said, unless the content says it in the same words: a line need not say it twice."""
+    return None if finding.quote == finding.content else finding.quote

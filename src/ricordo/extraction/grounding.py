@@ -1,0 +1,158 @@
+"""Checks of what is to be learned: that its names and numbers were said, and that it gives away no credential. Pure.
+
+A PIN, the number of a card and a password of plain letters have no shape that redaction could know, but the sentence
+around them tells. A note that names what nobody said was invented, or was translated and would not be found again.
+
+Invariants: linear in the text. A note without names and numbers is supported by any text.
+"""
+
+import re
+import unicodedata
+from datetime import date
+
+from ricordo.guard.heuristics import is_placeholder
+from ricordo.guard.scanner import SECRET_MARK
+from ricordo.language import content_words, find_dates, find_names
+
+__all__ = ["GroundingText", "asks_for_credential", "contains_credential"]
+
+
+_MIN_OTHER_WORDS = 5
+_SECRET_WORDS = """
+access account api auth aws bearer basic client cred credential db database default env export github header http https
+id key keys login name new old our pass passphrase password pin prod remember safe save secret set staging stripe token
+tokens url use user username using value wifi
+"""
+_SECRET_VOCABULARY = frozenset(_SECRET_WORDS.split())
+_MARKED_WORD = re.compile(r"\S*" + SECRET_MARK.pattern + r"\S*")
+_PASSWORD_NAMES = (
+    r"pass(?:word|phrase|code|wort)|kennwort|contraseña|mot de passe|senha|wachtwoord|密码|密碼|口令|パスワード|"
+    r"비밀번호"
+)
+_CODE_NAMES = (
+    r"pin(?: (?:code|number))?|cvv|cvc|(?:door|alarm|gate|safe|lock|entry|unlock|access|security|recovery|backup|"
+    r"verification|bank) code|otp|geheimzahl"
+)
+_PURPOSE = r"(?: (?:for|to|of|on|für|von|de|del|para|pour|per) [^.,;:=\n]{1,40}?)?"
+_SIGN = r"[*_`]{0,2}\s{0,3}(?::=|[:=：]|(?<![a-z])(?:is|was|are|ist|war|lautet|es|est|è|é)(?![a-z])|是|は|는|은)\s{0,3}"
+_SECRET_VALUE = (
+    r"[\"'“`*]{0,2}(?P<value>[^\s\"'”`*,;]{3,64})[\"'”`*]{0,2}(?=[\s.]*(?:$|[.,;!)]|(?:and|but|und|please)\b))"
+)
+_PASSWORD_STATEMENT = re.compile(rf"(?<![^\W_])(?:{_PASSWORD_NAMES}){_PURPOSE}{_SIGN}{_SECRET_VALUE}", re.IGNORECASE)
+_CODE_STATEMENT = re.compile(
+    rf"(?<!\w)(?:{_CODE_NAMES}){_PURPOSE}{_SIGN}[\"'“`*]{{0,2}}#?(?P<value>\d{{3,10}})(?!\d)", re.IGNORECASE
+)
+_DESCRIPTION = re.compile(
+    r"\w+(?:ed|ing|able|ible|ive|ful|ly|-\w+)|(?:too )?(?:old|new|long|short|easy|mine|yours|same|different|unique|"
+    r"public|private|safe|bad|good|fine|okay|gone|lost|known|there|broken|falsch|richtig|sicher|wrong|weak|nothing)",
+    re.IGNORECASE,
+)
+_CREDENTIAL_QUESTION = re.compile(
+    rf"(?<!\w)(?:{_PASSWORD_NAMES}|{_CODE_NAMES}|api key|access key|token|card number|credit card)"
+    r"(?=\s*(?:$|[?.,]|(?:is|was|for|to|of|on)\b))",
+    re.IGNORECASE,
+)
+_CARD_DIGITS = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]?\d)")
+_CARD_GROUPS = re.compile(r"\d{4}(?:[ -]\d{4}){2}[ -]\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5}")
+_CARD_WORDS = re.compile(
+    r"card|visa|amex|karte|tarjeta|carte|carta|cartão|kredit|credit|debit|卡|カード", re.IGNORECASE
+)
+
+
+def contains_credential(text: str) -> bool:
+    """Say whether a statement gives away a secret, or tells nothing but that one stood there."""
+    if "[secret:" in text and SECRET_MARK.search(text):
+        rest = {word.casefold() for word in content_words(_MARKED_WORD.sub(" ", text), "en")}
+        if len(rest - _SECRET_VOCABULARY) < _MIN_OTHER_WORDS:
+            return True
+    return _contains_password(text) or _CODE_STATEMENT.search(text) is not None or _contains_card_number(text)
+
+
+def asks_for_credential(question: str) -> bool:
+    """Say whether the answer to a question would be a secret: "What is the PIN?", not "Which password manager?"."""
+    return _CREDENTIAL_QUESTION.search(question) is not None
+
+
+def _contains_password(text: str) -> bool:
+    return any(
+        not is_placeholder(said["value"].rstrip(".")) and not _DESCRIPTION.fullmatch(said["value"].rstrip("."))
+        for said in _PASSWORD_STATEMENT.finditer(text)
+    )
+
+
+def _contains_card_number(text: str) -> bool:
+    """A number of 13 to 19 digits that passes the Luhn check (ISO/IEC 7812-1), grouped as on a card or called one."""
+    return any(
+        _passes_luhn([int(digit) for digit in number.group() if digit.isdigit()])
+        and (_CARD_GROUPS.fullmatch(number.group()) is not None or _CARD_WORDS.search(text) is not None)
+        for number in _CARD_DIGITS.finditer(text)
+    )
+
+
+def _passes_luhn(digits: list[int]) -> bool:
+    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+_NUMBER = re.compile(r"\d{2,}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_REFERENCE_DAY = date(2000, 1, 1)
+_SENTENCE_END = ".!?:;\n"
+_INFLECTION_CHARS = 2
+_MIN_INFLECTED_CHARS = 5
+_NAME_PARTICLES = frozenset(
+    {"of", "the", "de", "da", "di", "du", "del", "della", "van", "von", "der", "la", "le", "y", "and"}
+)
+_ALWAYS_ALLOWED_LIST = """
+user user's users assistant agent ai llm english german french spanish italian portuguese dutch polish russian
+ukrainian turkish arabic hebrew hindi chinese mandarin japanese korean swedish danish norwegian finnish czech greek
+"""
+_ALWAYS_ALLOWED = frozenset(_ALWAYS_ALLOWED_LIST.split())
+
+
+class GroundingText:
+    """A text in which names and numbers are looked up."""
+
+    def __init__(self, text: str) -> None:
+        """Look up in `text`."""
+        self._text = _normalize(text)
+        self._digits = re.sub(r"(?<=\d)[.,'’\s_](?=\d{3})", "", self._text)
+
+    def supports(self, note: str) -> bool:
+        """Tell whether every name and every number of `note` was said; days may be worked out, and are not asked."""
+        return all(map(self._has_name, _find_name_words(note))) and all(map(self._has_number, _find_numbers(note)))
+
+    def _has_name(self, name: str) -> bool:
+        if name in self._text:
+            return True
+        # other scripts inflect names, and no language writes them twice
+        return not name.isascii() and len(name) >= _MIN_INFLECTED_CHARS and name[:-_INFLECTION_CHARS] in self._text
+
+    def _has_number(self, number: str) -> bool:
+        return number in self._text or number in self._digits
+
+
+def _find_name_words(note: str) -> list[str]:
+    """Return the words of the names in a note; the first word of a sentence has its capital from there."""
+    found: list[str] = []
+    for mention in find_names(note):
+        before = note[: mention.start].rstrip(" \"'“”‘’(*_`")
+        opens = not before or before[-1] in _SENTENCE_END
+        words = mention.text.split()
+        if opens and words and words[0][1:] == words[0][1:].lower():
+            words = words[1:]
+        found += [_normalize(word).removesuffix("'s").removesuffix("’s") for word in words]
+    return [word for word in found if word not in _NAME_PARTICLES | _ALWAYS_ALLOWED]
+
+
+def _find_numbers(note: str) -> list[str]:
+    """Return the numbers of a note that are no part of a day."""
+    text = note
+    for mention in reversed(find_dates(note, _REFERENCE_DAY)):
+        text = f"{text[: mention.start]} {text[mention.end :]}"
+    text = re.sub(r"(?<=\d)[,'’_](?=\d{3})", "", _normalize(text))
+    return [each for each in _NUMBER.findall(text) if not _YEAR.fullmatch(each)]
+
+
+def _normalize(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()

@@ -1,0 +1,155 @@
+"""What memory holds already: read for the request, and compared so that it is not learned again.
+
+A finding is a repeat when its words stand in memory, in recalled text, or in what a tool call saved. What an assistant
+said after a tool had printed it counts as from outside.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from functools import cached_property
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, InvalidMessage, StorageError
+from ricordo.extraction.contract import Finding
+from ricordo.extraction.request import KnownMemory
+from ricordo.language import repeats_sentence, split_words, strip_accents
+from ricordo.messages import Message
+from ricordo.messages.json_text import loads
+from ricordo.storage import FileStore
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, is_ledger, ledger_path
+
+__all__ = [
+    "RecalledTexts",
+    "SAVING_TOOL",
+    "collect_saved_words",
+    "load_known_memory",
+    "load_known_words",
+    "repeats_tool_output",
+]
+
+
+_BYTES_PER_TOKEN = 8
+_EXTRACTED_FIELD = b"[by:: flush]"
+
+
+async def load_known_memory(files: FileStore, today: date, *, reference: str, most_tokens: int) -> KnownMemory:
+    """Return MEMORY.md and today's ledger as they stand; with the `reference` "all" the older ledgers too.
+
+    Of these, newest first, no more is read than could stand in `max_prompt_tokens` tokens.
+    """
+    ledgers = [(ledger_path(today), await _read_text(files, ledger_path(today)))]
+    if reference == "all":
+        room = most_tokens * _BYTES_PER_TOKEN
+        listed = [info for info in await files.list(LEDGERS) if is_ledger(info.path) and info.path != ledgers[0][0]]
+        for info in sorted(listed, key=lambda each: each.path.rpartition("/")[2], reverse=True):
+            room -= info.size
+            if room < 0:
+                break
+            ledgers.append((info.path, await _read_text(files, info.path)))
+    return KnownMemory(memory=await _read_text(files, MEMORY_PATH), ledgers=tuple(ledgers))
+
+
+async def load_known_words(files: FileStore, today: date) -> frozenset[tuple[str, ...]]:
+    """Return the words of each memory that MEMORY.md holds, or that was saved today or yesterday by hand or by a tool.
+
+    What a flush has learned is none of them: that it is said anew is for consolidation to weigh.
+    """
+    found: set[tuple[str, ...]] = set()
+    for path in (MEMORY_PATH, ledger_path(today), ledger_path(today - timedelta(days=1))):
+        with suppress(FileMissing, StorageError):
+            data = (await files.read(path)).data
+            found |= await run_sync(_collect_words, data, path)
+    return frozenset(found - {()})
+
+
+def _collect_words(data: bytes, path: str) -> set[tuple[str, ...]]:
+    """Return the words of each memory in a document; of a ledger, those that no flush has written."""
+    if path == MEMORY_PATH:
+        return {split_words(located.entry.content) for located in parse_entries(data, path)}
+    # of a long ledger nearly all was written by flushes, and need not be taken apart
+    if all(_EXTRACTED_FIELD in line for line in data.split(b"\n") if line.startswith(b"- ")):
+        return set()
+    saved = parse_entries(data, path, only=lambda bullet: _EXTRACTED_FIELD not in bullet)
+    return {split_words(located.entry.content) for located in saved if located.entry.by != "flush"}
+
+
+async def _read_text(files: FileStore, path: str) -> str:
+    try:
+        return (await files.read(path)).data.decode("utf-8", "replace")
+    except (FileMissing, StorageError):
+        return ""
+
+
+_KEY_LETTERS = 6
+_MIN_KEYS = 2
+_PERSON_WORDS_LIST = """
+i we you they he she it my our your their his her its me us them the a an user users team assistant is are was were am
+be been that this have has had do does did s re ve m ich wir du ihr sie er es mein meine unser unsere der die das
+den ein eine nutzer ist sind war hat haben je nous tu vous il elle on le la les un une yo nosotros el los las es son
+"""
+_PERSON_WORDS = frozenset(_PERSON_WORDS_LIST.split())
+_DENIAL_WORDS_LIST = """
+not no never none nobody nothing without t cannot dont isnt arent wasnt longer stop stopped nicht kein keine keinen nie
+niemals ohne mehr pas jamais sans ne plus nunca jamas sin ya nao sem mai non senza не нет никогда без 不 没 別
+"""
+_DENIAL_WORDS = frozenset(_DENIAL_WORDS_LIST.split())
+
+
+class RecalledTexts:
+    """The texts that memory said, as repeats are told by them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Compare with `texts`."""
+        self._texts = texts
+
+    def covers(self, statement: str) -> bool:
+        """Tell whether `statement` says nothing beside what one of the texts says."""
+        own = _comparison_keys(statement)
+        return len(own) >= _MIN_KEYS and any(own <= other and not (other - own) & _DENIAL_WORDS for other in self._keys)
+
+    @cached_property
+    def _keys(self) -> list[frozenset[str]]:
+        return [_comparison_keys(text) for text in self._texts]
+
+
+def _comparison_keys(text: str) -> frozenset[str]:
+    return frozenset(strip_accents(word)[:_KEY_LETTERS] for word in split_words(text) if word not in _PERSON_WORDS)
+
+
+SAVING_TOOL = "remember"
+"""The name of the tool that saves what the model gives it as `content`."""
+
+
+def collect_saved_words(messages: Sequence[Message]) -> frozenset[tuple[str, ...]]:
+    """Return the words of each text that a call of the saving tool in `messages` has saved; failed calls saved none."""
+    failed = {result.call_id for message in messages for result in message.tool_results if result.is_error}
+    return frozenset(split_words(content) for call, content in _iter_saved_texts(messages) if call not in failed)
+
+
+def _iter_saved_texts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    for call in (call for message in messages for call in message.tool_calls if call.name == SAVING_TOOL):
+        try:
+            arguments = loads(call.arguments)
+        except InvalidMessage:
+            continue
+        if isinstance(arguments, dict) and isinstance(content := arguments.get("content"), str):
+            yield call.id, content
+
+
+def repeats_tool_output(finding: Finding, messages: Sequence[Message]) -> bool:
+    """Tell whether an assistant states the finding, after a tool printed it, and no user said it before.
+
+    `messages` are those that it was found in, in their order, with some before them.
+    """
+    stated = next((at for at, message in enumerate(messages) if message.id == finding.message_ids[0]), None)
+    if stated is None or messages[stated].role != "assistant":
+        return False
+    before = messages[:stated]
+    if not any(message.tool_results for message in before):
+        return False
+    if any(repeats_sentence(finding.quote, message.text) for message in before if message.role == "user"):
+        return False
+    return any(repeats_sentence(finding.quote, result.text) for message in before for result in message.tool_results)

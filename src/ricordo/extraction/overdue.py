@@ -1,0 +1,73 @@
+"""Overdue work of a root: jobs that wait, jobs that failed for good, and sessions that nobody asked for.
+
+Invariant: finding it changes nothing, and resuming asks for no work that waits already.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ricordo.errors import StorageError
+from ricordo.extraction.cursor import find_unextracted_sessions
+from ricordo.jobs import Job, JobQueue, JobRecord
+from ricordo.jobs.contract import find_unresolved_failures, is_same_work
+from ricordo.storage import FileStore
+from ricordo.workspace.history.checks import Check
+
+__all__ = ["OverdueWork", "check_unlearned", "find_overdue_work", "resume_overdue_work"]
+
+
+_MAX_JOBS = 1_000
+_MAX_NAMED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverdueWork:
+    """Jobs that wait or run, and those that failed too often and were not done since, each newest first.
+
+    `behind` are jobs for sessions that hold more than was extracted, for which no job waits, such as those of an inbox
+    that was deleted.
+    """
+
+    waiting: Sequence[JobRecord] = ()
+    failed: Sequence[JobRecord] = ()
+    behind: Sequence[Job] = ()
+
+
+async def find_overdue_work(queue: JobQueue, files: FileStore) -> OverdueWork:
+    """Return what is to be done. Raises: StorageError when the inbox or a transcript can't be read."""
+    newest_first = await queue.jobs(limit=_MAX_JOBS)
+    waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
+    failed = find_unresolved_failures(newest_first)
+    known = [record.job for record in (*waiting, *failed)]
+    sessions = [
+        Job(kind="flush", agent=agent, session=session) for agent, session in await find_unextracted_sessions(files)
+    ]
+    behind = [job for job in sessions if not any(is_same_work(job, each) for each in known)]
+    return OverdueWork(waiting=waiting, failed=failed, behind=behind)
+
+
+async def check_unlearned(queue: JobQueue, files: FileStore) -> Check:
+    """Return the check of the sessions that hold more than was learned from them, for which no job waits.
+
+    One whose turn is running is among them until the turn ends. An inbox that can't be read is told elsewhere.
+    """
+    try:
+        behind = [job.session for job in (await find_overdue_work(queue, files)).behind]
+    except StorageError:
+        behind = []
+    detail = "sessions that were not learned from to their end, for which no job waits"
+    if behind:
+        more = f" and {len(behind) - _MAX_NAMED} more" if len(behind) > _MAX_NAMED else ""
+        detail += f"; `ricordo maintain` asks for them again: {', '.join(behind[:_MAX_NAMED])}{more}"
+    return Check(name="unlearned", ok=True, count=len(behind), detail=detail)
+
+
+async def resume_overdue_work(queue: JobQueue, found: OverdueWork, *, retry: bool = False) -> None:
+    """Make all of it due at once; with `retry_pending` what failed for good too, which begins its attempts anew."""
+    again = [
+        Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user)
+        for job in (record.job for record in found.failed)
+    ]
+    for job in (*found.behind, *(again if retry else ())):
+        await queue.put(job)
+    await queue.make_due()

@@ -1,0 +1,262 @@
+"""Extraction by rules: messages in, findings out, each worded so that it stands alone, with a verbatim quote.
+
+English is rewritten into the third person; other languages keep their words and are marked with the speaker. Relative
+dates get their day, and an elliptic answer its question.
+
+Invariants: pure and deterministic; never raises for any text; time linear in the text; findings come in message order.
+Every content word of the statements is in the finding.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ricordo.extraction.config import RuleExtractionConfig
+from ricordo.extraction.contract import Finding, Utterance
+from ricordo.extraction.grounding import asks_for_credential, contains_credential
+from ricordo.extraction.preprocessing import GAP_MARK
+from ricordo.extraction.selection import SelectedGroup, select_groups
+from ricordo.extraction.statements import YES_NO_QUESTION, ConversationTurn, Statement, build_turns
+from ricordo.guard.fence import contains_fence
+from ricordo.language import (
+    annotate_dates,
+    attribute_to_speaker,
+    find_introduction,
+    is_correction,
+    keeps_grammar,
+    mentions_name,
+    name_listener,
+    strip_opener,
+    to_third_person,
+)
+from ricordo.messages.types import Media, Message, get_mark
+
+__all__ = ["Finding", "Speaker", "Utterance", "extract", "extract_from_utterances", "rewrite_statements"]
+
+
+_REMINDER_PHRASE = re.compile(
+    r"^(?:please |also |and |just )*(?:remember|note|keep in mind|bear in mind|don['’]t forget|fyi|for the record|"
+    r"for future reference|heads[- ]up|worth (?:remembering|noting)|good to know)"
+    r"(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=[\w`])",
+    re.IGNORECASE,
+)
+_YES_NO_ANSWER = re.compile(
+    r"^(?:yes|yeah|yep|no|nope|ja|nein|oui|non|sí|sì|no|sim|não|はい|いいえ|是|不是|对|不)\b", re.IGNORECASE
+)
+# A first word that may take a capital: no command, path or identifier.
+_PLAIN_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
+_LINKING_WORDS = re.compile(r"^(?:(?:and|also|so|then|but)[, ]+)?(?:please )?(?=\w+ )", re.IGNORECASE)
+_MAX_ELLIPTIC_WORDS = 10
+# An answer that opens with its own subject or a rule's verb needs no question.
+_STANDS_ALONE = re.compile(
+    r"^(?:(?:we|our|my|the|all|every|each|use|never|always|only|let['’]s|wir|unser\w*|nous|on|nuestr\w+)\b|i\b|i['’]|"
+    r"(?-i:[A-Z][\w-]+) (?:(?:is|are|has|was|will|goes|does|uses|owns)\b|[a-z]{2,}s\b)|我们|私たち)",
+    re.IGNORECASE,
+)
+_MIN_STANDALONE_WORDS = 3
+_NICKNAME = re.compile(r"\b(?:call me|go by)\b", re.IGNORECASE)
+# "The healthcheck I added": said of an assistant without a name, who did it matters less than what was done.
+_OWN_WORK = re.compile(
+    r"\b(?P<what>(?:the|a|an|this|that|those|these) (?:[\w-]+ ){0,2}?[\w-]+?(?P<many>(?<!s)s)?),? "
+    r"(?:that |which )?I(?:['’]ve| have)?"
+    r"(?: just| already)? (?P<verb>[a-z]{2,}ed|wrote|made|built|put in|set up)(?=[.,;:!)]|$)"
+)
+_PARTICIPLES = {"wrote": "written"}
+_POINTS_TO_ACTION = re.compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Speaker:
+    """Who speaks: the name to use, and whether it must stand in the line (it need not for "Use tabs").
+
+    `listener` is the name of the only other person, None when there is none or more than one; `is_impersonal` is for
+    an assistant without a name.
+    """
+
+    name: str
+    needs_name: bool
+    listener: str | None = None
+    is_impersonal: bool = False
+
+
+def rewrite_statements(
+    statements: Sequence[Statement],
+    voice: Speaker,
+    *,
+    said: datetime | None = None,
+    question: Statement | None = None,
+    media: Sequence[str] = (),
+) -> tuple[str, bool]:
+    """Return the statements as one self-contained line, and whether the question stands in it."""
+    english = statements[0].language == "en"
+    line = " ".join(_rewrite_sentence(statement, voice, said) for statement in statements)
+    asked = question is not None and _needs_question(statements, voice)
+    if question is not None and asked:
+        line = f"{voice.name}, asked “{_one_line(question.text)}”: {line}"
+    elif (voice.needs_name or _mentions_self(statements, english=english)) and not mentions_name(line, voice.name):
+        line = attribute_to_speaker(line, voice.name, statements[0].language)
+    shown = "; ".join(_one_line(item) for item in media if item.strip())
+    return (f"{line} [shows: {shown}]" if shown else line), asked
+
+
+def _rewrite_sentence(statement: Statement, voice: Speaker, said: datetime | None) -> str:
+    text = statement.text
+    if said is not None:
+        text = annotate_dates(text, said.date())
+    text = _one_line(text)
+    introduction = None if voice.needs_name else find_introduction(text)
+    if introduction and introduction.is_whole and introduction.language == "en":
+        verb = " goes by" if _NICKNAME.search(text) else "'s name is"
+        return f"{voice.name}{verb} {introduction.name}."
+    if statement.language != "en":
+        return text if voice.needs_name else strip_opener(text)
+    text = _strip_introduction(_REMINDER_PHRASE.sub("", strip_opener(text)), voice.name)
+    if voice.is_impersonal:
+        text = _OWN_WORK.sub(_passive_clause, text)
+    if not voice.needs_name:
+        text = _capitalize(_LINKING_WORDS.sub("", text))
+    if not voice.needs_name and not keeps_grammar(text):
+        return attribute_to_speaker(text, voice.name, statement.language)
+    if voice.listener and "self" in statement.acts:
+        text = name_listener(text, voice.listener)
+    text = to_third_person(text, voice.name)
+    return _capitalize(text)
+
+
+def _passive_clause(match: re.Match[str]) -> str:
+    verb = match["verb"]
+    return f"{match['what']} that {'were' if match['many'] else 'was'} {_PARTICIPLES.get(verb, verb)}"
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
+
+
+def _strip_introduction(text: str, name: str) -> str:
+    """Cut the speaker's own name before what the speaker goes on to say: "I'm Ana, I'm on the data team"."""
+    own = rf"(?:I['’]m|I am|my name is|this is) {re.escape(name.split(maxsplit=1)[0])}(?: \w+)?[,;.]? (?:and )?(?=I\b)"
+    return re.sub(f"^{own}", "", text, flags=re.IGNORECASE)
+
+
+def _needs_question(statements: Sequence[Statement], voice: Speaker) -> bool:
+    answering = statements if voice.needs_name else statements[:1]
+    words = frozenset[str]().union(*(statement.words for statement in answering))
+    own = _POINTS_TO_ACTION.search(statements[0].text) is None
+    if (
+        not voice.needs_name
+        and own
+        and len(words) >= _MIN_STANDALONE_WORDS
+        and _STANDS_ALONE.match(strip_opener(statements[0].text))
+    ):
+        return False
+    return len(words) <= _MAX_ELLIPTIC_WORDS or _YES_NO_ANSWER.match(statements[0].text) is not None
+
+
+def _mentions_self(statements: Sequence[Statement], *, english: bool) -> bool:
+    """A first person that the rewriting could not turn into a name; "we" needs none."""
+    return not english and any("self" in statement.acts for statement in statements)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+_MAX_GAP_CHARS = 120
+_LEADING_NO = re.compile(r"^(?:no|nope|nah|nein|non|não)[,.! ]+", re.IGNORECASE)
+_MIN_TELLING_WORDS = 3
+
+
+def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> tuple[Finding, ...]:
+    """Return what is worth remembering, in message order; empty when nothing is.
+
+    Only user and assistant messages are read. What the same speaker said before in the same words is not repeated.
+    """
+    found: list[Finding] = []
+    seen: set[tuple[str, str]] = set()
+    read = tuple(build_turns(utterances, config))
+    for turn, reply in zip(read, (*read[1:], None), strict=False):
+        for pick in select_groups(turn, reply, config):
+            if pick.question and asks_for_credential(pick.question.text):
+                continue
+            finding = _build_finding(turn, pick)
+            key = (finding.kind, finding.content.casefold())
+            if finding.confidence >= config.min_confidence and key not in seen:
+                seen.add(key)
+                found.append(finding)
+    return tuple(found)
+
+
+def _build_finding(turn: ConversationTurn, pick: SelectedGroup) -> Finding:
+    said, group = turn.utterance, pick.statements
+    name = said.speaker or ("User" if said.role == "user" else "Assistant")
+    content, used = rewrite_statements(
+        _drop_bare_denials(group),
+        Speaker(name=name, needs_name=turn.among_people, listener=turn.listener, is_impersonal=name == "Assistant"),
+        said=said.time,
+        question=pick.question,
+        media=said.media if pick.is_first else (),
+    )
+    asker = (turn.question_utterance.message_id,) if used and turn.question_utterance else ()
+    return Finding(
+        content=content,
+        kind=pick.kind,
+        confidence=pick.confidence,
+        message_ids=(said.message_id, *asker),
+        quote=_choose_quote(turn, group),
+        since=said.time,
+        corrects=any(_is_correction(statement, turn) for statement in group),
+    )
+
+
+def _drop_bare_denials(group: Sequence[Statement]) -> Sequence[Statement]:
+    """Leave a bare "that's not right" out beside what holds instead."""
+    told = [each for each in group if "denial" not in each.acts or len(each.words) >= _MIN_TELLING_WORDS]
+    return told or group
+
+
+def _is_correction(statement: Statement, turn: ConversationTurn) -> bool:
+    """A leading "no" after a question answers it; elsewhere it contradicts."""
+    text = statement.text
+    return is_correction(
+        _LEADING_NO.sub("", text) if turn.question and YES_NO_QUESTION.match(turn.question.text) else text
+    )
+
+
+def _choose_quote(turn: ConversationTurn, group: Sequence[Statement]) -> str:
+    """The span from the first to the last statement when little, and neither a credential nor a gap, stands between
+    them, else the weightiest one."""
+    start, end = group[0].start, group[-1].end
+    close = end - start <= sum(len(statement.text) for statement in group) + _MAX_GAP_CHARS
+    close = close and GAP_MARK not in turn.utterance.text[start:end]
+    if close and not any(contains_credential(each.text) for each in turn.sentences if start < each.start < end):
+        return turn.utterance.text[start:end]
+    return max(group, key=lambda statement: len(statement.words)).text
+
+
+_DEFAULT_CONFIG = RuleExtractionConfig()
+
+
+def extract(messages: Sequence[Message], config: RuleExtractionConfig = _DEFAULT_CONFIG) -> tuple[Finding, ...]:
+    """Return what the messages hold that is worth remembering, in message order; empty when nothing is.
+
+    A message's `name` is its speaker; two or more names make a conversation among people.
+    """
+    return extract_from_utterances(tuple(_iter_utterances(messages)), config)
+
+
+def _iter_utterances(messages: Sequence[Message]) -> Iterator[Utterance]:
+    for message in messages:
+        if message.role not in {"user", "assistant"} or message.tool_calls:
+            continue
+        text = message.text
+        said = get_mark(message) in {None, "cut"}
+        if said and text.strip() and not contains_fence(text):
+            yield Utterance(
+                message_id=message.id,
+                role=message.role,
+                text=text,
+                speaker=message.name,
+                time=message.time,
+                media=tuple(part.description for part in message.parts if isinstance(part, Media) and part.description),
+            )

@@ -1,0 +1,334 @@
+"""Selection: which groups of statements become findings, of which kind, and how sure.
+
+Among people the statements of one message form one finding, and salience decides. Between a user and an agent a
+sentence with a cue of its own is a finding of its own, and a plain statement needs substance. Of the agent only lessons
+and decisions count, and not where the user's reply contradicts them.
+
+Salience is a weighted sum; its weights are rounded from a logistic fit, see docs/design/extraction.md.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from ricordo.extraction.config import RuleExtractionConfig
+from ricordo.extraction.statements import (
+    LASTING_ACTS,
+    YES_NO_QUESTION,
+    ConversationTurn,
+    Statement,
+    answers_question,
+    preceding_question,
+)
+from ricordo.language import Act, find_dates, find_names
+
+__all__ = [
+    "SalienceFeatures",
+    "SelectedGroup",
+    "group_by_cue",
+    "group_by_length",
+    "leading_statement",
+    "score_salience",
+    "select_groups",
+]
+
+
+_WORD_WEIGHT = 0.12
+_MAX_WORDS = 30
+_SELF_WEIGHT = 0.55
+_MAX_SELF = 4
+_SENTENCE_WEIGHT = -0.3
+_DATE_WEIGHT = 0.8
+_ANSWER_WEIGHT = 0.5
+_OPENING_WEIGHT = 0.8
+_SPECIFIC_WEIGHT = 0.15
+_MAX_SPECIFIC = 2
+_UNSURE_WEIGHT = -0.6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SalienceFeatures:
+    """Where the statements stand: after a question, at the opening, and what they mention."""
+
+    is_answer: bool = False
+    is_opening: bool = False
+    dates: int = 0
+    specifics: int = 0
+
+
+def score_salience(statements: Sequence[Statement], around: SalienceFeatures) -> float:
+    """Return the score of one message's statements: about 0 for small talk, 1 and more for news; 0 for none."""
+    if not statements:
+        return 0.0
+    words = len(frozenset[str]().union(*(statement.words for statement in statements)))
+    about_self = sum("self" in statement.acts for statement in statements)
+    unsure = any("hypothetical" in statement.acts for statement in statements)
+    return (
+        _WORD_WEIGHT * min(words, _MAX_WORDS)
+        + _SELF_WEIGHT * min(about_self, _MAX_SELF)
+        + _SENTENCE_WEIGHT * len(statements)
+        + _DATE_WEIGHT * bool(around.dates)
+        + _ANSWER_WEIGHT * around.is_answer
+        + _OPENING_WEIGHT * around.is_opening
+        + _SPECIFIC_WEIGHT * min(around.specifics, _MAX_SPECIFIC)
+        + _UNSURE_WEIGHT * unsure
+    )
+
+
+_POINTS_BACK = re.compile(
+    r"^(?:it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|das|dies|weil|sonst|cela|"
+    r"c'est|eso|esto|porque|questo|isso|因为|否则|这|そうしないと|それ|なぜなら|the reason|the point|"
+    r"a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this))(?!\w)",
+    re.IGNORECASE,
+)
+# Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".
+_INCOMPLETE = re.compile(
+    r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
+    re.IGNORECASE,
+)
+# "Priya leads it": what was told before is what somebody leads.
+_POINTS_TO_OBJECT = re.compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
+# Acts of a statement that says what holds from now on.
+_RULE_ACTS: frozenset[Act] = frozenset({"remember", "decision"})
+
+
+def group_by_length(statements: Sequence[Statement], longest: int) -> list[list[Statement]]:
+    """Return the statements in order, cut into groups of at most `longest` characters (a single one may exceed it)."""
+    groups: list[list[Statement]] = []
+    size = 0
+    for statement in statements:
+        if not groups or size + len(statement.text) > longest:
+            groups.append([])
+            size = 0
+        groups[-1].append(statement)
+        size += len(statement.text) + 1
+    return groups
+
+
+def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) -> list[list[Statement]]:
+    """Return groups in order: each cued statement opens one, a statement that points back joins the one before it.
+
+    Plain statements next to each other share a group. A statement that only sets something aside ("No, not 8080")
+    goes with the one that says what holds instead: the rule before it, else the statement after it.
+    """
+    groups: list[list[Statement]] = []
+    for statement in statements:
+        room = bool(groups) and sum(len(other.text) for other in groups[-1]) + len(statement.text) <= longest
+        both_plain = room and not statement.acts & cues and not any(other.acts & cues for other in groups[-1])
+        back = _POINTS_BACK.match(statement.text) and not statement.acts & cues
+        told = room and any(other.acts & cues for other in groups[-1]) and _POINTS_TO_OBJECT.match(statement.text)
+        incomplete = not statement.item and (told or _INCOMPLETE.match(statement.text))
+        if room and (both_plain or back or incomplete):
+            groups[-1].append(statement)
+        else:
+            groups.append([statement])
+    return _merge_denials(groups)
+
+
+def leading_statement(group: Sequence[Statement]) -> Statement:
+    """Return the statement that a group is about: the first that is no mere denial, if there is one."""
+    return next((statement for statement in group if "denial" not in statement.acts), group[0])
+
+
+def _merge_denials(groups: list[list[Statement]]) -> list[list[Statement]]:
+    joined: list[list[Statement]] = []
+    waiting: list[Statement] = []
+    for group in groups:
+        if "denial" not in leading_statement(group).acts:
+            joined.append([*waiting, *group])
+            waiting = []
+        elif joined and not waiting and joined[-1][0].acts & _RULE_ACTS:
+            joined[-1].extend(group)
+        else:
+            waiting.extend(group)
+    return [*joined, waiting] if waiting else joined
+
+
+_KINDS: tuple[Act, ...] = ("decision", "lesson", "convention", "goal", "preference")
+_KINDS_AMONG_PEOPLE: tuple[Act, ...] = ("decision", "goal", "preference", "lesson")
+_KINDS_OF_ANSWER: tuple[Act, ...] = ("decision", "convention", "preference")
+_KINDS_OF_AGENT: tuple[Act, ...] = ("lesson", "decision")
+_CUES = frozenset[Act]((*_KINDS, "remember", "correction", "fact"))
+_OF_AGENT = frozenset[Act]((*_KINDS_OF_AGENT, "convention"))
+_NOT_LASTING: frozenset[Act] = frozenset({"hypothetical", "offer", "request"})
+_TRANSIENT_ACTS: frozenset[Act] = frozenset({"offer", "request", "doubt", "moment"})
+_SPECIFIC = re.compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
+_REFERENCE_DAY = date(2000, 1, 1)
+_ANSWER_CONFIDENCE = 0.7
+_AGREEMENT_BONUS = 0.15
+_MIN_DENIAL_WORDS = 4
+_REPORTS = re.compile(
+    r"^(?:\w+[,.] )?(?:i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b)", re.IGNORECASE
+)
+_TO_DO = re.compile(r"\b(?:remember|forget|sure|note|careful) (?:to|not)\b", re.IGNORECASE)
+_RULE = re.compile(
+    r"^(?:\w+[,.:] )?(?:(?:you|we) (?:should|must) )?"
+    r"(?:never|always|nie(?:mals)?|immer|jamais|toujours|nunca|siempre)\b",
+    re.IGNORECASE,
+)
+_CONTRADICTS = re.compile(
+    r"^(?:no|nope|nah|wrong|not (?:true|quite|really|it)|that['’]?s (?:not|wrong)|i don['’]t think|keep looking|hm+|"
+    r"nein|non|não|不对|不是|违|違)(?!\w)",
+    re.IGNORECASE,
+)
+_AGREES = re.compile(
+    r"^(?:good|great|nice|yes|yep|right|exactly|agreed|perfect|super|ok|okay|true|put|write|note|keep|remember|gut|genau|ja|"
+    r"oui|sí|sim|好|对|はい)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelectedGroup:
+    """A group of statements that becomes a finding.
+
+    `question` is the one it answers, None when it answers none; `is_first` marks the first group of its message.
+    """
+
+    statements: Sequence[Statement]
+    kind: str
+    confidence: float
+    is_first: bool = False
+    question: Statement | None = None
+
+
+def select_groups(
+    turn: ConversationTurn, reply: ConversationTurn | None, config: RuleExtractionConfig
+) -> Iterator[SelectedGroup]:
+    """Yield what a turn gives, in order. `reply` is the turn after it, None when there is none yet."""
+    if turn.among_people:
+        yield from _select_of_person(turn, config)
+    elif turn.utterance.role == "user":
+        yield from _select_of_user(turn, config)
+    elif config.assistant_trust > 0:
+        yield from _select_of_agent(turn, reply, config)
+
+
+def _select_of_person(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
+    score = _score_group(turn, turn.statements)
+    if score < config.min_salience:
+        return
+    for at, group in enumerate(group_by_length(turn.statements, config.max_entry_chars)):
+        kind = _group_kind(group, _KINDS_AMONG_PEOPLE)
+        question = turn.question if at == 0 else None
+        yield SelectedGroup(
+            statements=group, kind=kind, confidence=_confidence_of_score(score), is_first=at == 0, question=question
+        )
+
+
+def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
+    groups = group_by_cue(turn.statements, _CUES, config.max_entry_chars)
+    for at, group in enumerate(groups):
+        question = turn.question if at == 0 and answers_question(turn) else None
+        weighed = _rate_user_group(turn, group, question, config)
+        if weighed is not None:
+            kind, surety = weighed
+            yield SelectedGroup(statements=group, kind=kind, confidence=surety, is_first=at == 0, question=question)
+    if not groups:
+        yield from _select_confirmed_question(turn)
+
+
+def _rate_user_group(
+    turn: ConversationTurn, group: Sequence[Statement], question: Statement | None, config: RuleExtractionConfig
+) -> tuple[str, float] | None:
+    """Return the kind of a user's group and how sure it is; None when it is not worth a finding."""
+    leading = leading_statement(group)
+    if "denial" in leading.acts and len(leading.words) < _MIN_DENIAL_WORDS:
+        return None
+    replaces = leading is not group[0] and "denial" in group[0].acts
+    cued = leading.acts & _CUES and ("preference" in leading.acts or not leading.acts & _NOT_LASTING)
+    standing = any(each.acts & LASTING_ACTS for each in group if "denial" not in each.acts)
+    if standing or cued or replaces:
+        return _group_kind(group, _KINDS), _confidence_of_cue(leading)
+    if "request" in leading.acts:
+        return None
+    if question is not None:
+        kind = _group_kind(group, _KINDS)
+        return kind if kind != "fact" else _group_kind([question], _KINDS_OF_ANSWER), _ANSWER_CONFIDENCE
+    score = _score_group(turn, group)
+    return ("fact", _confidence_of_score(score)) if score >= config.min_salience else None
+
+
+def _select_of_agent(
+    turn: ConversationTurn, reply: ConversationTurn | None, config: RuleExtractionConfig
+) -> Iterator[SelectedGroup]:
+    if _is_contradicted(turn, reply):
+        return
+    for group in group_by_cue(turn.statements, _OF_AGENT, config.max_entry_chars):
+        kind = _agent_kind(group[0])
+        if kind is not None:
+            surety = _confidence_of_cue(group[0]) * config.assistant_trust + _AGREEMENT_BONUS * _is_taken_up(reply)
+            yield SelectedGroup(statements=group, kind=kind, confidence=round(min(1.0, surety), 2))
+
+
+def _agent_kind(statement: Statement) -> str | None:
+    """A lesson or a decision; a rule that an agent states is what it has learned."""
+    if statement.acts & _TRANSIENT_ACTS or _REPORTS.match(statement.text):
+        return None
+    # English tells a guess by "doubt"; a cause may well hold a "might".
+    guess = "hypothetical" in statement.acts and not ("lesson" in statement.acts and statement.language == "en")
+    if guess:
+        return None
+    if "lesson" in statement.acts or _RULE.match(statement.text):
+        return "lesson"
+    return "decision" if "decision" in statement.acts else None
+
+
+def _is_contradicted(turn: ConversationTurn, reply: ConversationTurn | None) -> bool:
+    """A "no" that answers the agent's question contradicts nothing."""
+    first = reply.sentences[0] if reply and reply.utterance.role == "user" and reply.sentences else None
+    return first is not None and reply is not None and reply.question is None and bool(_CONTRADICTS.match(first.text))
+
+
+def _is_taken_up(reply: ConversationTurn | None) -> bool:
+    if reply is None or reply.utterance.role != "user" or not reply.sentences:
+        return False
+    first = reply.sentences[0]
+    return bool(first.acts & {"praise", "thanks", "acknowledgement", "reaction"} or _AGREES.match(first.text))
+
+
+def _select_confirmed_question(turn: ConversationTurn) -> Iterator[SelectedGroup]:
+    """A bare yes or no to a question about how things are: the question carries the content."""
+    bare = turn.sentences and "acknowledgement" in turn.sentences[0].acts
+    if turn.question and bare and answers_question(turn) and YES_NO_QUESTION.match(turn.question.text):
+        kind = _group_kind(preceding_question(turn), _KINDS)
+        yield SelectedGroup(
+            statements=turn.sentences[:1],
+            kind=kind,
+            confidence=_ANSWER_CONFIDENCE,
+            is_first=True,
+            question=turn.question,
+        )
+
+
+def _group_kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
+    """The first of the kinds that any statement has a cue for; a fact when none has."""
+    telling = [statement for statement in group if "denial" not in statement.acts] or group
+    found = frozenset[Act]().union(*(statement.acts for statement in telling))
+    if "remember" in found and "convention" in kinds and "fact" not in found:
+        told = telling[0].language == "en" and not _TO_DO.search(telling[0].text)
+        return next((kind for kind in kinds if kind in found), "fact" if told else "convention")
+    return next((kind for kind in kinds if kind in found), "fact")
+
+
+def _score_group(turn: ConversationTurn, group: Sequence[Statement]) -> float:
+    text = " ".join(statement.text for statement in group)
+    around = SalienceFeatures(
+        is_answer=turn.question is not None,
+        is_opening=turn.opening,
+        dates=len(find_dates(text, turn.utterance.time or _REFERENCE_DAY)),
+        specifics=len(find_names(text)) + len(_SPECIFIC.findall(text)),
+    )
+    return score_salience(group, around)
+
+
+def _confidence_of_score(score: float) -> float:
+    return round(min(0.8, 0.45 + 0.1 * score), 2)
+
+
+def _confidence_of_cue(statement: Statement) -> float:
+    """A request to remember is surest, then rules and decisions, then tastes and plans; doubt costs."""
+    found = statement.acts
+    surety = 0.95 if "remember" in found else 0.9 if found & LASTING_ACTS else 0.8 if "fact" not in found else 0.75
+    return round(surety - 0.2 * ("hypothetical" in found), 2)

@@ -1,0 +1,313 @@
+"""Statements: what a message says, rather than asks, greets, offers or pastes; and turns, with the question before each.
+
+Among people (two or more named speakers) everybody is read alike. In a chat between a user and an agent, errands and
+what passes with the day go, and headings hand down what they announce to the lines below them.
+
+Invariant: a statement's text stands verbatim in its message, and statements come in order.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.extraction.config import RuleExtractionConfig
+from ricordo.extraction.contract import Utterance
+from ricordo.extraction.grounding import contains_credential
+from ricordo.language import (
+    Act,
+    Language,
+    Sentence,
+    content_words,
+    detect_acts,
+    detect_language,
+    find_introduction,
+    split_sentences,
+    strip_opener,
+)
+
+__all__ = [
+    "ConversationTurn",
+    "LASTING_ACTS",
+    "Statement",
+    "YES_NO_QUESTION",
+    "answers_question",
+    "build_turns",
+    "find_last_question",
+    "preceding_question",
+    "read_statements",
+    "select_chat_statements",
+    "select_statements",
+]
+
+
+LASTING_ACTS: frozenset[Act] = frozenset({"remember", "decision", "convention"})
+"""Acts that make a sentence worth keeping whatever else it does."""
+_NOISE_ACTS: frozenset[Act] = frozenset(
+    {"greeting", "farewell", "thanks", "acknowledgement", "praise", "wish", "offer"}
+)
+_POLITE_ACTS: frozenset[Act] = frozenset({"greeting", "thanks", "acknowledgement", "offer"})
+_MIN_NEWS_WORDS = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """One sentence of a message with its acts and distinct content words; offsets count in the message's text.
+
+    `item` is true for a line of a list.
+    """
+
+    text: str
+    start: int
+    end: int
+    acts: frozenset[Act]
+    words: frozenset[str]
+    language: Language
+    item: bool = False
+
+
+def read_statements(utterance: Utterance, config: RuleExtractionConfig, *, among_people: bool) -> tuple[Statement, ...]:
+    """Return every prose sentence of a message, questions and small talk included, in order."""
+    text = utterance.text
+    language = detect_language(text)
+    return tuple(
+        _build_statement(sentence, language, among_people=among_people)
+        for sentence in _iter_sentences(text, config)
+        if sentence.kind in {"prose", "item"} and len(sentence.text) <= config.max_sentence_chars
+    )
+
+
+def _build_statement(sentence: Sentence, language: Language, *, among_people: bool) -> Statement:
+    """A user's own name is a fact, however short or polite the sentence is that gives it."""
+    introduction = None if among_people else find_introduction(sentence.text)
+    language = introduction.language if introduction else language
+    found = detect_acts(sentence.text, language) if among_people else _detect_chat_acts(sentence.text, language)
+    return Statement(
+        text=sentence.text,
+        start=sentence.start,
+        end=sentence.end,
+        acts=(found - _NOISE_ACTS - {"reaction", "moment", "request"}) | {"fact", "self"} if introduction else found,
+        words=frozenset(content_words(sentence.text, language)),
+        language=language,
+        item=sentence.kind == "item",
+    )
+
+
+def _detect_chat_acts(text: str, language: Language) -> frozenset[Act]:
+    """What follows an opener counts too: "Before you start: use uv, not pip"."""
+    rest = strip_opener(text)
+    return detect_acts(text, language) | (detect_acts(rest, language) if rest != text else frozenset())
+
+
+def select_statements(sentences: tuple[Statement, ...], *, among_people: bool) -> tuple[Statement, ...]:
+    """Return the sentences that state something, in order; empty for small talk, questions and tasks."""
+    kept: list[Statement] = []
+    for at, sentence in enumerate(sentences):
+        follows = bool(kept) and sentences[at - 1] is kept[-1]
+        if _is_statement(sentence, follows=follows, among_people=among_people):
+            kept.append(sentence)
+    return tuple(kept)
+
+
+def find_last_question(sentences: tuple[Statement, ...]) -> Statement | None:
+    """Return the last question of a message that has content; None when it asks nothing."""
+    asked = [sentence for sentence in sentences if "question" in sentence.acts and sentence.words]
+    return asked[-1] if asked else None
+
+
+def _iter_sentences(text: str, config: RuleExtractionConfig) -> Iterator[Sentence]:
+    if len(text) <= config.max_message_chars:
+        yield from split_sentences(text)
+        return
+    for start, end in _outer_paragraphs(text, config.max_sentence_chars):
+        for sentence in split_sentences(text[start:end]):
+            yield Sentence(
+                text=sentence.text, start=start + sentence.start, end=start + sentence.end, kind=sentence.kind
+            )
+
+
+def _outer_paragraphs(text: str, longest: int) -> list[tuple[int, int]]:
+    """The first and last paragraph of a paste, each only if it is short enough to have been typed."""
+    head, tail = text.find("\n\n"), text.rfind("\n\n")
+    spans = [(0, head), (tail + 2, len(text))] if 0 <= head < tail else []
+    return [(start, end) for start, end in spans if end - start <= longest]
+
+
+def _is_statement(sentence: Statement, *, follows: bool, among_people: bool) -> bool:
+    found = sentence.acts
+    about_listener = among_people and "listener" in found and "self" not in found
+    if "question" in found or about_listener or not sentence.words:
+        return False
+    if found & LASTING_ACTS and not ("praise" in found or among_people):
+        return True
+    if found & _NOISE_ACTS and not _has_news(sentence):
+        return False
+    if "reaction" in found:
+        return follows
+    return "request" not in found or ("self" in found if among_people else "preference" in found)
+
+
+def _has_news(sentence: Statement) -> bool:
+    """A polite opening may lead into news about the speaker: "Thanks, I got the job at the museum"."""
+    return (
+        not sentence.acts & (_NOISE_ACTS - _POLITE_ACTS)
+        and "self" in sentence.acts
+        and len(sentence.words) >= _MIN_NEWS_WORDS
+    )
+
+
+_LASTING_WORDS = re.compile(
+    r"\b(?:always|never(?! ?mind)|from now on|going forward|"
+    r"immer|nie|ab jetzt|toujours|jamais|siempre|nunca)\b"
+    r"|以后|从现在|必须|必ず|今後",
+    re.IGNORECASE,
+)
+_INTRODUCTION = (
+    r"^(?:\w+[,.! ]+)?(?:(?:i['’]m|i am|my name is|this is|it['’]s|ich bin|je suis|soy)\s+){name}(?: here)?[\s.!,]*$"
+)
+_INHERITED_ACTS: frozenset[Act] = frozenset({"decision", "convention", "lesson", "preference"})
+_TRANSIENT_ACTS: frozenset[Act] = frozenset({"question", "request", "moment", "thanks", "greeting", "farewell"})
+_MIN_ACKNOWLEDGING_WORDS = 3
+_LISTENER_ACTS: frozenset[Act] = frozenset({"praise"})
+_BARE_POINTER = re.compile(
+    r"^(?:right|yes|no|ok|exactly)?[,. ]*(?:that one|this one|that|this|it|those|these)(?:['’]s| is| are| was| were) "
+    r"(?:\S+ ?){1,3}$",
+    re.IGNORECASE,
+)
+
+
+def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return what a user or an agent states in one message, in order; empty for tasks, errands and small talk."""
+    by_user = utterance.role == "user"
+    lasting = _apply_headings(sentences) if by_user else _agent_statements(sentences)
+    name = utterance.speaker
+    return select_statements(
+        tuple(each for each in lasting if not _is_transient(each) and not (name and _is_introduction(each, name))),
+        among_people=False,
+    )
+
+
+def _agent_statements(sentences: Sequence[Statement]) -> list[Statement]:
+    """An agent's "you should never …" is a rule and no word about the listener."""
+    said = [each for each in sentences if not _is_heading(each, None)]
+    return [replace(each, acts=each.acts - _LISTENER_ACTS) if "convention" in each.acts else each for each in said]
+
+
+def _apply_headings(sentences: Sequence[Statement]) -> list[Statement]:
+    """Leave headings out and let the statements below them take what they announce."""
+    kept: list[Statement] = []
+    given: frozenset[Act] = frozenset()
+    listed = False
+    for at, sentence in enumerate(sentences):
+        following = sentences[at + 1] if at + 1 < len(sentences) else None
+        if _is_heading(sentence, following):
+            given = _heading_acts(sentence)
+            listed = following is not None and following.item
+            continue
+        if listed and not sentence.item:
+            given = frozenset()
+        inherits = given and not sentence.acts & (_TRANSIENT_ACTS | _INHERITED_ACTS)
+        kept.append(replace(sentence, acts=sentence.acts | given) if inherits else sentence)
+    return kept
+
+
+def _is_heading(sentence: Statement, following: Statement | None) -> bool:
+    """A line that ends in a colon, or names rules without giving one ("Some ground rules.")."""
+    if "heading" in sentence.acts and following is not None:
+        return True
+    return sentence.text.rstrip("*_ ").endswith((":", "："))
+
+
+def _heading_acts(heading: Statement) -> frozenset[Act]:
+    return frozenset[Act]({"convention"}) if "heading" in heading.acts else heading.acts & _INHERITED_ACTS
+
+
+def _is_transient(sentence: Statement) -> bool:
+    """What concerns this moment only, or points at something that is not there."""
+    if "remember" in sentence.acts or _LASTING_WORDS.search(sentence.text):
+        return False
+    nodding = "acknowledgement" in sentence.acts and len(sentence.words) < _MIN_ACKNOWLEDGING_WORDS
+    pointing = "denial" not in sentence.acts and _BARE_POINTER.match(sentence.text) is not None
+    return "moment" in sentence.acts or nodding or pointing
+
+
+def _is_introduction(sentence: Statement, name: str) -> bool:
+    first = re.escape(name.split(maxsplit=1)[0])
+    return re.match(_INTRODUCTION.replace("{name}", f"{first}(?: \\w+)?"), sentence.text, re.IGNORECASE) is not None
+
+
+YES_NO_QUESTION = re.compile(
+    r"^(?:(?:so|and|ok|okay|then)[, ]+)?(?:do|does|did|is|are|was|were|should|can|will|have|has|must|may)\b",
+    re.IGNORECASE,
+)
+"""How a question opens that yes or no answers."""
+_NEXT_STEP_QUESTION = re.compile(
+    r"\b(?:i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|"
+    r"error|message|mean|output|log|help|can you|could you|"
+    r"ich|mir|je|puis-je|posso)\b|我|ましょう",
+    re.IGNORECASE,
+)
+_CHOICE_QUESTION = re.compile(
+    r"\w,? (?:or|oder|ou|o) \w|还是|それとも|"
+    r"^(?:and |so )?(?:where|which|what) .{0,40}\bshould (?:i|we) (?:put|use|call|name|store|keep|pick|target|write)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConversationTurn:
+    """One message read: what it says, what it states, and the question it follows."""
+
+    utterance: Utterance
+    sentences: tuple[Statement, ...]
+    statements: tuple[Statement, ...]
+    among_people: bool
+    listener: str | None
+    opening: bool
+    question_utterance: Utterance | None = None
+    question: Statement | None = None
+
+
+def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> Iterator[ConversationTurn]:
+    """Yield the user's and the assistant's messages in order; others and blank ones are left out."""
+    spoken = [
+        utterance for utterance in utterances if utterance.role in {"user", "assistant"} and utterance.text.strip()
+    ]
+    names = {utterance.speaker for utterance in spoken if utterance.speaker}
+    among_people = len(names) > 1
+    before: ConversationTurn | None = None
+    for at, utterance in enumerate(spoken):
+        sentences = read_statements(utterance, config, among_people=among_people)
+        follows = before if before and _speaker(before.utterance) != _speaker(utterance) else None
+        question = find_last_question(follows.sentences) if follows else None
+        told = (
+            select_statements(sentences, among_people=True)
+            if among_people
+            else select_chat_statements(utterance, sentences)
+        )
+        before = ConversationTurn(
+            utterance=utterance,
+            sentences=sentences,
+            statements=tuple(statement for statement in told if not contains_credential(statement.text)),
+            among_people=among_people,
+            listener=min(names - {utterance.speaker}) if len(names) == 2 and utterance.speaker else None,
+            opening=among_people and at < 2,
+            question_utterance=follows.utterance if follows and question else None,
+            question=question,
+        )
+        yield before
+
+
+def answers_question(turn: ConversationTurn) -> bool:
+    """Say whether the message follows a question about how things are, not about what to do next."""
+    if turn.question is None:
+        return False
+    return _CHOICE_QUESTION.search(turn.question.text) is not None or not _NEXT_STEP_QUESTION.search(turn.question.text)
+
+
+def preceding_question(turn: ConversationTurn) -> tuple[Statement, ...]:
+    """Return the question that the message follows; empty when it follows none."""
+    return (turn.question,) if turn.question else ()
+
+
+def _speaker(utterance: Utterance) -> tuple[str, str | None]:
+    return utterance.role, utterance.speaker

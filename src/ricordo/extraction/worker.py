@@ -1,0 +1,399 @@
+"""JobWorker: does the jobs of the inbox, in the background of whichever process is alive.
+
+A job is done under a lease that is renewed while it runs. What fails goes back with a pause and the type of its error;
+what is cancelled goes back at once.
+
+Invariant: no error of a job or of the inbox leaves `drain` or `serve`; each is reported as a failed `drain`.
+"""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+import anyio
+
+from ricordo.clock import Clock
+from ricordo.concurrency import background_task, run_even_if_cancelled
+from ricordo.errors import LeaseLost, StorageError
+from ricordo.events import Emitter
+from ricordo.extraction.flusher import FlushResult
+from ricordo.jobs import Job, JobOutcome, JobQueue, JobRecord, Lease
+from ricordo.jobs.contract import job_key
+from ricordo.jobs.schedule import ConsolidationDue, FlushSignal, at_most_every, backoff
+from ricordo.scope import Scope
+
+__all__ = ["DrainResult", "JobWorker", "MAINTAIN_KIND", "WorkerPace"]
+
+
+_T = TypeVar("_T")
+_POLL_SECONDS = 0.02
+_MAX_JOBS = 1_000
+_UNENDED_STATES: Collection[str] = frozenset({"waiting", "running"})
+MAINTAIN_KIND = "maintain"
+"""The kind, and the key, of the jobs that maintain the root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrainResult:
+    """What draining did: how many jobs were done, how many failed, and how many are left, those not due included."""
+
+    done: int = 0
+    failed: int = 0
+    left: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerPace:
+    """Times in seconds: of a lease, and between two looks at an inbox in which nothing is due, at least and at most.
+
+    `patience` is how long a call waits for its turn when another process works on the same session.
+    """
+
+    lease: float = 60.0
+    shortest_pause: float = 1.0
+    longest_pause: float = 30.0
+    patience: float = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NextCycle:
+    """When the next maintenance is due, and after which one, by its job; empty for the first."""
+
+    at: datetime
+    after: str = ""
+
+
+class JobWorker:
+    """Does `flush` jobs, and `consolidate` and `maintain` jobs when it is given a way to."""
+
+    def __init__(
+        self,
+        queue: JobQueue,
+        *,
+        flush: Callable[[Job], Awaitable[FlushResult]],
+        consolidate: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        maintain: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        interval: timedelta = timedelta(hours=6),
+        tidy: Callable[[], Awaitable[object]] | None = None,
+        due: ConsolidationDue | None = None,
+        emitter: Emitter,
+        clock: Clock,
+        scope: Scope | None = None,
+        pace: WorkerPace | None = None,
+        workers: int = 1,
+    ) -> None:
+        """Work on `queue`, at `workers` jobs at a time; `scope` is named on events.
+
+        `due` decides when a flush asks for a consolidation: by default 30 minutes after the last one, or after the
+        worker was made. What was learned since is consolidated when the worker ends, see `lifespan`, and then `tidy`
+        takes away what nobody needs any more. `maintain` is done every `interval`, by one of the processes of a root.
+        """
+        self._queue = queue
+        self._flush = flush
+        self._consolidate = consolidate
+        self._maintain = maintain
+        self._interval = interval
+        self._cycle: _NextCycle | None = None
+        self._tidy = tidy
+        self._due = due or at_most_every(timedelta(minutes=30))
+        self._emitter = emitter
+        self._clock = clock
+        self._scope = scope
+        self._pace = pace or WorkerPace()
+        self._workers = workers
+        given = {"flush": True, "consolidate": consolidate is not None, MAINTAIN_KIND: maintain is not None}
+        self._kinds = frozenset(kind for kind, can in given.items() if can)
+        self._wake_events: set[anyio.Event] = set()
+        self._tracked_keys: set[str] = set()
+        self._began = clock.now()
+        self._has_learned = False
+
+    async def drain(self, *, seconds: float, kinds: Collection[str] | None = None) -> DrainResult:
+        """Do what is due, of these kinds, for at most `seconds`; what is not ended by then goes back."""
+        wanted = self._kinds if kinds is None else self._kinds.intersection(kinds)
+        ended = {True: 0, False: 0}
+        running: set[str] = set()
+
+        async def work(lease: Lease) -> None:
+            try:
+                ended[await self._run_job(lease)] += 1
+            finally:
+                running.discard(lease.token)
+                self.wake()
+
+        with anyio.move_on_after(seconds):
+            async with anyio.create_task_group() as group:
+                while True:
+                    with self._wake_event() as woken:
+                        lease = await self._lease_next(wanted) if len(running) < self._workers else None
+                        if lease is not None:
+                            running.add(lease.token)
+                            group.start_soon(work, lease)
+                        elif running:
+                            await woken.wait()
+                        else:
+                            break
+        return DrainResult(done=ended[True], failed=ended[False], left=len(await self._list_unended(wanted)))
+
+    async def drain_all(self, *, seconds: float) -> int:
+        """Drain, wait for what others work on, all for at most `seconds`, and return how many jobs are left."""
+        with anyio.move_on_after(seconds):
+            await self.drain(seconds=math.inf)
+            while await self._has_due():
+                await anyio.sleep(_POLL_SECONDS)
+                await self.drain(seconds=math.inf)
+        return (await self.drain(seconds=0)).left
+
+    async def serve(self) -> None:
+        """Drain whenever something is due or `wake` is called, until cancelled."""
+        while True:
+            with self._wake_event() as woken:
+                await self._schedule()
+                await self.drain(seconds=math.inf)
+                with anyio.move_on_after(await self._seconds_until_due()):
+                    await woken.wait()
+
+    def wake(self) -> None:
+        """Let `serve` look at the inbox now."""
+        for each in self._wake_events:
+            each.set()
+
+    def track(self, job: Job) -> None:
+        """Know that `job` was asked for here: before the worker ends, and for `flush`, it is done without its pause."""
+        self._tracked_keys.add(job_key(job))
+        self.wake()
+
+    async def make_due(self) -> None:
+        """Make what was asked for here due at once."""
+        if not self._tracked_keys:
+            return
+        try:
+            await self._queue.make_due(keys=self._tracked_keys)
+        except StorageError as error:
+            self._report(error)
+        else:
+            self._tracked_keys.clear()
+
+    @contextmanager
+    def _wake_event(self) -> Iterator[anyio.Event]:
+        """Give an event that `wake` sets from now on."""
+        woken = anyio.Event()
+        self._wake_events.add(woken)
+        try:
+            yield woken
+        finally:
+            self._wake_events.discard(woken)
+
+    @asynccontextmanager
+    async def lifespan(self, *, closing_seconds: float) -> AsyncIterator[None]:
+        """Serve while the block runs, and drain for at most `closing_seconds` after it, unless it is cancelled.
+
+        What was learned meanwhile is consolidated in that time; what there is no time for waits in the inbox. An
+        error of the block comes out as it was raised, not in a group.
+        """
+        try:
+            async with background_task(self.serve):
+                yield
+        except anyio.get_cancelled_exc_class():
+            raise
+        except BaseException:
+            await self._close(closing_seconds)
+            raise
+        await self._close(closing_seconds)
+
+    async def _close(self, seconds: float) -> None:
+        began = anyio.current_time()
+        await self.make_due()
+        await self.drain(seconds=seconds)
+        if self._has_learned:
+            await self._request_consolidation()
+            await self.drain(seconds=max(0.0, seconds - (anyio.current_time() - began)))
+        await self._tidy_up(max(0.0, seconds - (anyio.current_time() - began)))
+
+    async def _tidy_up(self, seconds: float) -> None:
+        """Tidy for at most so long; what stays is seen by the next one to close."""
+        if self._tidy is None:
+            return
+        try:
+            with anyio.move_on_after(seconds):
+                await self._tidy()
+        except StorageError as error:
+            self._report(error)
+
+    async def run_now(self, job: Job) -> FlushResult:
+        """Do a flush job now, with the inbox as its safety net, and return what it did.
+
+        The job is in the inbox before the work begins, so whoever comes after a kill does it. When the inbox can't be
+        used, or somebody else keeps this session for too long, the work is done without it. Errors of the work are
+        raised; the job waits to be tried again.
+        """
+        lease = await self._begin_job(job)
+        if lease is None:
+            self.wake()
+            return await self._flush(job)
+        try:
+            flushed = await self._run_renewing(lease, self._flush)
+        except BaseException as error:
+            await self._release(lease, error)
+            raise
+        await self._complete(lease, flushed.counts)
+        await self.consolidate_if_due(flushed)
+        return flushed
+
+    async def consolidate_if_due(self, flushed: FlushResult) -> None:
+        """Ask for a consolidation when a flush wrote something and it is time, one that another did included."""
+        if self._consolidate is None or flushed.block is None:
+            return
+        self._has_learned = True
+        try:
+            ended = await self._queue.jobs(states={"done"}, kinds={"consolidate"}, limit=1)
+        except StorageError as error:
+            self._report(error)
+            return
+        last = max([self._began, *(record.changed for record in ended)])
+        if self._due(FlushSignal(now=self._clock.now(), last=last, entries=len(flushed.block.entries))):
+            await self._request_consolidation()
+
+    async def _lease_next(self, kinds: Collection[str]) -> Lease | None:
+        try:
+            return await self._queue.lease(seconds=self._pace.lease, kinds=kinds)
+        except StorageError as error:
+            self._report(error)
+            return None
+
+    async def _begin_job(self, job: Job) -> Lease | None:
+        try:
+            lease = await self._queue.begin(job, seconds=self._pace.lease)
+            if lease is None:
+                key = job_key(job)
+                with anyio.move_on_after(self._pace.patience):
+                    while lease is None:
+                        await anyio.sleep(0.02)
+                        lease = await self._queue.lease(seconds=self._pace.lease, key=key)
+        except StorageError as error:
+            self._report(error)
+            return None
+        return lease
+
+    async def _run_job(self, lease: Lease) -> bool:
+        """Do a job and tell whether that went well; it is settled or given back afterwards, whatever happened."""
+        try:
+            with self._emitter.stage("drain", self._scope) as progress:
+                counts = await self._run_renewing(lease, self._perform)
+                progress.counts.update(counts)
+        except Exception as error:  # noqa: BLE001  (work that fails waits in the inbox, and is shown there)
+            await self._release(lease, error)
+            return False
+        except BaseException as error:
+            await self._release(lease, error)
+            raise
+        await self._complete(lease, counts)
+        return True
+
+    async def _schedule(self) -> None:
+        """Ask for the next maintenance when it is time: one interval after the last one, or after the first job."""
+        known, now = self._cycle, self._clock.now()
+        if self._maintain is None or (known and now < known.at):
+            return
+        try:
+            self._cycle = await self._find_next_cycle()
+            overdue = known and self._cycle and known.after == self._cycle.after
+            if self._cycle and (overdue or now >= self._cycle.at):
+                await self._queue.put(Job(kind=MAINTAIN_KIND, key=MAINTAIN_KIND))
+                self._cycle = None
+        except StorageError as error:
+            self._report(error)
+
+    async def _find_next_cycle(self) -> "_NextCycle | None":
+        """Return the next cycle; None where one is asked for, or nothing ever was."""
+        records = await self._queue.jobs(kinds={MAINTAIN_KIND}, limit=1)
+        if any(record.state in _UNENDED_STATES for record in records):
+            return None
+        since = [record.changed for record in records] or [
+            record.created for record in (await self._queue.jobs(limit=_MAX_JOBS))[-1:]
+        ]
+        if not since:
+            return None
+        # a clock that was set back must not put it off for long
+        at = min(since[0], self._clock.now()) + self._interval
+        return _NextCycle(at=at, after=records[0].job.id if records else "")
+
+    async def _perform(self, job: Job) -> Mapping[str, int]:
+        if job.kind == MAINTAIN_KIND and self._maintain is not None:
+            return await self._maintain()
+        if job.kind == "consolidate" and self._consolidate is not None:
+            return await self._consolidate()
+        flushed = await self._flush(job)
+        await self.consolidate_if_due(flushed)
+        return flushed.counts
+
+    async def _run_renewing(self, lease: Lease, act: Callable[[Job], Awaitable[_T]]) -> _T:
+        """Return what `act` returns, the lease renewed meanwhile."""
+        async with background_task(partial(self._renew_lease, lease)):
+            return await act(lease.job)
+
+    async def _renew_lease(self, lease: Lease) -> None:
+        while True:
+            await anyio.sleep(self._pace.lease / 3)
+            try:
+                await self._queue.renew(lease, seconds=self._pace.lease)
+            except LeaseLost:
+                # whoever has it now finds the work done: a flush ends in one write, and only the first counts
+                return
+            except StorageError as error:
+                self._report(error)
+
+    async def _complete(self, lease: Lease, counts: Mapping[str, int]) -> None:
+        try:
+            await run_even_if_cancelled(partial(self._queue.complete, lease, JobOutcome(state="done", counts=counts)))
+        except (LeaseLost, StorageError) as error:
+            self._report(error)
+
+    async def _release(self, lease: Lease, error: BaseException) -> None:
+        """Let the job wait: for a while with the error it failed with, as it was when it was cancelled."""
+        failed = isinstance(error, Exception)
+        after = self._clock.now() + backoff(lease.job.attempts) if failed else None
+        give_back = partial(self._queue.release, lease, error=type(error).__name__ if failed else None, after=after)
+        try:
+            await run_even_if_cancelled(give_back)
+        except (LeaseLost, StorageError) as trouble:
+            self._report(trouble)
+
+    async def _request_consolidation(self) -> None:
+        self._has_learned = False
+        try:
+            await self._queue.put(Job(kind="consolidate"))
+        except StorageError as error:
+            self._report(error)
+        self.wake()
+
+    async def _has_due(self) -> bool:
+        """Tell whether a job runs, or waits for nothing but a worker."""
+        now = self._clock.now()
+        unended = await self._list_unended(self._kinds)
+        return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in unended)
+
+    async def _seconds_until_due(self) -> float:
+        """Return how many seconds to sleep."""
+        now = self._clock.now()
+        unended = await self._list_unended(self._kinds)
+        times = [(record.until if record.state == "running" else record.job.after) or now for record in unended]
+        if not times:
+            return self._pace.longest_pause
+        soonest = (min(times) - now).total_seconds()
+        return min(max(soonest, self._pace.shortest_pause), self._pace.longest_pause)
+
+    async def _list_unended(self, kinds: Collection[str]) -> list[JobRecord]:
+        try:
+            return await self._queue.jobs(states={"waiting", "running"}, kinds=kinds, limit=_MAX_JOBS)
+        except StorageError as error:
+            self._report(error)
+            return []
+
+    def _report(self, error: Exception) -> None:
+        with suppress(type(error)), self._emitter.stage("drain", self._scope):
+            raise error

@@ -1,0 +1,449 @@
+"""Values beside a secret's name, in many languages: assignments, JSON pairs, flags, form fields, sentences.
+
+Names are searched in a lower-cased view that has one byte for each character, so positions agree.
+
+Invariant: each step looks at most at one value, and one that was looked at in vain is looked at again only if it is
+short, so the work is linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
+from ricordo.guard.key_rules import SecretSpan
+from ricordo.guard.phrases import find_in_sentence
+
+__all__ = [
+    "IS_WORDS",
+    "PURPOSE_WORDS",
+    "find_foreign_names",
+    "find_keyword_secrets",
+    "foreign_name_strength",
+    "name_strength",
+]
+
+
+IS_WORDS = (
+    "was|is|are|ist|war|lautet|lauten|heißt|est|c['’]est|sera|était|es|era|será|é|è|sarà|är|er|var|jest|brzmi|on|to|"
+    "to jest|zijn|este|je|on|olur|adalah|là|это|был|будет"
+)
+"""Words between a name and its value, in the languages of the names."""
+PURPOSE_WORDS = (
+    r"(?:for|to|of|on|at|für|vom?|zu[mr]?|de[rsl]?|dell[aeo]?|dell['’]|d['’]|di|da|do|du|para|pour|per|pro|voor|van|ke?|"
+    r"från|för|till|dla|od|от|для|к|на|в|wi-?fi|wlan|root|admin)"
+)
+"""Words that begin what a secret is for: "the password for staging"."""
+_STRONG_FOREIGN = r"""
+mots? de passe
+parola(?: d['’]ordine)?
+passord(?:et)?
+lösenord(?:et)?
+contraseñas?
+парол(?:[ьяюи]|ем)
+hasło
+şifre(?:si|niz|m)?
+jelszó
+κωδικός(?: πρόσβασης)?
+mật khẩu
+密码
+密碼
+口令
+密钥
+密鑰
+令牌
+パスワード
+暗証番号
+비밀번호
+암호
+รหัสผ่าน
+पासवर्ड
+סיסמה
+كلمة المرور
+(?<!\w)adgangskoden?
+(?<!\w)hesl(?:o|em)
+(?<!\w)salasanan?[ai]?
+(?<!\w)salasanani
+(?<!\w)kata sandi(?:nya)?
+(?<!\w)zugangscode
+hasłem
+(?<!\w)пин-?код[аы]?
+wi-?fi[- ]schlüssel|wlan[- ]schlüssel
+"""
+_MEDIUM_FOREIGN = r"""
+(?:api|zugangs|geheim)[- ]?schlüssel|schlüssel (?:für|zu[rm]?|der|von) (?:(?:die|der|das) )?api
+clés? (?:de l['’])?(?:api|secrète|privée|d['’]accès)
+(?<!palabra )(?<!palabras )claves?(?: (?:api|secreta|privada|de (?:la )?(?:api|acceso)))?
+chiave (?:api|segreta|privata|di accesso)
+chave (?:api|secreta|privada|de (?:api|acesso))
+ключ[аи]? (?:api|доступа)|api[- ]ключ
+токен[аы]?
+トークン
+apiキー
+api ?金鑰
+"""
+
+
+def _compile_names(names: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{name})" for name in names.strip().splitlines()), re.IGNORECASE)
+
+
+_FOREIGN_NAMES = (
+    (NameStrength.STRONG, _compile_names(_STRONG_FOREIGN)),
+    (NameStrength.MEDIUM, _compile_names(_MEDIUM_FOREIGN)),
+)
+_FOREIGN_ASCII_HINTS = (
+    b"clave",
+    b"parola",
+    b"chiave",
+    b"chave",
+    b"adgangskode",
+    b"hesl",
+    b"salasana",
+    b"kata sandi",
+    b"zugangscode",
+)
+# One search for all of them: each begins with a letter that is rare in its languages, so most texts are passed quickly.
+_FOREIGN_HINT = re.compile(
+    "ösen|ÖSEN|ña(?<=aseña)|ÑA(?<=ASEÑA)|üssel|ÜSSEL|é (?:api|API|secr|priv|d.acc|de l)|és (?:api|API|secr|priv|d.acc)"
+    "|ó(?<=elszó)|ł[eo](?<=as..)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|пин|Пин|ПИН|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
+    "|Κωδικ|ật kh|密码|密碼|口令|密钥|密鑰|令牌|金鑰|スワー|暗証|トークン|キー|비밀|암호|รหัส|पासव|סיסמ|المرور"
+)
+
+
+def find_foreign_names(text: str, low: bytes) -> list[tuple[int, int, NameStrength]]:
+    """Return where names of other languages stand in `text`, in order; `low` is its lower-cased view in bytes."""
+    plain = (b"pass" in low and (b"de passe" in low or b"passord" in low)) or any(
+        hint in low for hint in _FOREIGN_ASCII_HINTS
+    )
+    if not plain and (text.isascii() or _FOREIGN_HINT.search(text) is None):
+        return []
+    return sorted(
+        (match.start(), match.end(), strength)
+        for strength, pattern in _FOREIGN_NAMES
+        for match in pattern.finditer(text)
+    )
+
+
+def foreign_name_strength(name: str) -> NameStrength | None:
+    """Return how surely `name`, as a whole, is such a name; None if it is not."""
+    return next((strength for strength, pattern in _FOREIGN_NAMES if pattern.fullmatch(name)), None)
+
+
+# One of these stands in every text in which a name can be found; each begins the patterns beside it.
+_KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
+    b"passw": (NameStrength.STRONG, re.compile(rb"passw(?:or[dt]|r?d)")),
+    b"passphrase": (NameStrength.STRONG, re.compile(rb"passphrase")),
+    b"passcode": (NameStrength.STRONG, re.compile(rb"passcode")),
+    b"pwd": (NameStrength.STRONG, re.compile(rb"pwd")),
+    b"kennwort": (NameStrength.STRONG, re.compile(rb"kennwort")),
+    b"senha": (NameStrength.STRONG, re.compile(rb"senha")),
+    b"wachtwoord": (NameStrength.STRONG, re.compile(rb"wachtwoord")),
+    b"key": (
+        NameStrength.MEDIUM,
+        re.compile(
+            rb"key(?:(?<=(?:api|app)key)|(?<=(?:api|app)[_\-. ]key)|(?<=(?:auth)key)|(?<=(?:auth)[_\-. ]key)"
+            rb"|(?<=(?:admin)key)|(?<=(?:admin)[_\-. ]key)|(?<=(?:access|secret|master)key)"
+            rb"|(?<=(?:access|secret|master)[_\-. ]key)|(?<=(?:private|signing|account|service)key)"
+            rb"|(?<=(?:private|signing|account|service)[_\-. ]key)|(?<=encryptionkey)|(?<=encryption[_\-. ]key))"
+        ),
+    ),
+    b"credential": (NameStrength.MEDIUM, re.compile(rb"credentials?")),
+    b"_seed": (NameStrength.MEDIUM, re.compile(rb"(?:signing|master|wallet|private|secret|account|key)_seed")),
+    b"_auth": (NameStrength.MEDIUM, re.compile(rb"_auth")),
+    b"secret": (NameStrength.WEAK, re.compile(rb"secret")),
+    b"token": (NameStrength.WEAK, re.compile(rb"token")),
+    b"pass": (NameStrength.WEAK, re.compile(rb"pass(?![cpw])")),
+    b"pw": (NameStrength.WEAK, re.compile(rb"pw(?!d)")),
+}
+_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+_COMPONENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# First words of names that end like a secret's and are none.
+_HARMLESS_WORDS = """
+eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max min
+num per total last first prev previous input output prompt completion sync cursor resume cancel cancellation pagination
+delimiter word sub by com en sur tres over under test no forgot public
+"""
+_HARMLESS = frozenset(_HARMLESS_WORDS.split())
+_BEFORE_SIGN = (
+    # in the plural where it is a variable of the environment: many tokens are counted in texts
+    r"(?-i:S(?==))?(?:_?\d{1,2})?(?:[ \t][(\[][^()\[\]\n]{1,40}[)\]](?=[ \t]?[:=]))?"
+    r"(?:[_-](?:prod|production|dev|staging|live|test|new|old|value|confirmation))?"
+    r"(?P<close>\\{0,8}[\"'`])?\]?[*_]{0,2}[ \t\u3000]{0,8}"
+    r"(?:(?::[ \t]?)?(?:str|string|String|SecretStr|&str|Optional\[str\])(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}(?==))?"
+)
+_VALUE_OPENING = (
+    r"[*_]{0,2}\s{0,2}[ \t]{0,40}(?P<prefix>[rbufRBUF]{1,2}(?=[\"']))?(?P<open>\\{0,8}[\"'`“„「『]|«[ \u00a0\u202f]?)?"
+)
+
+
+# In Thai and Hindi, where the words between and after are no words of this pattern: only before plain characters.
+_BEFORE_ASCII = r"|(?:[\u0e00-\u0e4e]{0,20}?|[ \t][\w.-]{1,20}[ \t])คือ(?=[ \t]?[!-~])|[ \t](?=[!-~]{6,64}[ \t]है(?!\w))"
+
+
+def _sign_pattern(said: str, more: str = "") -> str:
+    """The part of a pattern that stands between a name and its value, with these words for "is", and `more`."""
+    return (
+        rf"(?P<sign>:=|=>|={{1,3}}|[:=：＝]|\|[ \t]"
+        rf"|(?:(?<=[\s*_\"'`])(?:{said})(?![^\W_])(?:[ \t](?:now|set to|jetzt|ahora|maintenant|adesso|agora)(?!\w))?"
+        rf"|[是为為は는은]{more})[ \t]?[:：]?|—|–|->|→"
+    )
+
+
+# Letters of scripts that do not part words by spaces, and of Korean, which joins its particles to them.
+_WIDE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff66-\uff9f"
+_AFTER_NAME = re.compile(
+    _BEFORE_SIGN
+    + _sign_pattern("was|is|ist|war|lautet|heißt|es|est|c['’]est|era|è|é|это")
+    + r"|(?<=[ \t])(?=[^\s\-=:|]))"
+    + _VALUE_OPENING,
+    re.IGNORECASE,
+)
+_AFTER_FOREIGN_NAME = re.compile(
+    _BEFORE_SIGN + _sign_pattern(IS_WORDS, _BEFORE_ASCII) + ")" + _VALUE_OPENING, re.IGNORECASE
+)
+_AFTER_PURPOSE = re.compile(
+    rf"[ \t]{PURPOSE_WORDS}(?!\w)(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
+    + _sign_pattern(IS_WORDS)
+    + ")"
+    + _VALUE_OPENING,
+    re.IGNORECASE,
+)
+_BARE_WORD = re.compile(
+    rf"(?:[^\s\"'`,;&<>(){{}}\[\]|\\，。；、！？）】」』”“»{_WIDE_LETTERS}]"
+    rf"|\\(?![nrtbfu\"'\\{_WIDE_LETTERS}])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
+)
+_REACHABLE = re.compile(r"[\w.$]*")
+_LINE_VALUE = re.compile(r"[^\s\"'`\\]+")
+_ENVIRONMENT = re.compile(r"(?:^|\n|\\n|[\s\"'])[ \t]*[A-Z0-9_]*\Z")
+_CLOSING_QUOTES = {"“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
+_USER_BEFORE = re.compile(
+    r"(?<!\w)(?:user(?:name|id)?|login|benutzer(?:name)?|usu[aá]rio|utilisateur|utente|account|e?-?mail)"
+    r"[ \t]{0,2}[:=]?[ \t]{1,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?[ \t]{0,2}[,;/|]?[ \t]{0,2}"
+    r"(?:(?:and|und|y|et|e|en|with|mit)[ \t])?\Z",
+    re.IGNORECASE,
+)
+_WORD_BESIDE = re.compile(r"[ \t]{1,2}[\"'`]?(?P<value>[^\s\"'`,;]{4,128})")
+_MAX_USER_DISTANCE = 112
+_UNITS = re.compile(
+    r"[ \t]+(?:or more |random )?(?:char|bit|byte|digit|day|hour|minute|second|token|time|letter|symbol|word|long|year|"
+    r"month|week|attempt|ms\b|point|percent|%|per\b)",
+    re.IGNORECASE,
+)
+_MAX_REREAD = 512
+_MAX_QUOTATION = 1_024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Keyword:
+    """The telling word of a name, and how much it tells alone; `is_short` ones need more than themselves."""
+
+    start: int
+    end: int
+    strength: NameStrength
+    is_short: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Candidate:
+    """A candidate: where it stands, in which form, and where the search goes on when it is no secret."""
+
+    start: int
+    end: int
+    form: ValueForm
+
+
+def name_strength(name: str) -> NameStrength | None:
+    """How surely `name`, as a whole, is a secret's name (`DB_PASSWORD`, `clientSecret`); None if it is not."""
+    low = name.encode("ascii", "replace").lower()
+    for found in _find_keywords(low):
+        rest = _AFTER_NAME.match(name + "=", found.end)
+        if rest is not None and rest.start("sign") == len(name):
+            strength = _keyword_strength(name, found)
+            if strength is not None:
+                return strength
+    return foreign_name_strength(name)
+
+
+def find_keyword_secrets(text: str, low: bytes) -> Iterator[SecretSpan]:
+    """Values of secret names in `text`; `low` is its lower-cased view, one byte for each character."""
+    position = 0
+    for name in _find_keywords(low):
+        if name.start < position:
+            continue
+        strength = _keyword_strength(text, name)
+        if strength is not None:
+            span, position = _find_value_span(text, name.end, name.start, strength, _AFTER_NAME)
+            if span is not None:
+                yield span
+    position = 0
+    for start, end, strength in find_foreign_names(text, low):
+        if start >= position:
+            span, position = _find_value_span(text, end, start, strength, _AFTER_FOREIGN_NAME)
+            if span is not None:
+                yield span
+
+
+def _find_keywords(low: bytes) -> list[_Keyword]:
+    """Where names end in `low`, in order."""
+    return sorted(
+        (
+            _Keyword(start=match.start(), end=match.end(), strength=strength, is_short=hint in {b"pass", b"pw"})
+            for hint, (strength, pattern) in _KEYWORDS.items()
+            if hint in low
+            for match in pattern.finditer(low)
+        ),
+        key=lambda name: name.start,
+    )
+
+
+def _find_value_span(
+    text: str, at: int, name_start: int, strength: NameStrength, after: re.Pattern[str]
+) -> tuple[SecretSpan | None, int]:
+    """The secret after the name that ends at `at`, and where the search goes on; `after` is what may stand between."""
+    sign = after.match(text, at)
+    plain = after is _AFTER_NAME
+    if sign is None or (not sign["sign"] and not _is_flag(text, name_start)):
+        # "the password for staging is …"
+        sign, plain = _AFTER_PURPOSE.match(text, at), False
+    if sign is None:
+        if strength is NameStrength.STRONG:
+            return _find_after_user(text, name_start, at) or find_in_sentence(text, name_start, at), at
+        return _find_after_user(text, name_start, at) if text[name_start:at].lower() == "pass" else None, at
+    value = _parse_value(text, name_start, sign, strength, plain=plain)
+    if value is None:
+        return None, sign.start("sign")
+    if is_secret_value(text[value.start : value.end], strength, value.form):
+        type_ = "password" if strength is NameStrength.STRONG else "credential"
+        return SecretSpan(start=value.start, end=value.end, type=type_, rank=1), value.end
+    short = value.end - value.start <= _MAX_REREAD
+    told = find_in_sentence(text, name_start, at) if strength is NameStrength.STRONG else None
+    return told, at if short else value.end
+
+
+def _find_after_user(text: str, name_start: int, at: int) -> SecretSpan | None:
+    """The secret after a name without a sign, in "user bob, password …"."""
+    value = _WORD_BESIDE.match(text, at)
+    if value is None or _USER_BEFORE.search(text[max(0, name_start - _MAX_USER_DISTANCE) : name_start]) is None:
+        return None
+    word = value["value"].rstrip(".:?)")
+    if not any(map(str.isdigit, word)) or not is_secret_value(word, NameStrength.STRONG, ValueForm.PROSE):
+        return None
+    return SecretSpan(start=value.start("value"), end=value.start("value") + len(word), type="password", rank=1)
+
+
+def _keyword_strength(text: str, name: _Keyword) -> NameStrength | None:
+    """The strength of the whole name around `name`, from the words before it."""
+    if name.strength is NameStrength.STRONG:
+        return NameStrength.STRONG
+    before = _name_before(text, name.start)
+    if name.strength is NameStrength.MEDIUM:
+        return NameStrength.MEDIUM
+    words = _COMPONENT.findall(before)
+    if name.is_short:
+        camel = text[name.start].isupper() and not before[-1:].isupper()
+        return _short_name_strength(text, name, words) if camel or not before[-1:].isalpha() else None
+    if words and (words[-1].lower() in _HARMLESS or "public" in before.lower()):
+        return None
+    return NameStrength.MEDIUM if words else NameStrength.WEAK
+
+
+def _short_name_strength(text: str, name: _Keyword, words: list[str]) -> NameStrength | None:
+    """`pass` and `pw` are names as part of a longer one, as a quoted key, or after a user's name."""
+    quoted = text[name.start - 1 : name.start] in {'"', "'"} and text[name.end : name.end + 1] in {'"', "'"}
+    if words or quoted:
+        return NameStrength.STRONG
+    line = text[max(0, name.start - 80) : name.start].lower()
+    return NameStrength.MEDIUM if name.end - name.start == 2 or "user" in line or "login" in line else None
+
+
+def _name_before(text: str, position: int) -> str:
+    """The part of the name that stands before `position`, at most 64 characters of it."""
+    window = text[max(0, position - 64) : position]
+    return window[len(window.rstrip(_NAME_CHARACTERS)) :]
+
+
+def _parse_value(
+    text: str, name_start: int, sign: re.Match[str], strength: NameStrength, *, plain: bool
+) -> _Candidate | None:
+    """The candidate after `sign`: what the quotes hold, else the rest of an environment line, else the next word.
+
+    `plain` tells that the name is one of code too, so that a lone word after it can be its value.
+    """
+    said, opening = sign["sign"], sign["open"]
+    if opening is not None:
+        end = _find_closing_quote(text, sign.end(), opening)
+        if end is not None:
+            return _Candidate(start=sign.end(), end=end, form=ValueForm.QUOTED)
+    if _is_environment(text, name_start, said, sign):
+        return _parse_line_value(text, sign.end())
+    if said.startswith("|") and strength is not NameStrength.STRONG:
+        return None
+    return _parse_bare_value(text, name_start, sign, plain=plain)
+
+
+def _parse_bare_value(text: str, name_start: int, sign: re.Match[str], *, plain: bool) -> _Candidate | None:
+    """The word after `sign`, without the punctuation that ends a sentence; None when it is a number with a unit or
+    the beginning of a call or an index. Such a word ends where one of Chinese, Japanese or Korean begins."""
+    bare = _BARE_WORD.match(text, sign.end())
+    if bare is None:
+        return None
+    word = bare.group().rstrip(".,:?")
+    end = bare.start() + len(word)
+    form = _bare_form(text, name_start, sign, end, plain=plain)
+    if form is ValueForm.PROSE and word.isdigit() and _UNITS.match(text, end):
+        return None
+    if form is not ValueForm.LITERAL and text[end : end + 1] in {"(", "["} and _REACHABLE.fullmatch(word):
+        return None
+    return _Candidate(start=bare.start(), end=end, form=form)
+
+
+def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int, *, plain: bool) -> ValueForm:
+    said = sign["sign"]
+    if sign["open"] is not None:
+        return ValueForm.QUOTED
+    if said and said[0] not in ":=：＝-":
+        return ValueForm.PROSE
+    name_from = name_start - len(_name_before(text, name_start))
+    in_a_list = said == "=" and text[max(0, name_from - 1) : name_from] in {"&", "?", ";"}
+    in_settings = plain and said in {":", "："} and _is_whole_line_word(text, sign.end(), end)
+    return ValueForm.LITERAL if in_a_list or in_settings else ValueForm.BARE
+
+
+def _is_whole_line_word(text: str, start: int, end: int) -> bool:
+    """Whether one lower-case word is all that stands on the rest of the line, as in a settings file."""
+    word = text[start:end]
+    return len(word) >= 6 and word.isalpha() and word.islower() and (end == len(text) or text[end] in "\r\n")
+
+
+def _is_flag(text: str, name_start: int) -> bool:
+    """Whether the name is a long option: `--password hunter2`."""
+    return _name_before(text, name_start).startswith("--")
+
+
+def _is_environment(text: str, name_start: int, said: str, sign: re.Match[str]) -> bool:
+    """Whether the name is in capitals, at the start of a word, with `=` and no spaces: `export DB_PASSWORD=...`."""
+    if said != "=" or sign.start("sign") != sign.end() - 1 or not text[name_start].isupper():
+        return False
+    name = text[name_start : sign.start("sign")]
+    return name.isupper() and _ENVIRONMENT.search(text[max(0, name_start - 80) : name_start]) is not None
+
+
+def _parse_line_value(text: str, start: int) -> _Candidate | None:
+    match = _LINE_VALUE.match(text, start)
+    if match is None:
+        return None
+    end = start + len(match.group().rstrip(";,"))
+    calls = re.match(r"[A-Za-z_][\w.]*\(", match.group())
+    return None if calls else _Candidate(start=start, end=end, form=ValueForm.LITERAL)
+
+
+def _find_closing_quote(text: str, start: int, opening: str) -> int | None:
+    """Where the quotation that `opening` began ends, at most 1,024 characters on and on the same line."""
+    closing = _CLOSING_QUOTES.get(opening[:1], opening)
+    end = text.find(closing, start, start + _MAX_QUOTATION)
+    while end > start and len(opening) == 1 and text[end - 1] == "\\" and opening in "\"'":
+        end = text.find(closing, end + 1, start + _MAX_QUOTATION)
+    if end < 0 or "\n" in text[start:end]:
+        return None
+    return start + len(text[start:end].rstrip("\u00a0\u202f ")) if closing == "»" else end

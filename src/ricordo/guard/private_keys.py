@@ -1,0 +1,361 @@
+"""Key material without a prefix: private keys, also cut or quoted, their lines alone, seed phrases, AWS secrets.
+
+Private keys are PEM, OpenSSH, SSH2, PGP and PuTTY; what a search or a log puts before each line is skipped. Seed
+phrases (BIP-39) and AWS secret keys count only near a name or a key id that announces them.
+
+Invariants: linear in the text. A marker that is merely mentioned, with no key material beside it, is no secret.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ricordo.guard.heuristics import is_placeholder
+from ricordo.guard.key_rules import SecretSpan
+
+__all__ = [
+    "KEY_LINE_HINT",
+    "SEED_HINTS",
+    "find_aws_secrets",
+    "find_key_lines",
+    "find_private_keys",
+    "find_putty_keys",
+    "find_seed_phrases",
+]
+
+
+_PEM_KIND = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?"
+_PEM_BEGIN = re.compile(rf"(?:-----|---- )BEGIN {_PEM_KIND}(?:-----| ----)")
+_PEM_END = re.compile(rf"(?:-----|---- )END {_PEM_KIND}(?:-----| ----)?")
+_PEM_CLOSING = re.compile(rf"-{{0,8}}?{_PEM_END.pattern}")
+_PEM_BREAK = re.compile(r"(?:\\+[nrt]|[\s\"'`,>|#;]|[+-](?=\s)|\\+(?=[\s\"']))+")
+_PEM_HEADER = re.compile(
+    r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID|Subject|x-[a-z-]{1,30}):[^\n\\]{0,200}"
+)
+_KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]+")
+_PUTTY = re.compile(r"Private-Lines:[ \t]{0,4}\d{1,4}")
+_LINE_END = re.compile(r"\r?\n|\\+n")
+_TO_NEXT_LINE = re.compile(r"[ \t\r\"'`,;\\+]{0,16}\n")
+_AROUND_LINE = " \t\r\"'`,;\\+>|#"
+_PREFIX_PART = re.compile(r"\w{0,64}\d\w{0,64}|[ \t]+|[:-]|[^\W\d]+|.")
+_WITH_DIGIT = re.compile(r"\w{0,64}\d\w{0,64}")
+_BLANKS = re.compile(r"[ \t]*")
+_MIN_PEM_LINE = 16
+_MIN_PEM_PART = 32
+_MAX_END_DISTANCE = 8_192
+_MAX_PREFIX = 200
+
+
+def find_private_keys(text: str) -> Iterator[SecretSpan]:
+    """Every private key block in `text`, from its BEGIN to its END or to where the key material ends; of one without
+    a BEGIN, the lines of key material before its END."""
+    position = 0
+    while match := _PEM_BEGIN.search(text, position):
+        yield from _find_truncated_keys(text, position, match.start())
+        position = match.end()
+        end = _block_end(text, match.end(), _line_prefix(text, match.start()))
+        if end is not None:
+            yield SecretSpan(start=match.start(), end=end, type="private-key", rank=3)
+            position = end
+    yield from _find_truncated_keys(text, position, len(text))
+
+
+def find_putty_keys(text: str) -> Iterator[SecretSpan]:
+    """The private lines of each key file of PuTTY in `text`."""
+    for match in _PUTTY.finditer(text):
+        end = _block_end(text, match.end(), _line_prefix(text, match.start()))
+        if end is not None:
+            yield SecretSpan(start=match.end(), end=end, type="private-key", rank=3)
+
+
+def _block_end(text: str, position: int, prefix: list[str]) -> int | None:
+    """Where the block ends whose BEGIN ended at `position`; None when no key material follows."""
+    at, end = position, None
+    while True:
+        at = _skip_to_next_line(text, at, prefix)
+        header = _PEM_HEADER.match(text, at)
+        if header:
+            at = header.end()
+            continue
+        line = _KEY_MATERIAL.match(text, at)
+        if line is None:
+            break
+        long = line.end() - at >= _MIN_PEM_LINE
+        if not long and not (end is not None and _is_last_line(text, line.end(), prefix)):
+            break
+        at = end = line.end()
+    return None if end is None else _include_end_line(text, end)
+
+
+def _is_last_line(text: str, position: int, prefix: list[str]) -> bool:
+    """Whether a short line that ends at `position` can be the last of its block."""
+    after = _skip_to_next_line(text, position, prefix)
+    return after == len(text) or text.startswith(("-----END", "---- END", "="), after) or text[position] in '\n\r"'
+
+
+def _include_end_line(text: str, end: int) -> int:
+    """`end`, or the end of the block's END line when that comes before any other marker."""
+    marker = text.find("----", end, end + _MAX_END_DISTANCE)
+    closing = _PEM_CLOSING.match(text, marker) if marker >= 0 else None
+    return closing.end() if closing else end
+
+
+def _find_truncated_keys(text: str, start: int, end: int) -> Iterator[SecretSpan]:
+    """The key material before each END line in this part of the text, which holds no BEGIN."""
+    for marker in _PEM_END.finditer(text, start, end):
+        first = _find_first_line(text, start, marker.start())
+        start = marker.end()
+        if first is not None:
+            yield SecretSpan(start=first, end=marker.end(), type="private-key", rank=3)
+
+
+def _find_first_line(text: str, start: int, end: int) -> int | None:
+    """Where the lines of key material begin that stand directly before `end`; None for none."""
+    cuts = [start, *(cut.end() for cut in _LINE_END.finditer(text, start, end))]
+    ends = [cut.start() for cut in _LINE_END.finditer(text, start, end)]
+    prefix = _PREFIX_PART.findall(text[cuts[-1] : end][-_MAX_PREFIX:])
+    first, longest = None, 0
+    for line_start, line_end in zip(reversed(cuts[:-1]), reversed(ends), strict=True):
+        skipped = _skip_prefix(text, line_start, prefix)
+        at = line_start if skipped is None or skipped > line_end else skipped
+        line = text[at:line_end]
+        inner = line.strip(_AROUND_LINE)
+        if not _KEY_MATERIAL.fullmatch(inner) or (first is not None and len(inner) < _MIN_PEM_LINE):
+            break
+        first, longest = at + line.index(inner), max(longest, len(inner))
+    return first if longest >= _MIN_PEM_PART else None
+
+
+def _line_prefix(text: str, position: int) -> list[str]:
+    """The parts of what stands before `position` on its line; none for a line that is too long for one."""
+    start = text.rfind("\n", max(0, position - _MAX_PREFIX), position) + 1
+    if position - start >= _MAX_PREFIX:
+        return []
+    return _PREFIX_PART.findall(text[start:position])
+
+
+def _skip_to_next_line(text: str, position: int, prefix: list[str]) -> int:
+    """Where the next line says something, after what stands before each line."""
+    at = position
+    while prefix and (line := _TO_NEXT_LINE.match(text, at)):
+        after = _skip_prefix(text, line.end(), prefix)
+        if after is None:
+            break
+        at = after
+    gap = _PEM_BREAK.match(text, at)
+    return gap.end() if gap else at
+
+
+def _skip_prefix(text: str, position: int, prefix: list[str]) -> int | None:
+    """Where a prefix like this one ends that begins at `position`, with any numbers in it; None for another one."""
+    at = position
+    for part in prefix:
+        if part.isspace():
+            at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+        elif part in {":", "-"}:
+            if text[at : at + 1] not in {":", "-"}:
+                return None
+            at += 1
+        elif any(map(str.isdigit, part)):
+            number = _WITH_DIGIT.match(text, at)
+            if number is None:
+                return None
+            at = number.end()
+        elif text.startswith(part, at):
+            at += len(part)
+        else:
+            return None
+    return at
+
+
+KEY_LINE_HINT = re.compile(rb"[A-Za-z0-9+/]{64}")
+"""What a text holds at least where it has such lines."""
+_LONG_RUN = re.compile(KEY_LINE_HINT.pattern.decode())
+_LINE_BREAK = re.compile(r"[\r\n]+|(?:\\+r)?\\+n")
+_BASE64_AT_END = re.compile(r"[A-Za-z0-9+/]+={0,2}(?=[^A-Za-z0-9+/=]{0,16}\Z)")
+_QUOTED_BASE64 = re.compile(r"(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70})(?=[\"'`<])")
+_PUNCTUATION = re.compile(r"[\s\"'`,;+|>)]*")
+_NUMBER = re.compile(r"[ \t]*\d+")
+_QUOTES = ('"', "'", "`", ">")
+_CHECKSUM = re.compile(r"sha\d+-\Z")
+_MARKER = re.compile(r"(?:-----|---- )(BEGIN|END) ([A-Z0-9 ]{1,40}?)(?:-----| ----)")
+_WIDTHS = (64, 70)
+_MAX_LINE = 400
+_MARKER_DISTANCE = 400
+_MIN_LINES = 2
+_MIN_DISTINCT_IN_LINE = 20
+_MIN_PARTIAL_LINE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyLine:
+    """A line that ends in Base64, from `start` to `end`; `prefix` is what stands before it, without numbers.
+
+    Where it is not `is_whole` it is as long as a part of one.
+    """
+
+    start: int
+    end: int
+    prefix: str
+    is_whole: bool
+
+
+def find_key_lines(text: str) -> Iterator[SecretSpan]:
+    """The lines in `text` that look like those of a private key, each block of them as one span."""
+    block: list[_KeyLine] = []
+    for line in _iter_lines(text) if len(_LONG_RUN.findall(text)) >= _MIN_LINES else ():
+        if not (line and block and _continues_block(line, block)):
+            yield from _block_span(text, block)
+            block = []
+        if line:
+            block.append(line)
+    yield from _block_span(text, block)
+
+
+def _continues_block(line: _KeyLine, block: Sequence[_KeyLine]) -> bool:
+    """Tell whether a line goes on with a block: only its first and its last may be parts of a line."""
+    last = block[-1]
+    if not last.is_whole and len(block) > 1:
+        return False
+    return line.prefix == last.prefix or (len(block) == 1 and not line.prefix and last.prefix.endswith(_QUOTES))
+
+
+def _iter_lines(text: str) -> Iterator[_KeyLine | None]:
+    """Yield the lines that say something; None for one that is none of a key."""
+    start = 0
+    for end, after in [*(found.span() for found in _LINE_BREAK.finditer(text)), (len(text), len(text))]:
+        if end - start > _MAX_LINE:
+            yield None
+        elif not _PUNCTUATION.fullmatch(text, start, end):
+            yield _parse_line(text[start:end], start)
+        start = after
+
+
+def _parse_line(line: str, at: int) -> _KeyLine | None:
+    found = _QUOTED_BASE64.search(line) or _BASE64_AT_END.search(line)
+    if found is None:
+        return None
+    first, last = found.span()
+    # a plus sign before a line says in a diff that it was added
+    first += first == 0 and line[0] == "+" and last - first not in _WIDTHS
+    token, prefix = line[first:last], _NUMBER.sub("0", line[:first])
+    is_mixed = any(map(str.isupper, token)) and any(map(str.islower, token)) and any(map(str.isdigit, token))
+    is_whole = (
+        len(token) in _WIDTHS
+        and is_mixed
+        and len(set(token)) >= _MIN_DISTINCT_IN_LINE
+        and not _CHECKSUM.search(line[:first])
+    )
+    is_part = len(token) < max(_WIDTHS) and (token.endswith("=") or (is_mixed and len(token) >= _MIN_PARTIAL_LINE))
+    return _KeyLine(at + first, at + last, prefix, is_whole) if is_whole or is_part else None
+
+
+def _block_span(text: str, block: Sequence[_KeyLine]) -> Iterator[SecretSpan]:
+    """Yield the span of a block: lines of one length, with a part of a line before and after them."""
+    widths = {line.end - line.start for line in block if line.is_whole}
+    if sum(line.is_whole for line in block) < _MIN_LINES or len(widths) > 1:
+        return
+    if not _is_other_material(text, block[0].start, block[-1].end):
+        yield SecretSpan(start=block[0].start, end=block[-1].end, type="private-key", rank=3)
+
+
+def _is_other_material(text: str, start: int, end: int) -> bool:
+    """Tell whether the markers around lines say that they are no private key."""
+    before = [*_MARKER.finditer(text, max(0, start - _MARKER_DISTANCE), start)]
+    if before and before[-1][1] == "BEGIN":
+        return "PRIVATE" not in before[-1][2]
+    after = _MARKER.search(text, end, end + _MARKER_DISTANCE)
+    return after is not None and after[1] == "END" and "PRIVATE" not in after[2]
+
+
+SEED_HINTS = (b"phrase", b"mnemonic", b"frase ", b"seed words")
+"""One of these stands in every text in which `find_seed_phrases` can find something."""
+# Each begins with a letter that is rare enough for a quick search.
+_LAST_WORD = re.compile(
+    "(?:hrase|HRASE|monic|MONIC|words|Words|WORDS|frase|Frase|FRASE)(?: (?:semilla|seme|de recuperaci[oó]n"
+    "|de récupération|secrète|mnémonique))?(?![a-zA-Z])"
+)
+_SEED_NAME = re.compile(
+    r"(?:(?:seed|recovery|backup|mnemonic|secret|wallet)[ _-]?(?:phrase|words)|mnemonic|wiederherstellungsphrase"
+    r"|frase (?:semilla|seme|de recuperaci[oó]n)|phrase (?:de récupération|secrète|mnémonique))\Z",
+    re.IGNORECASE,
+)
+_MAX_SEED_NAME = 32
+_SEED_SIGN = re.compile(
+    r"[^\S\n]?(?:\(\d\d words\))?[\"'*_` \t]{0,4}(?:(?:is|are|ist|lautet|es|est|è)[ \t]?[:=]?|:=|[:=：是は])"
+    r"[\s\"'`*>\[(-]{0,40}"
+)
+_SEED_WORD = re.compile(r"(?:\d{1,2}[.):]?[ \t]*)?[\"']?([a-z]{3,8})[\"']?(?![\w'’-])")
+_SEED_GAP = re.compile(r"[\s,>|*-]{1,24}")
+_SEED_LENGTHS = (24, 21, 18, 15, 12)
+_NOT_SEED_WORDS_LIST = """
+and are but did does for from had has her his how into its mine not our out she should than the their them these they
+those was were which while who whose why with without words would your yours
+"""
+_NOT_SEED_WORDS = frozenset(_NOT_SEED_WORDS_LIST.split())
+
+
+def find_seed_phrases(text: str) -> Iterator[SecretSpan]:
+    """Every seed phrase in `text`, its words alone."""
+    position = 0
+    while last := _LAST_WORD.search(text, position):
+        position = last.end()
+        if not _SEED_NAME.search(text[max(0, position - _MAX_SEED_NAME) : position]):
+            continue
+        sign = _SEED_SIGN.match(text, position)
+        span = _find_words(text, sign.end()) if sign else None
+        if span is not None:
+            yield span
+            position = span.end
+
+
+def _find_words(text: str, at: int) -> SecretSpan | None:
+    ends: list[int] = []
+    start = position = at
+    while len(ends) < _SEED_LENGTHS[0]:
+        word = _SEED_WORD.match(text, position)
+        if word is None or word[1] in _NOT_SEED_WORDS:
+            break
+        ends.append(word.end())
+        gap = _SEED_GAP.match(text, word.end())
+        if gap is None:
+            break
+        position = gap.end()
+    length = next((length for length in _SEED_LENGTHS if length <= len(ends)), None)
+    return None if length is None else SecretSpan(start=start, end=ends[length - 1], type="seed-phrase", rank=3)
+
+
+_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
+_AWS_KEY_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")
+_SECRET_WORD = re.compile(r"(?<![A-Za-z])secret(?![a-z])[^\n]*\Z", re.IGNORECASE)
+_KEY_ID_DISTANCE = 160
+_SECRET_WORD_DISTANCE = 48
+_MIN_DISTINCT_IN_SECRET = 18
+
+
+def find_aws_secrets(text: str) -> Iterator[SecretSpan]:
+    """Values of the shape near a key id, on either side, or shortly after the word "secret" on their line."""
+    for match in _AWS_SECRET.finditer(text):
+        if _is_random(match.group()) and _is_announced(text, match.start(), match.end()):
+            yield SecretSpan(start=match.start(), end=match.end(), type="aws-secret-key")
+
+
+def _is_random(value: str) -> bool:
+    """Whether digits and letters of both cases are mixed as chance does, and no manual's sample stands there."""
+    counts = (sum(kind(mark) for mark in value) for kind in (str.isdigit, str.isupper, str.islower))
+    digits, upper, lower = counts
+    return (
+        digits >= 2
+        and upper >= 5
+        and lower >= 5
+        and len(set(value)) >= _MIN_DISTINCT_IN_SECRET
+        and not is_placeholder(value)
+    )
+
+
+def _is_announced(text: str, start: int, end: int) -> bool:
+    around = text[max(0, start - _KEY_ID_DISTANCE) : start], text[end : end + _KEY_ID_DISTANCE]
+    return (
+        any(map(_AWS_KEY_ID.search, around))
+        or _SECRET_WORD.search(text[max(0, start - _SECRET_WORD_DISTANCE) : start]) is not None
+    )

@@ -1,0 +1,253 @@
+"""The one search for secrets: all rules over a text, and over the text without its disguises.
+
+Disguises are invisible characters, look-alikes of plain letters, and loose accents. A text without a long run of key
+characters skips every provider rule, and the others wait for a literal.
+
+Invariants: linear in the text. Spans come sorted and do not overlap; where two rules overlap the union is taken.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ricordo.guard.heuristics import is_placeholder
+from ricordo.guard.key_rules import (
+    CLOUD_RULES,
+    MIN_RUN,
+    MODEL_RULES,
+    MORE_RULES,
+    RUN_CHARACTERS,
+    SERVICE_RULES,
+    KeyRule,
+    SecretSpan,
+)
+from ricordo.guard.keyword_secrets import find_keyword_secrets
+from ricordo.guard.structured import STRUCTURED_RULES
+
+__all__ = ["KEY_RULES", "SECRET_MARK", "UndisguisedText", "find_secrets", "remove_disguises"]
+
+
+_HIDDEN_CHARACTERS = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
+)
+_ACCENTS = "\u0300-\u036f"
+_STYLED_LETTERS = "\u24b6-\u24e9\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff"
+# Letters of other scripts that look like plain ones, where they stand beside plain ones.
+_LOOKALIKE = dict(
+    zip(
+        "асеорхуіјѕһԁӏαορνικАВЕКМНОРСТХУІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡԛԝѵкսցհօϲυ",
+        "aceopxyijshdlaopvikABEKMHOPCTXYIJSABEZHIKMNOPTYXagqwvkughocu",
+        strict=True,
+    )
+)
+_LOOKALIKES = "".join(_LOOKALIKE)
+_TO_PLAIN = str.maketrans(_LOOKALIKE)
+_LOOKALIKES_IN_WORDS = (
+    f"[{_LOOKALIKES}]{{1,8}}(?:(?=[A-Za-z])" + "".join(f"|(?<=[A-Za-z].{{{count}}})" for count in range(1, 9)) + ")"
+)
+_DISGUISE = re.compile(f"[{_HIDDEN_CHARACTERS}{_ACCENTS}{_STYLED_LETTERS}]|{_LOOKALIKES_IN_WORDS}")
+# Punctuation in full width is no disguise by itself; beside such letters it is read as what it stands for.
+_DISGUISED_PART = re.compile(
+    f"(?P<hidden>[{_HIDDEN_CHARACTERS}]+)|(?P<alike>{_LOOKALIKES_IN_WORDS})|[\u3000\uff01-\uff5e{_STYLED_LETTERS}]+|[^\\W\\d_][{_ACCENTS}]{{1,4}}"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndisguisedText:
+    """A text without disguises. `starts` are positions in it, in order, `origins` where the same part began and ended
+    in the disguised text."""
+
+    text: str
+    starts: tuple[int, ...]
+    origins: tuple[tuple[int, int], ...]
+
+    def original_span(self, span: SecretSpan) -> SecretSpan:
+        """Return the span in the disguised text, with all that was hidden inside it."""
+        return replace(span, start=self._original_position(span.start)[0], end=self._original_position(span.end - 1)[1])
+
+    def _original_position(self, position: int) -> tuple[int, int]:
+        """Where the character at `position` came from."""
+        number = bisect_right(self.starts, position) - 1
+        start, end = self.origins[number]
+        following = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
+        if following - self.starts[number] != end - start:
+            return start, end
+        at = start + position - self.starts[number]
+        return at, at + 1
+
+
+def remove_disguises(text: str) -> UndisguisedText | None:
+    """Return the text as it reads; None where nothing in it is disguised."""
+    if text.isascii() or (_is_latin1(text) and "\u00ad" not in text) or _DISGUISE.search(text) is None:
+        return None
+    parts: list[str] = []
+    starts: list[int] = []
+    origins: list[tuple[int, int]] = []
+    length = done = 0
+    for match in _DISGUISED_PART.finditer(text):
+        if match["alike"]:
+            plain = match["alike"].translate(_TO_PLAIN)
+        else:
+            plain = "" if match["hidden"] else unicodedata.normalize("NFKC", match.group())
+        for start, end, piece in ((done, match.start(), text[done : match.start()]), (*match.span(), plain)):
+            if piece:
+                parts.append(piece)
+                starts.append(length)
+                origins.append((start, end))
+                length += len(piece)
+        done = match.end()
+    if done < len(text):
+        parts.append(text[done:])
+        starts.append(length)
+        origins.append((done, len(text)))
+    return UndisguisedText(text="".join(parts), starts=tuple(starts), origins=tuple(origins))
+
+
+def _is_latin1(text: str) -> bool:
+    """Whether all characters are of Latin-1, which has one hidden character; quicker than a search for the others."""
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+KEY_RULES: tuple[KeyRule, ...] = MODEL_RULES + CLOUD_RULES + SERVICE_RULES + MORE_RULES
+_SECRET_TYPES = (
+    {rule.type for rule in KEY_RULES} | {rule.type for rule in STRUCTURED_RULES} | {"password", "credential"}
+)
+# A mark that redaction left. Only known types count, so that nothing hides behind the look of one.
+SECRET_MARK = re.compile(r"\[secret:(?:" + "|".join(sorted(_SECRET_TYPES)) + r"):[0-9a-f]{8}\]")
+_RUN_RULES = tuple(rule for rule in STRUCTURED_RULES if rule.needs_runs)
+# What stands in the hints of many rules: a text without it skips them all after one search.
+_GATES = (b" -", b"|", b"pass", b"")
+_OTHER_RULES = tuple(
+    (
+        gate,
+        tuple(
+            rule
+            for rule in STRUCTURED_RULES
+            if not rule.needs_runs and gate == next(each for each in _GATES if each in rule.hint)
+        ),
+    )
+    for gate in _GATES
+)
+_MIN_RUN_BYTES = b"r" * MIN_RUN
+_TO_RUNS = bytes(ord("r") if chr(code) in RUN_CHARACTERS else ord(" ") for code in range(256))
+_WORD_BYTES = b"abcdefghijklmnopqrstuvwxyz_-.+/=~:$"
+_MIN_DISTINCT = 5
+# Texts in which nothing was found: names and kinds come with every entry, and a text passes the guard more than once
+# on its way to the disk. What holds a secret is not kept.
+_CLEAN_TEXTS: set[str] = set()
+_MAX_CLEAN_TEXTS = 512
+_MAX_CLEAN_CHARS = 1_000
+
+
+def find_secrets(text: str) -> list[SecretSpan]:
+    """The secrets in `text`, left to right, without overlaps; empty for clean text. Marks are never part of a value:
+    to every rule they look like ends of lines."""
+    if text in _CLEAN_TEXTS:
+        return []
+    found = _find_spans(text)
+    if not found and len(text) <= _MAX_CLEAN_CHARS:
+        if len(_CLEAN_TEXTS) >= _MAX_CLEAN_TEXTS:
+            _CLEAN_TEXTS.clear()
+        _CLEAN_TEXTS.add(text)
+    return found
+
+
+def _find_spans(text: str) -> list[SecretSpan]:
+    if "[secret:" in text:
+        text = SECRET_MARK.sub(_blank_mark, text)
+    found = _search_rules(text)
+    if (plain := remove_disguises(text)) is not None:
+        found += map(plain.original_span, _search_rules(plain.text))
+    return _merge_spans(found)
+
+
+def _search_rules(text: str) -> list[SecretSpan]:
+    view = text.encode("ascii", "replace")
+    low = view.lower()
+    found: list[SecretSpan] = []
+    runs = _long_runs(view)
+    if runs:
+        found.extend(_find_keys(text, runs))
+        low_runs = runs.lower()
+        for rule in _RUN_RULES:
+            if rule.hint in (low_runs if rule.in_runs else low) and (rule.gate is None or rule.gate.search(runs)):
+                found.extend(rule.find(text))
+    for gate, rules in _OTHER_RULES:
+        for rule in rules if gate in low else ():
+            if rule.hint in low:
+                found.extend(rule.find(text))
+    found.extend(find_keyword_secrets(text, low))
+    return found
+
+
+def _blank_mark(mark: re.Match[str]) -> str:
+    return "\n" * (mark.end() - mark.start())
+
+
+def _find_keys(text: str, runs: bytes) -> Iterator[SecretSpan]:
+    for mark, rules in _KEYS_BY_MARK.items():
+        if mark not in runs:
+            continue
+        for rule in rules:
+            if rule.prefix_bytes in runs:
+                for match in rule.find(text):
+                    if not _is_sample(match.group(), rule.prefix):
+                        yield SecretSpan(start=match.start(), end=match.end(), type=rule.type)
+
+
+def _group_by_mark(rules: Iterable[KeyRule]) -> dict[bytes, list[KeyRule]]:
+    """Rules by a mark that their prefix has, "" for none: a long run of Base64 has none of these marks."""
+    grouped: dict[bytes, list[KeyRule]] = {}
+    for rule in rules:
+        mark = next((mark for mark in (b"_", b"-", b".", b"~", b":") if mark in rule.prefix_bytes), b"")
+        grouped.setdefault(mark, []).append(rule)
+    return grouped
+
+
+_KEYS_BY_MARK = _group_by_mark(KEY_RULES)
+
+
+def _is_sample(key: str, prefix: str) -> bool:
+    """Whether a key is one from a manual: a handful of different characters, or a placeholder's words."""
+    return len(set(key[len(prefix) :])) < _MIN_DISTINCT or is_placeholder(key)
+
+
+def _long_runs(view: bytes) -> bytes:
+    """The runs of key characters that are long enough to hold a key and have a digit or a capital, as random ones
+    do, joined by spaces."""
+    marked = view.translate(_TO_RUNS)
+    parts: list[bytes] = []
+    start = marked.find(_MIN_RUN_BYTES)
+    while start >= 0:
+        end = marked.find(b" ", start)
+        end = len(view) if end < 0 else end
+        run = view[start:end]
+        if run.translate(None, _WORD_BYTES):
+            parts.append(run)
+        start = marked.find(_MIN_RUN_BYTES, end)
+    return b" ".join(parts)
+
+
+def _merge_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
+    """Overlapping spans as one, under the type of the longest, then of the most specific."""
+    united: list[SecretSpan] = []
+    leading = 0
+    for span in sorted(spans, key=lambda span: (span.start, -span.end, -span.rank)):
+        length = span.end - span.start
+        if united and span.start < united[-1].end:
+            last = united[-1]
+            wins = (length, span.rank) > (leading, last.rank)
+            leader = span if wins else last
+            leading = max(leading, length)
+            united[-1] = SecretSpan(start=last.start, end=max(last.end, span.end), type=leader.type, rank=leader.rank)
+        else:
+            united.append(span)
+            leading = length
+    return united

@@ -1,0 +1,100 @@
+"""When a job is due again, and the maintenance cycle: expire, consolidate, prune, reindex, in this order.
+
+Invariant: a step that fails is recorded, and the others run.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from ricordo.events import Emitter, Stage
+from ricordo.scope import Scope
+
+__all__ = ["ConsolidationDue", "CycleStep", "FlushSignal", "MaintenanceCycle", "StepResult", "at_most_every", "backoff"]
+
+
+_FIRST, _LONGEST = timedelta(seconds=30), timedelta(hours=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlushSignal:
+    """A flush wrote so many `entries` `now`; `last` is when a consolidation ended last, None when none is known."""
+
+    now: datetime
+    last: datetime | None
+    entries: int
+
+
+ConsolidationDue: TypeAlias = Callable[[FlushSignal], bool]
+"""Decides whether a flush that wrote something asks for a consolidation."""
+
+
+def at_most_every(pause: timedelta) -> ConsolidationDue:
+    """Return the decision that drops signals sooner than `pause` after the last consolidation."""
+    return lambda signal: signal.entries > 0 and (signal.last is None or signal.now - signal.last >= pause)
+
+
+def backoff(attempts: int) -> timedelta:
+    """Return how long a job that failed waits: 30 seconds after the first attempt, then twice as long, an hour at most.
+
+    `attempts` is at least 1.
+    """
+    return min(_FIRST * (1 << min(max(attempts, 1) - 1, 16)), _LONGEST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CycleStep:
+    """One step: its name, and what it does, which returns what it counted.
+
+    `stage` is that of its events; None for one that reports itself.
+    """
+
+    name: str
+    act: Callable[[], Awaitable[Mapping[str, int]]]
+    stage: Stage | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepResult:
+    """How a step ended: what it counted, and the type of the error of one that failed."""
+
+    name: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaintenanceCycle:
+    """The steps of one workspace, in order."""
+
+    steps: Sequence[CycleStep]
+    emitter: Emitter
+    scope: Scope
+
+    async def __call__(self) -> Mapping[str, int]:
+        """Run, and return how many steps were done, how many failed, and what they counted."""
+        done = await self.run()
+        failed = sum(bool(each.error) for each in done)
+        counts = {f"{each.name}.{name}": count for each in done for name, count in each.counts.items()}
+        return {"steps": len(done) - failed, "failed": failed, **counts}
+
+    async def run(self) -> list[StepResult]:
+        """Run every step and return how each ended."""
+        with self.emitter.stage("maintain", self.scope) as progress:
+            done = [await self._run_step(step) for step in self.steps]
+            failed = [each.name for each in done if each.error]
+            progress.counts.update(steps=len(done), failed=len(failed))
+            progress.failed = f"failed: {', '.join(failed)}" if failed else None
+        return done
+
+    async def _run_step(self, step: CycleStep) -> StepResult:
+        try:
+            if step.stage is None:
+                return StepResult(name=step.name, counts=await step.act())
+            with self.emitter.stage(step.stage, self.scope) as progress:
+                counts = await step.act()
+                progress.counts.update(counts)
+        except Exception as error:  # noqa: BLE001  (what is wrong in one step keeps no other from running)
+            return StepResult(name=step.name, error=type(error).__name__)
+        return StepResult(name=step.name, counts=counts)

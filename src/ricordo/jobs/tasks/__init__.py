@@ -1,0 +1,43 @@
+"""Tasks: background work of an agent, its record in a file, and the list of all of it."""
+
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.jobs.tasks.contract import ReportProgress, Task, TaskProgress, TaskState, TaskStore, TaskType, TaskWork
+    from ricordo.jobs.tasks.listing import TaskListing, find_task, list_tasks, request_stop
+    from ricordo.jobs.tasks.runner import TaskRunner
+    from ricordo.jobs.tasks.store import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore
+    from ricordo.jobs.tasks.tracker import TaskPace, track_task
+
+__all__ = [
+    "FileTaskStore",
+    "MemoryTaskStore",
+    "ReadOnlyTaskStore",
+    "ReportProgress",
+    "Task",
+    "TaskListing",
+    "TaskPace",
+    "TaskProgress",
+    "TaskRunner",
+    "TaskState",
+    "TaskStore",
+    "TaskType",
+    "TaskWork",
+    "find_task",
+    "list_tasks",
+    "request_stop",
+    "track_task",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".contract": "ReportProgress Task TaskProgress TaskState TaskStore TaskType TaskWork",
+        ".listing": "TaskListing find_task list_tasks request_stop",
+        ".runner": "TaskRunner",
+        ".store": "FileTaskStore MemoryTaskStore ReadOnlyTaskStore",
+        ".tracker": "TaskPace track_task",
+    },
+)

@@ -1,0 +1,291 @@
+"""Stores of tasks: a document of the workspace that many processes write, memory, and records that can only be read.
+
+Each change replaces the version that it was made of. Secrets are replaced before the first byte is written, and before
+anything is cut.
+
+Invariants: a document that can't be read is kept under another name before anything is written in its place, and each
+process brings its own tasks back, so none is lost that somebody alive works on. What is no file is left to a person.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from secrets import randbelow
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock
+from ricordo.errors import (
+    AlreadyExists,
+    DocumentInvalid,
+    FileMissing,
+    StorageBusy,
+    StorageReadOnly,
+    TaskNotFound,
+    VersionConflict,
+)
+from ricordo.guard.redact import Redactor
+from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
+from ricordo.jobs.tasks.contract import Task, TaskStore
+from ricordo.jobs.tasks.transitions import (
+    ORPHANED_AFTER,
+    apply_change,
+    drop_oldest_ended,
+    orphan_if_silent,
+    sort_by_creation,
+    truncate_task,
+)
+from ricordo.messages.json_text import require_object
+from ricordo.storage import ABSENT, FileInfo, FileStore, StoredFile
+from ricordo.storage.paths import quarantine_document
+
+__all__ = ["FileTaskStore", "MemoryTaskStore", "ReadOnlyTaskStore", "is_not_a_file"]
+
+
+_MAX_TRIES = 200
+_MAX_PAUSE_MS = 40
+_LOG = logging.getLogger("ricordo.tasks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StoredTasks:
+    """A document as it was read; `broken` holds the bytes of one that could not be."""
+
+    document: TaskDocument
+    version: str
+    broken: StoredFile | None = None
+
+
+class FileTaskStore:
+    """The tasks in the document at `path`, of one session or of a root.
+
+    `quarantined_as` is the name under which a document that could not be read was kept last, empty when none was.
+    """
+
+    quarantined_as: str
+
+    def __init__(self, files: FileStore, path: str, redactor: Redactor) -> None:
+        """Read and write through `files`, and let `redactor` take secrets out on the way."""
+        self.quarantined_as = ""
+        self._files = files
+        self._path = path
+        self._redactor = redactor
+        self._last = TaskDocument()
+        self._own: dict[str, Task] = {}
+        self._seen: FileInfo | None = None
+        self._write_lock = anyio.Lock()
+
+    async def all(self) -> tuple[Task, ...]:
+        """Return every task, oldest first. Raises: DocumentInvalid for a document that can't be read."""
+        found = await self._read()
+        if found.broken is not None:
+            raise DocumentInvalid(f"The tasks in {self._path} can't be read; the file is left as it is.")
+        return sort_by_creation(found.document.tasks)
+
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this whole id; the document is read only when its size or time changed.
+
+        Two changes by others within one tick of the disk's clock that leave the size as it was may be missed until the
+        next update. Raises: TaskNotFound; DocumentInvalid for a document that can't be read.
+        """
+        info = await self._files.info(self._path)
+        if info is None or info != self._seen:
+            await self.all()
+            self._seen = info
+        return _get_task(self._with_own_tasks(self._last).tasks, task_id)
+
+    async def add(self, task: Task) -> None:
+        """Add a task durably. Raises: AlreadyExists for an id that there is; StorageError."""
+
+        def append_new(tasks: Sequence[Task]) -> Task:
+            if any(each.id == task.id for each in tasks):
+                raise AlreadyExists(f"There is a task {task.id} already.")
+            return task
+
+        new = await self._apply_change(append_new)
+        if not new.has_ended:
+            self._own[new.id] = new
+
+    async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
+        """Go on with what `change` makes of a task, durably, and return it as it is then.
+
+        A task that has ended stays as it is. Raises: TaskNotFound; DocumentInvalid for a document that can't be read
+        and a task that is not known here; StorageError.
+        """
+        return await self._apply_change(lambda tasks: apply_change(_get_task(tasks, task_id), change))
+
+    async def _apply_change(self, change: Callable[[Sequence[Task]], Task]) -> Task:
+        """Write the task that `change` makes of those there are, and return it as it is written."""
+        async with self._write_lock:
+            for tried in range(_MAX_TRIES):
+                found = await self._read()
+                try:
+                    return await self._write_change(found, change)
+                except VersionConflict:
+                    # another process was faster; who waits by chance does not meet the same one again
+                    await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
+        raise StorageBusy(f"{self._path} was changed by others each time it was to be written.")
+
+    async def _write_change(self, found: _StoredTasks, change: Callable[[Sequence[Task]], Task]) -> Task:
+        before = self._with_own_tasks(found.document)
+        try:
+            new = change(before.tasks)
+        except TaskNotFound as error:
+            if found.broken is None:
+                raise
+            raise DocumentInvalid(f"The tasks in {self._path} can't be read; the file is left as it is.") from error
+        if any(new is each for each in found.document.tasks) and found.broken is None:
+            return new
+        new = await run_sync(_redact_task, new, self._redactor)
+        tasks = sort_by_creation(({each.id: each for each in before.tasks} | {new.id: new}).values())
+        after = replace(before, tasks=drop_oldest_ended(tasks))
+        data = await run_sync(encode_tasks, after)
+        if found.broken is not None:
+            self.quarantined_as = await quarantine_document(self._files, self._path, found.broken)
+            _LOG.warning("%s can't be read; it was kept as %s", self._path, self.quarantined_as)
+        await self._files.replace(self._path, data, expected=found.version)
+        self._remember_tasks(after)
+        return new
+
+    async def _read(self) -> _StoredTasks:
+        """Read the document; in the place of one that can't be read stands what was read or written last."""
+        try:
+            stored = await self._files.read(self._path)
+        except FileMissing as error:
+            if await is_not_a_file(self._files, self._path):
+                raise DocumentInvalid(f"{self._path} is no file, so there are no tasks to be read or kept.") from error
+            self._remember_tasks(TaskDocument())
+            return _StoredTasks(document=TaskDocument(), version=ABSENT)
+        try:
+            document = await run_sync(decode_tasks, stored.data)
+        except DocumentInvalid:
+            return _StoredTasks(document=self._last, version=stored.version, broken=stored)
+        self._remember_tasks(document)
+        return _StoredTasks(document=document, version=stored.version)
+
+    def _with_own_tasks(self, document: TaskDocument) -> TaskDocument:
+        """Return `document` with the tasks of this process that it has lost."""
+        there = {task.id for task in document.tasks}
+        lost = tuple(task for task in self._own.values() if task.id not in there)
+        return replace(document, tasks=document.tasks + lost)
+
+    def _remember_tasks(self, document: TaskDocument) -> None:
+        self._last = document
+        for task in document.tasks:
+            if task.id in self._own:
+                self._own[task.id] = task
+        self._own = {task.id: task for task in self._own.values() if not task.has_ended}
+
+
+async def is_not_a_file(files: FileStore, path: str) -> bool:
+    """Tell whether something else stands in the place of a document, such as a folder. Raises: StorageError."""
+    if await files.info(path) is None:
+        return False
+    try:
+        await files.read_from(path, 0, 0)
+    except FileMissing:
+        # one that was removed between the two is none either
+        return await files.info(path) is not None
+    return False
+
+
+def _get_task(tasks: Sequence[Task], task_id: str) -> Task:
+    found = next((task for task in tasks if task.id == task_id), None)
+    if found is None:
+        raise TaskNotFound(f"No task has the id {task_id[:60]!r}: `ricordo tasks` shows the ids.")
+    return found
+
+
+def _redact_task(task: Task, redactor: Redactor) -> Task:
+    """Return `task` with typed marks in the place of secrets, and then with nothing in it that is too long."""
+    return truncate_task(
+        replace(
+            task,
+            title=redactor.clean(task.title),
+            worker=redactor.clean(task.worker),
+            result=redactor.clean(task.result),
+            error=redactor.clean(task.error),
+            progress=replace(task.progress, text=redactor.clean(task.progress.text)),
+            extra=require_object(redactor.clean_json({**task.extra}), "extra"),
+        )
+    )
+
+
+class MemoryTaskStore:
+    """The tasks of one session in a dictionary; the same contract as in a file, but for durability and secrets."""
+
+    def __init__(self) -> None:
+        """Start with no task."""
+        self._tasks: dict[str, Task] = {}
+
+    async def all(self) -> tuple[Task, ...]:
+        """Return every task, oldest first."""
+        return sort_by_creation(tuple(self._tasks.values()))
+
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this whole id. Raises: TaskNotFound."""
+        if task_id not in self._tasks:
+            raise TaskNotFound
+        return self._tasks[task_id]
+
+    async def add(self, task: Task) -> None:
+        """Add a task. Raises: AlreadyExists for an id that there is."""
+        if task.id in self._tasks:
+            raise AlreadyExists(f"There is a task {task.id} already.")
+        self._store_task(task)
+
+    async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
+        """Go on with what `change` makes of a task and return it; one that has ended stays. Raises: TaskNotFound."""
+        new = truncate_task(apply_change(await self.get(task_id), change))
+        self._store_task(new)
+        return new
+
+    def _store_task(self, task: Task) -> None:
+        self._tasks[task.id] = truncate_task(task)
+        self._tasks = {each.id: each for each in drop_oldest_ended(tuple(self._tasks.values()))}
+
+
+class ReadOnlyTaskStore:
+    """The tasks in `recorded`, and those of this process."""
+
+    def __init__(self, recorded: TaskStore, *, clock: Clock, orphaned_after: timedelta = ORPHANED_AFTER) -> None:
+        """Begin with what is recorded."""
+        self._recorded = recorded
+        self._own = MemoryTaskStore()
+        self._clock = clock
+        self._after = orphaned_after
+
+    async def all(self) -> tuple[Task, ...]:
+        """Return every task, oldest first; a recorded one without a sign of life is shown as orphaned.
+
+        Raises: DocumentInvalid for a record that can't be read.
+        """
+        now = self._clock.now()
+        recorded = [orphan_if_silent(task, now, after=self._after) for task in await self._recorded.all()]
+        return sort_by_creation([*recorded, *await self._own.all()])
+
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this whole id. Raises: TaskNotFound; DocumentInvalid."""
+        try:
+            return await self._own.get(task_id)
+        except TaskNotFound:
+            return orphan_if_silent(await self._recorded.get(task_id), self._clock.now(), after=self._after)
+
+    async def add(self, task: Task) -> None:
+        """Add a task that ends with the process. Raises: AlreadyExists for an id that there is here."""
+        await self._own.add(task)
+
+    async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
+        """Go on with what `change` makes of a task of this process, and return it as it is then.
+
+        Raises: TaskNotFound; DocumentInvalid; StorageReadOnly for a recorded task that would change.
+        """
+        try:
+            return await self._own.update(task_id, change)
+        except TaskNotFound:
+            task = await self.get(task_id)
+        if apply_change(task, change) is not task:
+            raise StorageReadOnly("The record of this task can't be written to, so it stays as it is.")
+        return task

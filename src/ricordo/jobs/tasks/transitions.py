@@ -1,0 +1,173 @@
+"""The transitions of a task: pure decisions, which every store and runner shares.
+
+Invariants: a task that ended stays as it is; an orphaned one goes on only to its end; a running one never waits again;
+`id`, `type` and `created` never change, `seen` never goes backwards, and a wish to stop it is not taken back. Nothing
+is cut but by `truncate_task`, which a store calls after it took the secrets out.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from ricordo.errors import InvalidQuery, TaskNotFound
+from ricordo.guard.redact import cut
+from ricordo.jobs.tasks.contract import Task, TaskProgress, TaskState
+
+__all__ = [
+    "MAX_ERROR",
+    "MAX_RESULT",
+    "MAX_TASKS",
+    "MAX_TITLE",
+    "ORPHANED_AFTER",
+    "apply_change",
+    "cancel_task",
+    "complete_task",
+    "drop_oldest_ended",
+    "fail_task",
+    "find_by_id",
+    "find_orphans",
+    "orphan_if_silent",
+    "record_heartbeat",
+    "request_cancel",
+    "sort_by_creation",
+    "truncate_task",
+]
+
+
+ORPHANED_AFTER = timedelta(minutes=10)
+"""How long a task may give no sign of life."""
+MAX_TASKS = 200
+"""How many tasks a document holds, unless more than these have not ended."""
+MAX_TITLE = 80
+"""How many characters of a title are kept."""
+MAX_RESULT = 100_000
+"""How many characters of a result are kept."""
+MAX_ERROR = 2_000
+"""How many characters of an error are kept."""
+MIN_ID_PART = 6
+"""How many characters of an id are needed at least."""
+_PROCESS = re.compile(r"\bprocess \d+")
+
+
+def apply_change(task: Task, change: Callable[[Task], Task]) -> Task:
+    """Return what `change` makes of `task` within what a task may become; `task` itself where nothing changes."""
+    if task.has_ended:
+        return task
+    new = change(task)
+    new = replace(
+        new,
+        id=task.id,
+        type=task.type,
+        created=task.created,
+        seen=max(task.seen, new.seen),
+        cancelling=task.cancelling or new.cancelling,
+    )
+    if not new.has_ended:
+        new = _restrict_transition(task, new)
+    elif new.ended is None:
+        new = replace(new, ended=new.seen)
+    return task if new == task else new
+
+
+def record_heartbeat(task: Task, now: datetime, *, progress: TaskProgress, works: bool) -> Task:
+    """Return `task` with a sign of life; `works` when it waits no longer."""
+    state: TaskState = "running" if works and task.state == "pending" else task.state
+    return replace(task, state=state, seen=now, progress=progress)
+
+
+def complete_task(task: Task, result: str, now: datetime) -> Task:
+    """Return `task` as it ends with `result`."""
+    return replace(task, state="completed", result=result, error="", seen=now, ended=now)
+
+
+def fail_task(task: Task, error: str, now: datetime) -> Task:
+    """Return `task` as it ends with `error`."""
+    return replace(task, state="failed", error=error, seen=now, ended=now)
+
+
+def cancel_task(task: Task, why: str, now: datetime) -> Task:
+    """Return `task` as it ends because somebody stopped it."""
+    return replace(task, state="cancelled", error=why, seen=now, ended=now)
+
+
+def orphan_if_silent(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
+    """Return `task`, as orphaned when it has not ended and gave no sign of life for `after` or longer."""
+    if task.state not in {"pending", "running"} or now - task.seen < after:
+        return task
+    gone = "It gives no sign of life: the process that ran it is gone."
+    return replace(task, state="orphaned", error=f"{gone}{_describe_leftover(task)}")
+
+
+def request_cancel(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
+    """Return `task` as it is when somebody who does not run it wants it to stop.
+
+    One that nobody runs any more is cancelled at once; any other is asked to stop, which the process that runs it sees.
+    """
+    if task.has_ended:
+        return task
+    if orphan_if_silent(task, now, after=after).state == "orphaned":
+        return cancel_task(task, f"It was cancelled after its process was gone.{_describe_leftover(task)}", now)
+    return replace(task, cancelling=True)
+
+
+def find_orphans(tasks: Sequence[Task], now: datetime, *, after: timedelta = ORPHANED_AFTER) -> tuple[Task, ...]:
+    """Return those that have given no sign of life for `after` or longer, as orphaned; those that were are left out."""
+    return tuple(new for task in tasks if (new := orphan_if_silent(task, now, after=after)) is not task)
+
+
+def drop_oldest_ended(tasks: Sequence[Task], most: int = MAX_TASKS) -> tuple[Task, ...]:
+    """Return at most `most` tasks in their order: those that ended first leave first, those not ended never."""
+    ended = sorted((task for task in tasks if task.has_ended), key=lambda task: (task.ended or task.seen, task.id))
+    leaving = {task.id for task in ended[: max(0, len(tasks) - most)]}
+    return tuple(task for task in tasks if task.id not in leaving)
+
+
+def truncate_task(task: Task) -> Task:
+    """Return `task` with a result of at most 100,000 characters, the notice that it was cut included.
+
+    Of its title 80 characters are kept, of its error 2,000.
+    """
+    title, error, result = task.title, cut(task.error, MAX_ERROR), task.result
+    if len(title) > MAX_TITLE:
+        title = f"{cut(title, MAX_TITLE - 1).rstrip()}…"
+    if len(result) > MAX_RESULT:
+        notice = f"\n[cut: the result had {len(result):,} characters]"
+        result = cut(result, MAX_RESULT - len(notice)) + notice
+    new = replace(task, title=title, error=error, result=result)
+    return task if new == task else new
+
+
+def sort_by_creation(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Return the tasks by the time when they were made."""
+    return tuple(sorted(tasks, key=lambda task: (task.created, task.id)))
+
+
+def find_by_id(tasks: Sequence[Task], wanted: str) -> Task:
+    """Return the task with this id, or the only one whose id begins or ends with these six or more characters.
+
+    Raises: TaskNotFound; InvalidQuery if there is more than one.
+    """
+    part = wanted if len(wanted) >= MIN_ID_PART else None
+    found = [task for task in tasks if task.id == wanted]
+    found = found or [task for task in tasks if part and (task.id.startswith(part) or task.id.endswith(part))]
+    if not found:
+        raise TaskNotFound(f"No task has the id {wanted[:60]!r}: `ricordo tasks` shows the ids.")
+    if len(found) > 1:
+        raise InvalidQuery(f"{len(found)} tasks have ids that begin or end with {wanted[:60]}: write more of the id.")
+    return found[0]
+
+
+def _describe_leftover(task: Task) -> str:
+    """Return in words what a task may have left running; empty where it is known to have left nothing."""
+    if task.type != "local_bash" or task.state == "pending":
+        return ""
+    process = _PROCESS.search(task.progress.text)
+    return f" Its command may still run{f' as {process[0]}' if process else ''}."
+
+
+def _restrict_transition(task: Task, new: Task) -> Task:
+    """Return `new` with a state that it may have after `task`, and without an end."""
+    if task.state == "orphaned" or (task.state == "running" and new.state == "pending"):
+        new = replace(new, state=task.state, error=task.error)
+    return replace(new, ended=None)

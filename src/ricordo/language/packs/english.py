@@ -1,0 +1,578 @@
+"""English: cues of speech acts, those that matter in a chat with an agent first, and signal phrases."""
+
+from ricordo.language.packs import CuePack, SignalPack
+
+__all__ = ["CHAT_CUES", "CUE_PACK", "SIGNAL_PACK"]
+
+
+CHAT_CUES: CuePack = {
+    "denial": r"""
+^(?:no[,.! ]+)?(?:that'?s |this is |it'?s )?not (?:quite )?what (?:i|we) (?:meant|said|asked|wanted
+  |want)\b[^,;:]{0,20}$
+^(?:(?:no|nope|nah|wait|sorry|hm+)[,.! ]+)?(?:that|this|it)(?:'s| is| was) (?:not (?:right|correct|true|it)|wrong
+  |incorrect
+  |outdated|a mistake)(?: \w+){0,2}[.!]*$
+^(?:no|nope|nah|wait|sorry|hm+)[,.! ]+not (?!.{0,60}\bbut\b)[^,;:]{1,60}$
+^(?:and |so )?(?:what|everything|anything) (?:i|we|you|he|she|they|\w+) (?:said|told|wrote|agreed|decided|mentioned
+  |noted)
+  \b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
+^(?:the |our |my )?(?:old|earlier|previous|former|other) (?:rule|decision|policy|plan|number|value|name|port|limit)\b
+  .{0,60}(?:no longer|void|is off|is gone|any ?more|does(?:n't| not))
+""",
+    "doubt": r"""
+^(?:i (?:think|suspect|guess|assume|believe|suppose)|my guess|probably|perhaps|maybe|it (?:looks|seems)|likely)
+(?:haven'?t (?:checked|verified|tested|confirmed)|not (?:sure|certain|verified|confirmed)|(?:it|this|that
+  |the (?:cause|problem|reason|fix)) (?:might|may|could)
+  |probably|possibly|i suspect|my guess|presumably)
+""",
+    "heading": r"""
+^(?:(?:here are |these are |and |now )?(?:some|our|my|a few|a couple of|the|more|two|three|four|five|a word on)? ?
+  (?:\w+ ){0,2}(?:rules?|conventions?|guidelines?|standards?|principles?|preferences?|habits|style|styles)
+  (?: (?:for|of|in|about|on|while|here|to|we|before|as)\b[^.:]{0,60})?)[.:]$
+""",
+    "moment": r"""
+^(?:please |and |but |so )*(?:don'?t|do not) \w+(?: \w+){0,4} (?:yet|now|for now|today|tonight)[.!]*$
+^(?:please |and |but |so )*(?:don'?t|do not) \w+ (?:it|this|that|these|those|them)\b
+^never ?mind\b
+^(?:it|there|this \w+|that \w+|the (?:button|icon|page|header|footer|table|box|menu|text|label|link|dialog|function
+  |form
+  |field|output|result|image|logo|chart|plot)) (?:also |then )?(?:should|must|has to|have to|needs? to)(?! (?:always
+  |never|only))\b
+^(?:that |it )?took (?:me|us|a while|ages|forever)\b
+^it'?s (?:\w+day|late|early|getting late)\b
+(?:can|could|should|might) (?:still )?(?:\w+ ){0,3}(?:today|tonight|this (?:afternoon|morning|evening))\b
+^(?:please |and |then |ok(?:ay)?,? |just |yes,? |now |so )*(?:take|put|paste|try|use|ignore|keep|leave|move|copy
+  |send|save
+  |store|drop|add|write|make|kill|merge|check|read|open|look at|start|strike|forget|disregard|approve|revert|delete
+  |fix
+  |set|change|ship|give|tag|push) (?:it|this|that|these|those|them|all \w+)\b
+^(?:here(?:'s| is| are)|this is) (?:the|a|my|an|your) (?:key|token|password|secret|log|output|error|link|file
+  |stack trace)
+(?:for this (?:one|time|call|run|once|pr|ticket|task)|(?:just )?this once|just this time|once more|one more time
+  |right now)
+^(?:i|we)(?:'ve got| have|'ll have| need| must|'ve|'m going| gotta|'d better)(?: got)?(?: to)? .{1,60}\b(?:now|quickly
+  |in a (?:minute|moment|bit|sec)|first thing|before (?:lunch|the call|the meeting|i forget))\b
+^(?:i |we ).{1,80},? (?:and )?(?:(?:i'll be |will be |i'm )?back (?:in|at|around|by|after)|brb)\b
+^(?:i'?m |i am |we'?re )?(?:off to|heading (?:out|home|off)|stepping (?:out|away)|out for|away (?:for|until)|afk|brb
+  |grabbing|getting (?:a|some) (?:coffee|lunch|tea))\b
+^i(?:'ll| will) (?:\w+ )?(?:check|look|ask|be (?:back|right|there|away|off)|come back|tell|ping|see|read|think
+  |get back
+  |try|call|test|have a look|let you know)
+^(?:we|i)(?:'ve got| have|'re having|'ve) (?:an?|some|another|one) (?:\w+ ){0,2}(?:incident|outage|problem|issue|bug
+  |emergency|situation|regression|fire|question|idea)[.!]*$
+^everything (?:is|seems|looks) (?:on fire|broken|down|fine|green|red|ok|okay)
+^(?:(?:the|our|my|all) )?(?:[\w-]+ ){0,3}(?:is|are|was|were|looks?) (?:now |still |all |already )?(?:green|red|back
+  |down
+  |failing|passing|broken|merged|running again|coming in|deployed|pushed|flaky|stuck|up again|up)\b
+^(?:(?:the|our|all) )?(?:[\w-]+ ){1,3}(?:is|are) (?:\w+ ){1,4}again\b
+^(?:today|now|tonight|this (?:morning|afternoon|evening))[:,]? (?:i|we|you)?(?: only| just|'ll| will)* ?(?:want|need
+  |do
+  |finish|start|look|planning|on to)\b
+^(?:sorry[,.]? )?(?:wrong (?:window|chat|channel|tab|thread|person|terminal|repo)|ignore|forget|disregard)\b
+^(?:sorry|oops|whoops)[,.! ]+(?:\w+ ){0,2}(?:slipped|wrong|late|typo|mixed)
+^(?:ok(?:ay)?,? )?i(?:'ll| will) ask\b
+^(?:half ?way|almost|nearly) (?:there|done)
+^(?:make|leave|give|grant|extend|push|move) it (?:until|to|by|for)\b
+^start with\b
+""",
+}
+
+
+CUE_PACK: CuePack = {
+    **CHAT_CUES,
+    "greeting": r"""
+^(?:hey|hi|hello|hiya|howdy|yo|good (?:morning|afternoon|evening|day)|greetings|welcome back)
+^(?:long time no|(?:it'?s |so |really |always )?(?:great|good|nice|lovely|awesome|wonderful) (?:to (?:see|hear|meet
+  |talk|chat|catch)|seeing|hearing|talking|chatting|catching))
+^how (?:are|have|is|'s) (?:you|it|things|everything|life)
+^what'?s (?:up|new)
+^hope (?:you|all|everything|things|your)
+""",
+    "farewell": r"""
+^(?:bye|goodbye|good ?night|see (?:you|ya)|talk (?:to you )?(?:soon|later)|take care|ttyl|later|cheers|catch you
+  |until next time|have (?:a|an|fun|yourself))
+(?:talk|see you|chat|catch up|speak)(?: to you| again)? (?:soon|later|tomorrow|then)
+^(?:i )?(?:gotta|got to|have to|should|better) (?:go|run|head out|get going)
+""",
+    "thanks": r"""
+^(?:thanks|thank you|thx|ty|cheers|much appreciated|i(?: really)? appreciate|appreciate (?:it|that|you|your))
+^(?:many|big|huge) thanks
+^(?:so )?(?:glad|happy|pleased) (?:you|to (?:hear|help|know|see)|that you|it helped)
+""",
+    "acknowledgement": r"""
+^(?:lovely|super|ha|ouch|great|ok(?:ay)? go|(?:let'?s|better|maybe|please|rather) (?:not|do)|please do|do (?:it|that
+  |so)
+  |true|fair|good)[\s.!,]*$
+^(?:ok(?:ay)?|k|sure(?: thing)?|yes|yeah|yep|yup|no|nope|right|exactly|absolutely|definitely|totally|agreed|true
+  |got it|understood|sounds (?:good|great|fun|like)|makes sense|fine|cool|great|perfect|nice|done|lgtm
+  |no (?:problem|worries|way)|of course|fair enough|for sure|will do|you bet|you'?re welcome|my pleasure
+  |not a problem|i (?:see|agree|know|understand|hear you|get it|bet|guess so|think so|hope so)|same here|me too
+  |you'?re (?:so |totally |absolutely )?right|that'?s (?:right|true|fine|it|ok(?:ay)?)|it (?:does|is|was|sure is)
+  |go ahead|continue|proceed|looks good)[\s.!,]*$
+^(?:totally |completely |definitely |absolutely )?(?:agreed|agree|i agree|i (?:totally|completely
+  |definitely) agree)(?: with (?:you|that))?[, ]{0,2}\w*[.!]?$
+""",
+    "praise": r"""
+^(?:congrats|congratulations|well done|good (?:job|for you|one|call|point|idea)|great (?:job|work|idea|point)
+  |nice (?:one|job|work)|kudos|bravo|way to go|proud of you|so proud)
+^you(?:'re| are|'ve| have| look| did| must|'ll| will| should|'d| would| can| could| got| two| guys| both| always
+  | really| make| deserve)
+^your (?:\w+ ){1,4}(?:is|are|looks|sounds|must|will)
+(?:proud of|happy for|excited for|rooting for|inspired by|admire|impressed (?:by|with)|believe in|glad
+  |congrats (?:to|on)) (?:that )?(?:you|your|u)
+^i(?:'m|\s+am) (?:so |really |super |very )?(?:proud|happy|glad|sorry|excited|stoked|thrilled|impressed|sure|here
+  |amazed|jealous|inspired)(?: to hear| to see| for| of| that)? ?(?:you|your|that|it|about)
+^i(?:'m|\s+am) (?:so |really )?(?:glad|sorry|happy) (?:you|to hear|to see|that|it)
+^i (?:love|like|admire|know|bet|hope|wish|think|can see|see|believe|heard|trust|appreciate)(?: that| how| the way
+  | what)? (?:you|your|u|you're|you'll|you've|you'd)
+^(?:keep (?:it|up|going|on|pushing|at)|go for it|don'?t (?:give up|worry|forget)|hang in there|you got this
+  |never give up|stay (?:strong|positive|safe))
+^(?:so |such )?(?:cool|great|awesome|amazing|nice|glad|happy|proud|sorry|excited|jealous)(?: to hear| to see| that
+  | for)+ ?(?:you|you're|about|it)?
+""",
+    "reaction": r"""
+^(?:wow|whoa|woah|yay|aww?|omg|haha|lol|amazing|awesome|fantastic|wonderful|incredible|beautiful|gorgeous|sweet
+  |brilliant|impressive|cool|nice|great|stunning|so cool|too funny)(?=$|[\s!.,])
+^(?:that|this|it|those|these|they)(?:'s|'re| is| are| was| were| must| look| looks| sound| sounds| seem| seems|'ll
+  | will| would|'d)(?: \w+){0,4} (?:great|good|awesome|amazing|cool|nice|fantastic|wonderful|incredible|beautiful
+  |inspiring|impressive|lovely|sweet|fun|adorable|cute|delicious|tasty|yummy|exciting|gorgeous|stunning|perfect
+  |special|interesting|tough|hard|rough|neat|brilliant|relaxing|peaceful|powerful|super|sad|terrible|awful
+  |unbelievable|insane|crazy|helpful)
+^(?:can't|cannot|i can't|i cannot) (?:wait to (?:see|hear)|believe|imagine)
+^(?:what|how) (?:a |an )?(?:\w+ ){0,3}(?:idea|story|picture|photo|view|pic|thing|surprise|cool|great|nice|awesome
+  |beautiful|lovely|sweet|cute|adorable)
+^love (?:that|your|the|it|this)
+^(?:sounds|looks) (?:like|great|fun|good|awesome|amazing|cool|fantastic|delicious|so|super|really)
+^(?:no wonder|nothing (?:like|better|beats))
+""",
+    "wish": r"""
+^(?:good luck|best of luck|fingers crossed|all the best|enjoy|happy (?:birthday|holidays|new year)|merry|hope (?:it
+  |that|to see|you)|(?:i )?wish(?:ing)? you|may you|wishing|here'?s to|let'?s (?:keep|catch up|do it|go|make|stay
+  |hang|chat|talk))
+^i hope (?:you|it|that|your|things|everything)
+""",
+    "listener": r"""
+(?:you|you're|you've|you'd|you'll|your|yours|yourself|u|ya)
+""",
+    "offer": r"""
+^(?:let me know|feel free|just let me know|don'?t hesitate|just ask|if you (?:need|want|have|ever|like|'d like)
+  |i(?:'m| am) (?:here|always here|happy|glad)|i(?:'d| would) be (?:happy|glad)|happy to (?:help|assist|chat
+  |answer)|would you like|do you want me|shall i|should i|want me to|is there anything|anything else|here(?:'s| is
+  | are)|i can (?:help|also|show|walk|give|provide|explain|assist)|let me (?:check|look|see|know|run|start|first
+  |read|take|try|explain|find|search|open|verify)|i(?:'ll| will) (?:now |first |then |also )?(?:check|look|run
+  |start|read|take|update|fix|add|create|write|go ahead|do that|help|be there|support|let you|keep you|proceed
+  |begin|open|search|make|send|give|get)|sure[,!] (?:here|i|let)|certainly|great question|good question
+  |i understand|i apologi[sz]e|sorry (?:for|about)|to (?:help|assist) you)
+""",
+    "question": r"""
+^(?:what|who|whom|whose|which|when|where|why|how|do|does|did|is|are|was|were|am|can|could|would|will|should|shall
+  |have|has|had|may|isn't|aren't|don't you|doesn't|didn't|won't|any (?:idea|chance|thoughts|advice|tips|plans
+  |recommendations|news|luck|suggestions)|got any|anything|what's|who's|how's|where's)\b[^.!]{0,200}\?
+\?["')\s]*$
+""",
+    "request": r"""
+^(?:can|could|would|will) (?:you|u|we)
+^(?:please |now |then |ok,? |and |also |just )*(?:run|fix|add|write|show|explain|create|make|update|remove|delete
+  |refactor|implement|check|look|find|tell|give|help|open|read|rewrite|rename|debug|summari[sz]e|translate|generate
+  |list|try|test|install|build|start|stop|commit(?! messages?)|push|merge|review|change|move|search|compare|convert
+  |draft|continue|go|send|take|let me (?:see|know)|suggest|recommend|describe|analy[sz]e|calculate|sort|format
+  |print|plan|set up|clean|investigate|figure|have a look)
+^i (?:need|want|would like|'d like) you to
+^i(?:'d| would)? (?:need|like|want) (?:some |any |your )?(?:help|advice|suggestions|recommendations|tips|ideas
+  |information)
+^i(?:'m| am) (?:looking for|trying to (?:find|figure|understand|decide)|wondering|curious|not sure (?:how|what|if
+  |why|which))
+""",
+    "remember": r"""
+^(?:warning|careful|caution|beware|attention)\b ?[:,\-–—]
+^(?:please |and |also |just |so |ok,? |important: ?)*(?:remember|note|keep in mind|bear in mind|don'?t forget
+  |make a note|be aware|take note|memori[sz]e|save this|store this)(?: that| to| this| this:|:|,)
+^(?:fyi|for the record|for (?:your|future) (?:information|reference)|nb|n\.b\.|heads[- ]up|important|note)\b ?[:,\-–—]
+(?:from now on|going forward|in (?:the )?future,|for (?:all )?future)
+""",
+    "decision": r"""
+we (?:keep|stay with|stick with|stick to|go with|go for|settle on) \w
+(?:we|i)(?:'re|'m| are| am) (?:now |also |finally )?(?:moving|migrating|switching|replacing|porting|rewriting|dropping
+  |adopting|retiring|splitting|merging|standardi[sz]ing) (?!on\b|ahead|forward|out\b|in\b|house)\w
+(?:we|i|they|the team|everyone|all)(?:'ve| have|'d| had)? (?:finally |just |already |also |then |both |now )?
+  (?:decided|chose|chosen|agreed|settled on|opted|picked|committed to|voted|selected|resolved to
+  |ended up (?:going with|choosing|with))
+(?:we|i)(?:'ll| will| are going to|'re going to|'m going to| am going to) (?:use|go with|stick (?:to|with)|adopt
+  |keep|drop|switch|move to|migrate|standardi[sz]e|ship|skip|replace|stay (?:with|on))
+^(?:so |ok,? |okay,? |alright,? |then |yes,? |no,? |great,? )*(?:let'?s|lets) (?:use|go (?:with|for)|stick (?:to
+  |with)|adopt|keep (?:the|using)|drop|switch|move to|migrate|standardi[sz]e|ship|skip|replace|stay (?:with|on)
+  |call it (?!a day)\w+|name it|put|store|make it|not|deploy|postpone)
+we(?:'re| are| have|'ve)? (?:moving to|moved (?:from \w+ )?to|dropped|adopted)
+(?:we|i)(?:'re| are|'m| am| have|'ve)? (?:going with|switching to|migrating to|switched|migrated|replaced
+  |standardi[sz]ed on|deprecated)
+(?:the )?(?:final |our |my )?(?:decision|choice|verdict|plan|agreement|consensus) (?:is|was|:)
+(?:it(?:'s| is| was)|has been|have been|was|were) (?:decided|agreed|approved|settled|chosen|signed off)
+^(?:decision|decided|agreed|approved|resolved):
+""",
+    "preference": r"""
+^(?:please )?be (?:more |less )?(?:concise|brief|terse|direct|precise|verbose|polite|formal|specific|honest
+  |critical)\b
+^(?:please )?stop (?:apologi\w+|thanking|explaining|repeating|summari\w+|asking|adding|using|guessing)\b
+(?:short|long|brief|terse|detailed|concise) (?:answers?|repl(?:y|ies)|explanations?|messages) (?:is|are|please|only)\b
+i(?:'d)? (?:really )?(?:want|need|would like|like) you to (?:stop|always|never|not|avoid|keep)\b
+i (?:always |mostly |only |usually )?(?:use|write|type|read|run) .{1,40}, (?:not|never) \S
+(?:please )(?:keep|make) (?:your |the )?(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|diagrams?
+  |comments?) \S
+i(?:'d| would)? (?:much |strongly |really |generally |usually |always |also |still |definitely )?(?:prefer|rather
+  |favou?r)
+i (?:really |absolutely |also |do |just |totally |always |still |personally |particularly |especially )*
+  (?:like|love|enjoy|adore|hate|dislike|detest|can'?t stand|despise)(?! you| that you| to hear)
+i (?:really |just )?(?:don'?t|do not|never) (?:really |much )?(?:like|enjoy|want (?:any|you to)|care for|eat|drink)
+i(?:'m| am) (?:a (?:big|huge) fan|fond|into|not (?:a (?:big )?fan|into|keen)|allergic|vegetarian|vegan|celiac
+  |coeliac|diabetic|obsessed
+  |crazy about|passionate|a \w+ (?:person|lover|enthusiast|fan)|keen on|interested in)
+(?:my|our)(?: \w+){0,2} fav(?:ou?rites?|e)?s?\b
+favou?rites? (?:\w+ ){0,3}(?:is|are|was)
+(?:my|our) (?:preference|preferred|taste|go-to|passion|hobby|hobbies)
+do you (?:want|prefer|like|favou?r)
+^(?!(?:he|she|they|it|this|that|who)\b)(?:(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?
+  |(?:my|our) (?:\w+ ){1,2}|the (?:team|customer|client|boss|users)) ?(?:all |both |always |really |absolutely
+  |also |generally |usually |still |strongly )*
+  (?:prefers?|likes|loves|enjoys|hates|dislikes|favou?rs|can'?t stand|(?:is|are) (?:allergic|vegetarian|vegan))\b
+^(?:please |always )*(?:answer|reply|respond|write|speak|talk)(?: to me)? (?:in|with|briefly|concisely|short|only)
+^(?:please )?(?:keep|make) (?:your |the )?(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|code
+  |comments?) \S
+^(?:please )?(?:call me|address me)
+^(?:please )?(?:no|don'?t (?:use|add|write|give me|send)|avoid|skip|without) (?:emojis?|comments|docstrings|bullet
+  |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
+""",
+    "convention": r"""
+^only \w+ (?:for|from|with|in|by|that)\b
+^(?:our |my |the |some )?(?:\w+ ){0,2}(?:style|guidelines?|preferences?|naming|etiquette) ?: ?\S
+but never (?:to|in|on|from|with|into)\b
+[,;:] (?:so )?(?:please )?(?:always|never) (?!mind\b)\w
+(?:from now on|going forward)
+(?:everything|anything|nothing|whatever|files) (?:under|in|inside|outside|below) \S+ (?:is|are|gets?|stays?|must|may
+  |goes|belongs)\b
+nobody (?:\w+ )?(?:touches|edits|pushes|merges|deploys|commits|changes)\b
+^(?:\w+ ){0,3}\w+s are (?:always |never |only )?(?:named|prefixed|suffixed|written|spelled|spelt|formatted|rounded
+  |tagged
+  |signed|sorted|versioned|exported|squashed|abbreviated|numbered)
+^(?:our |the |all |new )?(?:\w+ ){0,2}(?:branches|tags|commits?|tables|columns|fields|files|tests|modules|fixtures
+  |classes
+  |variables|migrations|releases|topics|queues|buckets) are (?:called|kept|stored|made|cut)
+(?:go|goes|live|lives|belong|belongs) (?:to|into|in|under|at|on) \S{0,60}[/_.]\S
+^(?!(?:i|we|he|she|they|it|you)\b)(?:[\w'/-]+ ){1,4}stays? (?:in |as |an? )?(?!.{0,80}\b(?:until|till|tonight|today
+  |here
+  |there|home)\b)\S
+(?:review|approve|own|check|sign)(?:s)?(?: off)?(?: on)? (?:everything|anything|every|all|any|each|whatever)\b
+(?:^|[,;:] |and )we (?:always |never |only )?(?:squash|rebase|lint|tag|sign|pin|format|version|prefix|name|spell
+  |indent
+  |review|pair|document|mock|deploy|release|merge|ship|branch|round|deprecate|feature-flag)(?:-\w+)?
+  (?! (?:it|that|this|them|the|now|today|tomorrow|tonight|on \w+day\b))
+^(?:squash|rebase|fast-forward|merge)(?: merges?| commits?)?(?: only)?[.!]?$
+\b(?:one|exactly one|at most \w+|at least \w+|a single) (?:\S+ ){1,4}per \w+
+(?:one|two|an?|no) (?:\w+ )?(?:approvals?|reviewers?|reviews?) (?:is|are) (?:enough|required|needed)
+^(?:please |and |also |but |so |no,? |instead,? )*(?:use|prefer|take|install|write|compare|check|pin|parse|escape
+  |validate
+  |read|render|round|import|export|sort|order|return|raise|throw|catch|format|name|call|spell|encode|hash|run|test
+  |build|deploy|merge|tag|stick to)
+  (?! (?:it|this|that|them|these|those)\b)\b.{1,80}?(?:,|;| -| —) (?:not|never|no|without|and not|and never|instead of
+  |rather than) \S
+^(?!(?:no|yes|it|this|that|he|she|they|i|we|you|but)\b)\w+s(?: (?:in|as|with|for|by) \w+)?, (?:not|never|no) \S
+(?:must|mustn't|may not|may only) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri|\d))
+  (?:not |never |always |only )?(?:finish|fit|stay|remain|keep|land|answer|support
+  |work
+  |never|be|not|carry|hold|come|reach|set|call|import|write|read|take|last|compile|build)
+^(?:please )?(?:no) (?:\w+ ){0,2}(?:exports?|imports?|dependenc\w+|globals?|mocks?|classes|abbreviations?
+  |merge commits?
+  |force.pushes|em dashes|commas?|secrets?|prints?|todos?)\b
+(?:needs?|requires?|gets?) (?:an?|one|two|exactly \w+|at least \w+) (?:\S+ ){0,2}(?:changelog|reviewer|reviewers
+  |approval
+  |approvals|ticket|test|tests|owner|label|migration|entry|line|description)
+(?:we|you|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests|commits|branches|migrations
+  |releases|builds|prs|pull requests)(?: \w+){0,2} (?:always|never|only)(?! (?:see|get|got|saw|seen|need|needed|want
+  |know|have|had|find|found)\b)
+(?:we|you|they|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests?|code|commits?|branches|files?
+  |migrations?|releases?|builds?|prs?|pull requests|services?|modules?|functions?|names?)(?: \w+){0,2}
+  \s(?:must|must not|mustn'?t|should always|should never|should not|have to|has to|need to be|needs to be
+  |are not allowed|may only|may not)
+^(?:and |also |but |so |btw,? |by the way,? |please |in this (?:repo|project|codebase),? |here,? )*(?:always|never
+  |only
+  (?! (?:the|an?|one|two|three|\d+|this|that|my|some|then|after|if|when|because)\b)) \w+
+^(?:and |also |but |so |btw,? |by the way,? |please )*(?:do not|don'?t|avoid|stop) (?:ever |using )?(?:use|using
+  |commit|push|merge|run
+  |touch|edit|call|import|deploy|add|mock|write|put|store|log|hardcode|hard-code|change|rely|install|squash|rebase
+  |force|rename|delete|format|break|mix|test|start|catch|raise|create|import)
+^(?:(?:in|for|on) (?:this|the|our) \w+,? |please |and |also |but |so |no,? |instead,? |actually,? )*(?:use|prefer
+  |stick (?:to|with)|follow|name|put|keep|write|store|run|format|wrap|prefix|indent|sign|tag|squash|rebase
+  |place)\b.{1,80}?(?:,? (?:not|never|instead of|rather than|over|and not)|for (?:all|every|each|any|everything
+  |new)|(?:in|under|inside|with|as) \S+|everywhere|always|by default|before (?:every|each|any|you)|after (?:every
+  |each|any)|whenever|only)
+(?:our|the|my|team|project|house) (?:\w+ ){0,2}(?:convention|rule|policy|standard|guideline|practice|style|workflow
+  |naming|style guide)(?: \w+){0,3} (?:is|are|says|requires|:)
+(?:convention|rule|policy|standard|requirement)s?: \S
+we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|merge|deploy|write|store|log|test
+  |run|support|ship|release|mock|squash|rebase)
+^(?:yes|yeah|no|right|exactly)[, ]+(?:always|never|only) \w+
+(?:as a|by) (?:rule|convention|policy|default)
+(?:is|are) (?:required|mandatory|forbidden|banned|not allowed|prohibited|off limits|not permitted)
+(?:make sure|be sure|ensure) (?:to |that |you |we |it |all |every )
+(?:we|our \w+s|the \w+s|all \w+) (?:use|deploy|release|merge|tag|format|lint|test|store|keep|name|write|build|publish
+  |run|ship|review|squash|track|log|manage|host|pin|follow|target|support|require)s? (?:\w+ ){0,3}(?:only|from|with
+  |via|through|on|in|under|by|as|for|using|at|to)\b
+(?:should|must|needs? to|has to|have to) (?:always|never|only) \w
+(?:\w+s should|must|need to|have to) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri
+  |\d))(?:not )?
+  (?:be|live|go|use|have|start|end|pass|stay|match|follow|include|contain|return|run)
+""",
+    "lesson": r"""
+(?:is|are|was|were|gets?|got) (?:\w+ )?(?:slow|red|broken|failing|flaky|empty|wrong|missing|stuck|off|late|stale
+  |cached) because\b
+^what (?:fixed|solved|cured|made|helped|worked|broke|did the trick|was missing|went wrong)\b.{1,60}?(?::| was | is )
+(?:worth|good|important|useful) (?:remembering|noting|knowing|to (?:know|remember|keep in mind))
+(?:is|are) (?:an? |always )?(?:\w+ ){1,3}until (?:shown|proven|proved|found|known) (?:otherwise|innocent|wrong)
+(?:lesson|takeaway|gotcha|pitfall|moral|learning)s?(?: \S+){0,4}: \S
+(?:fail(?:s|ed)?|broke|crash(?:es|ed)?|hung|hangs) (?:because|since|as|due to) \w
+(?:returned|returns|gave|gives|read|reads|was|were|got|sent|loses|lost) .{1,60},? (?:because|since)\b
+(?:that'?s|this is|which is) why\b
+(?:i|we)(?:'ve| have)? (?:just |also |really |finally |recently )?(?:learn(?:ed|t)|found out|figured out|discovered
+  |reali[sz]ed|noticed)
+(?:it )?turn(?:s|ed) out
+(?:the )?(?:actual |real |main |underlying )?(?:root cause|problem|issue|bug|culprit|cause|fix|solution|trick
+  |workaround|reason|error|failure|gotcha|catch)(?: \w+){0,4} (?:is|was|were|turned out|came from|lies)\b
+(?:caused|fixed|solved|resolved|triggered|worked around) (?:by|with|it by|this by|that by)
+(?:lesson|takeaway|gotcha|pitfall|learning|caveat)s?(?: learned)?(?::| is| was| here)
+(?:next time|in hindsight|in retrospect|the hard way|should have|shouldn'?t have|my mistake was)
+(?:fails?|breaks?|crash(?:es|ed)?|hangs?|failed|broke|hung|works?|worked)(?: \w+){0,6} (?:unless|because|only (?:if
+  |when|with|after)|without|until|due to)
+(?:taught|teaches) (?:me|us)
+(?:only works?|does(?:n'?t| not) work|won'?t work|never works)(?: \w+){0,4} (?:if|when|with|on|unless|because|after
+  |without)
+""",
+    "goal": r"""
+^(?:so |then |ok,? )*let'?s (?:aim|shoot) for\b
+(?:must|has to|have to|needs? to|should) be (?:\w+ )?(?:live|done|ready|out|finished|shipped|released|complete
+  |in place) (?:by
+  |before|on|until)\b
+(?:i|we)(?:'m| am|'re| are| was| were)? (?:also |really |currently |still |now |just |both |actually |hopefully )?
+  (?:plan(?:ning)?|hop(?:e|ing)|aim(?:ing)?|want(?:ing)?|intend(?:ing)?|look(?:ing)? forward
+  |think(?:ing)? (?:of|about)|going(?! to (?:the|a|our|my)\b)|trying|try|dream(?:ing)?|wish|working|excited|eager
+  |determined|considering
+  |saving up|gonna|looking)
+  (?: (?:to|of|on|for|about|at|into|towards?|\w+ing)\b)
+(?:i|we)(?:'m| am|'re| are) (?:also |currently |now )?planning (?:a|an|the|our|my)
+(?:i|we)(?:'m| am|'re| are) (?:also |really |currently |still |now |just |both |actually )?(?:training|preparing
+  |studying|practi[sc]ing|applying|saving) (?:up )?for
+(?:i|we)(?:'d| would) (?:really |also )?(?:love|like) (?:to|for)
+(?:my|our|the)(?: \w+){0,2} (?:goals?|plans?|dreams?|aims?|target|objective|deadline|milestone|ambition|next step
+  |priority)\b(?! (?:is|was|has been|are) (?:now |already |finally )?(?:done|met|reached|achieved|over|finished))
+^(?:gonna|going to|hoping to|planning to|planning on|trying to|want to|looking to|thinking of|working on)
+(?:i|we)(?:'ll| will) (?:be )?(?:\w+ )?(?:launch|release|start|finish|move|visit|travel|ship|submit|open|publish
+  |apply|take|join|begin|present|go|attend|host|learn)
+(?:deadline|due|release|launch|deliver|ship|finish|done)(?: \w+){0,4} (?:by|on|before|until
+  |next) (?:the )?(?:end of|mon|tues|wednes|thurs|fri|satur|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec
+  |next|tomorrow|q[1-4]|\d)
+""",
+    "correction": r"""
+^(?:no|nope|nah|sorry|wait|hm+)[,.! ]+not \S
+(?:switch|migrat|mov|chang|renam|upgrad|convert|port)(?:ing|ed|e)? .{0,60}?from .{1,60} to
+(?:replac|swapp|supersed)ing .{1,60} (?:with|by|for)
+^(?:and |so )?(?:what|everything|anything) (?:i|we|you|he|she|they|\w+) (?:said|told|wrote|agreed|decided|mentioned
+  |noted)
+  \b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
+^(?:no|nope|nah|wait|sorry|hold on|hmm)(?:,? no)?[,.!:;\-–— ]+(?:(?:that'?s|it'?s|this is) (?:not|wrong|incorrect)
+  |actually
+  |i (?:meant|said|mean|want)|not|use|we|it|the|don'?t|wait|make|please|my|always|only|never|instead|in fact|he|she
+  |they|sorry)
+^(?:well |but |oh |hmm |ah )?(?:,? )?actually[, ]
+(?:that|this|it)(?:'s| is| was) (?:not (?:right|correct|true|what i)|wrong|incorrect|outdated|no longer|a mistake
+  |a misunderstanding)
+you(?:'re| are)? (?:mis(?:understood|read|taken|heard)|wrong|got (?:it|that|this) wrong)
+i (?:meant|didn'?t mean|didn'?t say|did not say|misspoke|was wrong|never said)
+^(?:correction|scratch that|never ?mind that|ignore (?:that|what i said|my (?:last|previous))|forget (?:that
+  |what i said)|strike that|my mistake|my bad|on second thought)
+(?:changed (?:my|our) minds?|change of plans?|plans? (?:have |has )?changed)
+(?:switched|migrated|moved|changed|renamed|upgraded|downgraded|converted)(?: \w+){0,3} from .{1,60} to
+(?:no longer|not (?:\w+ ){0,3}any ?more|isn'?t \w+ any ?more|don'?t \w+ (?:\w+ )?any ?more)
+(?:replaced|swapped|superseded) .{1,60} (?:with|by|for)
+(?:is|are|was|it'?s|use|uses|want|live|lives|called|named) not
+  (?: (?:in|at|on|from|via|with|by|for|a|an|the|my|our|\S{0,20}[\d/_.]\S{0,20})) .{0,40}?
+  (?:,? but| ?[,;] ?(?:it'?s|use|they)) \S
+used to .{1,60}(?:but|,) (?:we |i |it |they )?now
+instead of .{1,60} (?:now|from now on)
+(?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
+""",
+    "fact": r"""
+^(?!(?:this|that|it|there|he|she|they|who|what)\b)(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)? (?:now |also
+  |still |only )?(?:works (?:at|for|in|from|on)|studies|teaches|speaks|comes from|was born|moved to|is (?:my|our) \w+)\b
+i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|from|\w+)\b
+(?:image|version|customer|client|contact|owner|lead|designer|reviewer|vendor|supplier|linter|formatter|framework
+  |database|db
+  |language|compiler|editor|shell|os|host|region|branch|registry|bundler
+  |queue|broker
+  |orm|runner|package manager|url|endpoint|domain|port|repo|repository|licen[cs]e|stack|back ?end|front ?end
+  |platform|time ?zone
+  |tracker|board|wiki|dashboard) is (?!(?:\w+ )?(?:broken|down|slow|failing|wrong|weird|full|empty|stuck|not|gone
+  |missing|back|green
+  |red|fine|ok|still|again)\b)\S
+(?:go|goes) (?:through|via|over)\b
+^(?:this|it|ours)(?:'s| is) an? (?:\S+ ){1,4}(?:project|app|repo|service|library|package|monorepo|codebase|game|site
+  |cli|plugin
+  |firmware|novel|book|thesis|paper)\b
+(?:\w+ and i|i and \w+) (?:do|own|handle|take|lead|run|cover|share)\b
+(?:does|takes|runs) (?:the|all|every) \w+s\b
+(?:\w+) (?:owns|leads|maintains|manages|handles|looks after|takes care of|signs off|covers)\b
+(?:expires? after|times? out after|(?:is|are) (?:fixed at|capped at|set to|kept for|left out|the (?:label|key
+  |default|source
+  |target|owner|primary \w+|single \w+))|exports?|lasts? (?:from|until|for)|goes? to|ships? with|stays? in)
+(?:i(?:'m| am)) (?:on|in) (?:the )?(?:\w+ ){0,3}(?:team|squad|group|crew|department|call|duty)
+(?:my|our) (?:\w+ ){0,2}(?:shift|rotation|turn|on-call|vacation|holiday|desk|office)\b
+(?:my name is|i live|i work|i was born|i come from|i'm from|i am from|i study|i own|i have (?:a|an|one|two|three
+  |four|\d+|no)|i(?:'m| am) (?:a|an|the|in charge|responsible|based) \w+)
+my (?:\w+ )?(?:wife|husband|partner|son|daughter|kids?|dog|cat|pet|boss|manager|team|birthday|mother|mom|father|dad
+  |sister|brother|email|time ?zone|company|address|phone|job|role|laptop|name)
+(?:lives?|is|are|sits?|runs?|resides?|located|stored|hosted|deployed|kept|found|defined|documented|implemented
+  |configured|listens?) (?:\w+ )?(?:in|at|on|under|inside|behind|within|against|every) \S
+we (?:use|run|have|host|own|support|target|maintain|rely on)
+(?:is|are|takes?|(?<!the )lasts?|costs?|weighs?|has|have) (?:about |around |at least |at most |up to |only )?(?:\d\w*
+  |one
+  |two|three|four|five|ten)
+(?:our|my|the) (?:\w+ ){1,3}(?:owns?|handles?|leads?|manages?|maintains?|reviews?|approves?)
+(?:is|are) (?:called|named|written in|owned by|based on|built (?:with|on)|maintained by|generated (?:by|from)
+  |responsible for|read-only|deprecated|encrypted|limited to|in charge of)
+(?:uses|requires|depends on|supports|belongs to|points to|listens on|expires|consists of|contains|stands for
+  |refers to|reports to|starts at|ends at|closes at|opens at)
+""",
+    "hypothetical": r"""
+^(?:if|imagine|suppose|assuming|what if|maybe|perhaps|possibly|in case|say)
+(?:might|maybe|perhaps|possibly|i guess|i suppose|not sure|i wonder|could be|may be|i think maybe|probably not)
+""",
+    "self": r"""
+(?:i|i'm|i've|i'd|i'll|im|ive|me|my|mine|myself|we|we're|we've|we'd|we'll|our|ours|us)
+""",
+}
+
+
+SIGNAL_PACK = SignalPack(
+    signals={
+        "correction": r"""
+^(?:no|nope|nah|sorry|wait|hold on|hmm+|ugh)(?:,? no)?[,.!;:\-–— ]{1,3}(?:(?:that'?s|that is|it'?s|this is) (?:not
+  |wrong|incorrect)|(?:that|this|it) (?:isn'?t|should)|i (?:meant|said|mean|wanted|asked|need)\b|not \S
+  |(?:please )?use \S{1,40}|we (?:use|said|don'?t|never)\b|you (?:mis\w{1,20}|got|should|forgot|used|put
+  |were supposed)|don'?t \S
+  |make it|put it|it should|the \w+ (?:is|should)\b|my name is|actually|instead|never (?!mind)\w{1,40})
+(?:that|this|it)(?:'s| is| was)(?: just| simply| still| plain| completely| totally)? (?:wrong|incorrect|not (?:right
+  |correct|true|quite right|what i (?:asked|meant|wanted|said|need)))
+(?:that|this|it) (?:isn'?t|wasn'?t) (?:right|correct|true|quite right|what i (?:asked|meant|wanted|said|need))
+(?:your|the) (?:answer|reply|result|summary|calculation|assumption) (?:is|was|looks) (?:wrong|incorrect|off
+  |mistaken)
+you(?:'ve| have)?(?: completely| again)? (?:misunderstood|misread|misheard|mixed up|got (?:it|that|this|me
+  |the \w{1,20}) wrong|are (?:wrong|mistaken))
+you're (?:wrong|mistaken|mixing)
+i (?:didn'?t|did not) (?:mean|ask for|say|want) \S
+i (?:meant|said) \S{1,30}(?: \S{1,30}){0,5},? not \S
+^(?:please )?(?:try again|redo (?:it|that|this)|do it again|start over)(?:[,.!:;]| with| and| please|$)
+^(?:please )?(?:change|switch) (?:that|it|this) (?:back )?to \S
+^(?:well,? |but |oh,? )?actually,? (?:it'?s|that'?s|it is|we|i|the|my|our|use|no|you|not)\b
+^(?:correction|scratch that|strike that)\b
+^not \S{1,30}(?: \S{1,30}){0,3},? (?:but|use|it'?s|i meant|i said) \S
+^(?:use|take|make it|call it) \S{1,30}(?: \S{1,30}){0,3},? (?:instead|not \S{1,30})[.! ]*$
+(?:that|this|it) (?:can'?t|cannot) be (?:right|correct)
+^(?:please )?(?:fix|correct) (?:that|this|it|my|the (?:name|date|spelling|number|title))\b
+^wrong[,.!:] \S
+you (?:made a mistake|miscalculated|misspelled|counted wrong|forgot that)
+^(?:wait|hold on|sorry|careful)[,.! ]{1,3}.{1,60}, not \S
+^(?:it|that|this|they)(?:'s|'re| is| are| was| were) \S{1,30}(?: \S{1,30}){0,3}, not \S
+^(?:no|nope|wrong|incorrect)[,.!:;–— ]{1,3}(?:the|a|an|our|my|this|that|these|those|there|it|they) .{1,60}\b(?:is
+  |are|was|were|isn't|aren't|should|has|have|runs?|lives?)\b
+you(?:'re| are|'ve| have) (?:confus(?:ed|ing)|mixed up|mixing up)\b
+^(?:close|almost|not quite),? but\b
+(?:off by (?:one|two|a|an)|as i (?:told you|said)\b)
+""",
+        "reinforcement": r"""
+^(?:yes|yeah|yep|right|correct)[,.! ]{1,3}(?:exactly|perfect|precisely|that'?s (?:right|correct|it|the one|exactly)
+  |just like that|spot on|like that)\b
+^(?:exactly|perfect|precisely|spot on|nailed it|brilliant)(?:[,!. ]{1,3}(?:thanks?|thank you|that'?s|this is|just
+  |exactly|right|like|what|keep)\b|[.! ]*$)
+(?:that's|that is|this is|that was|this was|it's) (?:exactly |precisely |just )?(?:right|correct|what i (?:wanted
+  |needed|meant|was after|was looking for)|how i (?:want|like) it|the way i (?:want|like) it)
+(?:this|that) (?:is|was|looks) (?:great|excellent|really helpful|so helpful|very helpful|helpful|much better|awesome
+  |fantastic)
+keep (?:doing|it like|it up|answering|writing|formatting|working)(?: (?:that|this|it))?
+^(?:just |exactly )?like (?:that|this)[.! ]*$
+(?:works|worked) (?:perfectly|great|like a charm|exactly)
+i (?:really )?(?:like|love) (?:how|the way) you
+^(?:great|good|nice|excellent|perfect) (?:job|work|answer|summary|explanation)\b
+you got (?:it|that) (?:exactly )?right
+^(?:i )?(?:really )?love (?:it|this)\b
+this is (?:the|how) .{1,30}\b(?:i(?:'ll| will)? want|i wanted|i like)
+^more (?:of this|like this)\b
+^(?:spot on|perfect|great|exactly|lovely)[.!, ]{1,3}(?:do|use|keep|write|format) .{1,40}\b(?:same|like this
+  |this (?:way|format|style))
+keep (?:to )?(?:this|that|the same) (?:format|style|tone|structure|approach)
+""",
+        "preference": r"""
+i(?:'d| would)? (?:really |strongly |much |generally |always |usually |still |also |just )?(?:prefer|favou?r)\b
+i (?:really |absolutely |truly |just |also |still )?(?:like|love|enjoy|hate|dislike|detest|adore)(?! (?:to (?:see
+  |know|ask|understand)|how you|the way you|that idea|this idea|your))(?: it)? \w
+i (?:really |just )?(?:don'?t|do not) (?:really |much )?(?:like|enjoy|care for|want (?:you to|emojis?|long|any))\b
+i (?:can'?t|cannot|can not) stand\b
+(?:my|our) (?:favou?rite|preferred|preference)\b
+i(?:'d| would) (?:much )?rather\b
+^(?:please )?(?:always|never) (?:answer|reply|respond|write|use|call me|show|format|explain|give|keep|start|end|ask
+  |add)\b
+i'm (?:not )?a (?:big |huge )?fan of
+.{1,40} (?:annoys?|bothers?|irritates?) me\b
+""",
+        "identity": r"""
+i(?:'m| am) (?:an?|the) (?!bit|little|lot|few|big fan|huge fan|fan|step|mess)(?:[\w-]{1,30} ){0,4}(?:\w{3,20}(?:er
+  |or|ist|ian|eer|yst|man|woman)|assistant|accountant|consultant|student|freelancer|intern|nurse|chef|cook|lead|head
+  |pilot|coach|cto|ceo|cfo|dba|sre|pm|vegan|vegetarian|parent|architect|dad|mum|mom|postdoc|barista|judge)\b
+i work (?:as|at|for|in|on the)\b
+my (?:job|role|profession|occupation|day job|title) is\b
+my name(?:'s| is) \S
+^(?:you can |just |please )?call me (?-i:[A-Z])\w
+i(?:'m| am) (?:originally )?from (?-i:[A-Z])
+i live in\b
+i(?:'m| am) based in\b
+i (?:teach|study|lead|run|manage|maintain) (?:an?|our|at|in|\w{1,20} (?:at|for|in)|the \w{1,20} (?:team|group
+  |project))\b
+i(?:'m| am) \d{2} years old
+i(?:'m| am) (?:on|in|part of) the \w{1,20}(?: \w{1,20}){0,2} (?:team|group|department|squad)
+^(?:for context,? |by the way,? |just so you know,? )?(?:i|my \w{1,20} and i) (?:run|own|teach|lead|manage) an? \w
+^as an? \w{3,20}(?: \w{3,20})?,? i\b
+""",
+        "goal": r"""
+i(?:'m| am)(?: also| really| currently| still| now)? (?:planning|aiming|intending|going|hoping) to \w
+i (?:also |really |still |now )?(?:plan|aim|intend|hope) to (?!hear|see)\w
+i(?:'m| am) (?:training|studying|preparing|saving(?: up)?) for\b
+i (?:really |also |still )?want to (?!know|ask|see|understand|say|make sure|check|be clear|point|thank|add a)\w
+(?:my|our) (?:\w{1,20} ){0,2}(?:goal|target|aim|objective|dream|ambition)(?: for [\w ]{1,30})? (?:is|remains)\b
+(?:my|our) plan is to\b
+^(?:next|then),? (?:i'll|i will|i'm going to|we'll|we will|we want to)\b
+we(?:'re| are) (?:planning|aiming|hoping) to \w
+we (?:plan|aim|hope|want) to (?!know|ask|see|check)\w
+we (?:need|have|must) to (?:ship|launch|release|finish|migrate|deliver|be (?:done|live|ready)) .{0,60}\b(?:by|before
+  |until)\b
+i(?:'d| would) (?:really )?(?:like|love) to (?:learn|become|run|publish|finish|write|build|move|start|open|visit
+  |read|get|pass)\b
+(?:by|before|until) [\w ]{2,20},? (?:i|we) (?:hope|want|plan|aim|intend) to\b
+""",
+        "decision": r"""
+let'?s (?:go with|use|pick|choose|stick (?:with|to)|settle on|adopt|switch to|move to|take|keep using)\b
+(?:i'll|we'll|i will|we will|i'm going to|we're going to|we are going to) (?:go with|use|pick|choose|stick (?:with
+  |to)|adopt|settle on|switch to)\b
+we should (?:go with|use|pick|choose|stick (?:with|to)|adopt)\b
+(?:i|we)(?:'ve| have)?(?: finally| now| just| all)? (?:decided|chose|chosen|selected|settled on|agreed (?:on|to)
+  |opted for|picked|committed to)\b
+(?:i|we)(?:'re| are|'m| am) going with\b
+(?:final|my|our|the) decision(?: is|:)
+(?:it'?s|that'?s) (?:decided|settled|final)\b
+^(?:right|ok|okay|so|then|fine)?[,. ]{0,2}\w{2,20}(?: \w{2,20})? it is[.! ]*$
+""",
+    },
+    denied=r"\b(?:not|never|no longer|no one|nobody|hardly|\w{2,8}n'?t|cannot|without|neither|nor)\b",
+    mentioned=r"\b(?:if|whether|unless|suppose|imagine|when|says?|said|saying|reads?|prints?|shows?|displays?|logs?"
+    r"|called"
+    r"|named|titled|labell?ed|message|error|string|phrase|text|title|headline|word|button|label|prompt"
+    r"|quote|quoting|wrote"
+    r"|writes|asks|asked|answered|replied|claims?|thinks|translate|lyrics?|might|maybe|perhaps|someone"
+    r"|somebody|users?"
+    r"|customers?|he|she|they|add retry)\b",
+)

@@ -1,0 +1,224 @@
+"""German: cues of speech acts, and signal phrases."""
+
+from ricordo.language.packs import CuePack, SignalPack
+
+__all__ = ["CUE_PACK", "SIGNAL_PACK"]
+
+
+CUE_PACK: CuePack = {
+    "greeting": r"""
+^(?:hallo|hi|hey|moin|servus|guten (?:morgen|tag|abend)|grüß|wie geht)
+""",
+    "farewell": r"""
+^(?:tschüss|tschüs|ciao|bis (?:bald|dann|später|morgen)|auf wiedersehen|schönen (?:tag|abend)|mach'?s gut|gute nacht)
+""",
+    "thanks": r"""
+^(?:danke|vielen dank|herzlichen dank|besten dank|dankeschön)
+""",
+    "acknowledgement": r"""
+^(?:ja|nein|ok(?:ay)?|gut|genau|klar|alles klar|passt|stimmt|verstanden|gerne|super|prima|perfekt|kein problem
+  |sicher|natürlich)[\s.!,]*$
+""",
+    "praise": r"""
+^(?:toll|super|wow|klasse|großartig|prima|perfekt|herzlichen glückwunsch|gut gemacht|wunderbar|das (?:ist|klingt
+  |sieht)(?: \w+){0,2} (?:toll|super|gut|schön|großartig|spannend|interessant))
+""",
+    "wish": r"""
+^(?:viel (?:glück|erfolg|spaß)|alles gute|gute besserung|ich hoffe,? (?:du|ihr|sie|es))
+""",
+    "listener": r"""
+(?:du|dich|dir|dein|deine|deinen|deinem|deiner|ihr|euch|euer|eure)
+""",
+    "offer": r"""
+^(?:lass mich|sag (?:mir )?bescheid|gerne helfe|ich (?:kann|werde|helfe)(?: \w+){0,3} (?:helfen|prüfen|schauen
+  |erstellen|gerne)|soll ich|möchtest du|wenn du (?:möchtest|willst|fragen)|hier (?:ist|sind))
+""",
+    "question": r"""
+^(?:was|wer|wen|wem|wann|wo|wohin|warum|wieso|wie|welche[rsnm]?|kannst|könntest|können|hast|habt|bist|ist|sind|soll
+  |sollen|gibt)\b[^.!]{0,200}\?
+\?["')\s]*$
+""",
+    "request": r"""
+^(?:kannst|könntest|können|würdest) (?:du|sie|ihr)
+^(?:bitte )?(?:zeig|erklär|schreib|mach|prüf|finde|erstelle|füge|lösche|hilf|such|öffne|übersetze
+  |starte)\w{0,3} (?:mir |bitte |mal )?
+""",
+    "remember": r"""
+^(?:bitte )?(?:merk dir|merke dir|denk daran|vergiss nicht|beachte|wichtig|hinweis|notiz|zur info)
+(?:ab jetzt|ab sofort|von nun an|in zukunft|künftig|zukünftig)
+""",
+    "decision": r"""
+wir (?:ersetzen|ziehen|stellen|steigen) .{1,60}(?:durch|um)\b
+(?:wir|ich) (?:haben|habe) (?:uns |mich )?(?:\w+ ){0,8}(?:entschieden|geeinigt|beschlossen|gewählt|festgelegt)
+(?:wir|ich) (?:nehmen|nehme|verwenden ab|bleiben bei|bleibe bei|setzen auf|steigen|wechseln|migrieren)
+(?:es wurde|wurde|ist) (?:\w+ ){0,4}(?:beschlossen|entschieden|vereinbart)
+(?:entscheidung|beschluss):
+(?:haben|sind) (?:\w+ ){0,3}von .{1,60} (?:auf|zu|nach) .{1,60}(?:gewechselt|umgestellt|umgestiegen|migriert)
+""",
+    "preference": r"""
+ich (?:mag|liebe|bevorzuge|hasse|esse|trinke|möchte lieber|hätte lieber|will lieber|arbeite lieber|nutze lieber)
+(?:mir|uns) (?:gefällt|gefallen|schmeckt|ist (?:\w+ ){0,3}lieber)
+ich .{1,60}(?:lieber|am liebsten|besonders gern|nicht gern|ungern|sehr gern)
+(?:mein|meine|unser)\w* (?:lieblings\w+|bevorzugte\w*)
+ich bin (?:\w+ )?(?:vegetarier|vegetarierin|veganer|veganerin|allergisch)
+^(?:bitte )?(?:antworte|antworten sie|schreib|sprich) (?:mir |bitte )?(?:immer |nur )?(?:auf|kurz|knapp|in)
+""",
+    "convention": r"""
+(?:ab jetzt|ab sofort|von nun an)
+(?:schreiben|benennen|nennen|mergen|rebasen|squashen|committen|deployen|testen|verwenden|nutzen|speichern
+  |brauchen) wir (?:\w+ ){0,3}(?:auf|in|mit|als|per|nur|unter|nach)\b
+wir (?:schreiben|benennen|mergen|rebasen|squashen|deployen|committen|reviewen)\b(?! (?:jetzt|heute|gerade|gleich|das
+  |es)\b)
+(?:heißen|heißt) (?:bei uns|immer|grundsätzlich|nach)\b
+(?:muss|müssen|darf|dürfen) (?:\w+ ){0,8}(?:bleiben|enthalten|kommen|geben|prüfen|freigeben)
+^(?:bitte )?(?:nimm|verwende|benutze|nutze|schreib|installiere) .{1,60}, (?:nicht|kein\w*|nie)
+(?:immer|niemals|nie|nur|ausschließlich|grundsätzlich|stets) (?:\w+ ){0,6}
+(?:muss|müssen|darf|dürfen|soll|sollen) (?:\w+ ){0,8}(?:werden|sein|stehen|liegen|haben|benutzen|verwenden|laufen)
+^(?:bitte )?(?:verwende|benutze|nutze|nimm|nehmt|verwendet|benutzt)\b
+(?:verboten|erlaubt|vorgeschrieben|pflicht)
+(?:regel|konvention|richtlinie|standard)(?: \w+){0,3}(?: ist|:| lautet)
+""",
+    "lesson": r"""
+(?:ich|wir) (?:habe|haben) (?:\w+ ){0,4}(?:gelernt|herausgefunden|festgestellt|gemerkt)
+(?:es )?stellt(?:e)? sich heraus
+(?:das problem|die ursache|der fehler|der grund|die lösung)(?: \w+){0,3} (?:war|ist|lag|liegt)
+(?:nächstes mal|im nachhinein|beim nächsten mal)
+""",
+    "goal": r"""
+(?:ich|wir) (?:will|wollen|möchte|möchten|plane|planen|werde|werden|habe vor|haben vor)\b
+(?:mein|unser|das)\w* (?:ziel|plan|traum|frist|deadline|vorhaben)\w* (?:ist|sind|:)
+""",
+    "correction": r"""
+^(?:nein|nee|moment|halt)[,.! ]+nicht \S
+(?:wechseln|migrieren|ziehen|steigen|stellen) .{0,40}?von .{1,60} (?:auf|zu|nach) \S
+^(?:nein|nee|doch|halt|moment)[,.! ]+(?:eigentlich|das|ich|wir|nicht|nimm|es|der|die|bitte|verwende|nutze)
+^(?:eigentlich|korrektur|vielmehr|genauer gesagt)
+(?:das|dies) (?:ist|war|stimmt) (?:falsch|nicht (?:richtig|korrekt|mehr)|ein (?:fehler|missverständnis))
+(?:das|es) stimmt nicht
+ich meinte
+(?:nicht|kein\w*) .{1,60},? sondern
+(?:nicht mehr|statt(?:dessen)?)
+von .{1,60} (?:auf|zu|nach) .{1,60}(?:gewechselt|umgestellt|umgestiegen|migriert)
+""",
+    "fact": r"""
+(?:lauscht|läuft|hört) auf \S
+(?:ich heiße|mein name ist|ich wohne|ich lebe|ich arbeite|ich komme aus|ich bin (?:ein|eine|der|die|in|aus|\w+in
+  |\w+er)|ich habe (?:einen|eine|zwei|drei))
+(?:liegt|liegen|steht|stehen|läuft|laufen|befindet sich|befinden sich) (?:\w+ )?(?:in|im|unter|auf|bei)
+(?:heißt|benötigt|verwendet|gehört zu|ist zuständig|ist geschrieben)
+""",
+    "hypothetical": r"""
+^(?:wenn|falls|angenommen|vielleicht|eventuell)
+(?:vielleicht|könnte|womöglich|eventuell|nicht sicher)
+""",
+    "self": r"""
+(?:ich|mich|mir|mein|meine|meinen|meinem|meiner|wir|uns|unser|unsere|unseren|unserem)
+""",
+    "denial": r"""
+^(?:nein|nee|moment|halt)[,.! ]+nicht (?!.{0,60}\bsondern\b)[^,;:]{1,60}$
+^(?:nein[,.! ]+)?(?:das|es) (?:stimmt nicht|ist (?:falsch|nicht richtig))[.!]*$
+^was (?:ich|wir) .{1,80}(?:gilt nicht mehr|ist hinfällig|stimmt nicht mehr)
+""",
+    "moment": r"""
+^(?:bitte )?(?:schau|guck|sieh|nimm|leg|pack|probier|mach|lösch|kopier|lies|öffne)\w{0,2} (?:dir |mir )?(?:das
+  |dies\w*|es|mal|hier|bitte)\b
+^ich (?:muss|bin|gehe) .{0,60}\b(?:jetzt|gleich|kurz|schnell|mittag)\b
+^(?:bin |ich bin )?(?:gleich|in \w+ \w+|um \w+) (?:wieder da|zurück)
+""",
+    "heading": r"""
+^(?:hier )?(?:ein paar |unsere |meine |die |noch )?(?:\w+ )?(?:regeln|konventionen|richtlinien
+  |vorgaben)(?: \w+){0,4}[.:]$
+""",
+}
+
+
+SIGNAL_PACK = SignalPack(
+    signals={
+        "correction": r"""
+^(?:nein|nee|nö|moment|halt|stopp|sorry|quatsch)[,.!:–— ]{1,3}(?:das|so|es|dies|ich (?:meinte|meine|wollte|sagte
+  |habe)|nicht|nimm|verwende|benutz|nutze|wir|du|sondern|falsch|der|die|bitte)\b
+(?:das|dies|es|deine antwort|das ergebnis) (?:ist|war) (?:leider |einfach |so |völlig |immer noch )?(?:falsch
+  |verkehrt|nicht (?:richtig|korrekt|wahr|das,? was ich))
+(?:das|dies|so) stimmt (?:so |leider |immer noch )?nicht
+du hast (?:mich |das |es |da |hier )?(?:falsch|missverstanden|etwas falsch|verwechselt|dich (?:geirrt|vertan))
+^(?:eigentlich|korrektur|richtigstellung)\b
+ich (?:meinte|meine) .{1,60}(?:, nicht|nicht)\b
+so (?:war das|habe ich das) nicht gemeint
+^(?:bitte )?(?:versuch(?:e)? es noch ?(?:ein)?mal|mach(?:e)? (?:es|das) noch ?(?:ein)?mal|noch ?mal von vorn)
+nicht .{1,40}, sondern\b
+^(?:nimm|verwende|benutze?) (?:stattdessen|lieber) \S{1,40}
+^(?:nimm|verwende|benutze?) .{1,40}(?:, nicht|statt)\b
+^(?:falsch|irrtum|verkehrt)[,.!:] \S
+^(?:moment|halt|warte|stopp)[,.! ]{1,3}(?:du|sie|das|die|der|es|ich) \S
+du (?:irrst dich|hast dich (?:verrechnet|verlesen|vertippt)|liegst falsch|verwechselst)
+^(?:das|es|die|der) .{1,50}, nicht \S
+^(?:nein|nee|nö|falsch)(?: doch)?[,.!:–— ]{1,3}(?:der|die|das|den|unser|unsere|mein|meine|es|dort|da
+  |hier) .{1,60}\b(?:ist|sind|war|waren|liegt|läuft|heißt|gilt|steht|hat|kommt|endet|beginnt)\b
+du (?:hast|verwechselst|vertauschst) .{1,50}(?:verglichen|verwechselt|vertauscht|durcheinander\w{0,10})
+""",
+        "reinforcement": r"""
+^(?:ja,? )?genau(?: so|,? so| das| richtig)(?: (?:hatte|habe) ich|,? danke|[.! ]*$|,? wie)
+^(?:ja,? )?(?:perfekt|genau|super|prima|wunderbar|ausgezeichnet|hervorragend)[,!. ]{1,3}(?:genau|so|danke|das ist
+  |das war|weiter so|wie)\b
+^(?:perfekt|ausgezeichnet|hervorragend)[.! ]*$
+(?:das|so) ist (?:genau )?(?:richtig|korrekt|perfekt|super|großartig|sehr hilfreich|das,? was ich|was ich (?:wollte
+  |brauche))
+(?:weiter so|mach (?:bitte )?(?:genau )?so weiter|behalte? das (?:so )?bei)
+(?:gut|super|toll) gemacht
+so ist (?:es|das) (?:genau )?(?:perfekt|richtig|gut|super)
+(?:bitte )?(?:immer|weiterhin|in zukunft) (?:genau )?so[.! ]*$
+(?:format|stil|ton|form|aufbau)\b.{0,20} (?:bitte )?(?:so )?(?:beibehalten|behalten|passt)
+""",
+        "preference": r"""
+ich (?:\w{1,15} )?(?:bevorzuge|mag|liebe|hasse)\b
+ich (?:arbeite|schreibe|trinke|esse|lese|höre|habe|hätte|nutze|nehme) (?:\w{1,15} ){0,3}(?:lieber|am liebsten|gern
+  |gerne|ungern)\b
+ich kann .{1,30} nicht (?:leiden|ausstehen)
+(?:mein|meine) (?:liebling\w{1,20}|bevorzugte[rsn]?|vorliebe)
+mir (?:gefällt|gefallen|ist .{1,30} lieber|wäre .{1,30} lieber)
+^(?:bitte )?(?:antworte|schreib(?:e)?|nutze|verwende|sprich) (?:mir )?(?:immer|nie|niemals|grundsätzlich)\b
+(?:am liebsten|lieber) (?:habe|hätte|mag|nehme|lese|sehe|ist|sind|trinke|esse|arbeite) (?:ich|mir)
+mir (?:ist|sind|wäre|wären) .{1,40} (?:lieber|am liebsten)
+.{1,40} (?:nervt|nerven|stört|stören) mich
+""",
+        "identity": r"""
+ich bin (?:von beruf )?(?:eine?|der|die)? ?(?!fertig|sicher|froh|müde|gleich|bald|gerade|noch|schon|hier|wieder
+  |bereit)\w{2,20}(?:er|erin|ist|istin|ent|entin|arzt|ärztin|wirt|wirtin|amme|frau|mann|koch|köchin|ingenieur
+  |ingenieurin|ekt|ektin|or|orin|wältin|anwalt|in)\b(?! (?:der|dem|die|den|das|einem|einer))
+ich arbeite (?:als|bei|für|in|am|an der|im)\b
+mein(?:e)? (?:beruf|job|tätigkeit|name) ist
+ich heiße \S
+ich (?:wohne|lebe|komme aus|stamme aus|studiere)\b
+ich bin (?:eine? )?(?-i:[A-ZÄÖÜ])[a-zäöüß]{3,20}(?: und| in| bei| aus|[.,]|$)
+ich (?:leite|unterrichte|betreibe|führe)\b
+ich bin (?:schon )?seit .{1,20} (?-i:[A-ZÄÖÜ])[a-zäöüß]{3,20}
+""",
+        "goal": r"""
+mein(?:e)? (?:\w{1,20} )?(?:ziel|plan|traum|absicht) (?:für .{1,30} )?(?:ist|bleibt)
+unser(?:e)? (?:\w{1,20} )?(?:ziel|plan) ist
+ich (?:plane|beabsichtige|habe vor|nehme mir vor|trainiere für|spare auf|bereite mich auf)\b
+ich (?:möchte|will) (?!wissen|fragen|verstehen|sehen|sagen|nur|nicht|kurz|dass|ein(?:e|en)? (?:liste
+  |tabelle))(?:\S{1,30} ){0,8}(?:lernen|werden|schreiben|schaffen|erreichen|abschließen|bauen|ziehen|umziehen|laufen
+  |veröffentlichen|eröffnen|gründen|machen|fertig\w{0,10})
+wir (?:wollen|möchten|planen) (?:\S{1,30} ){0,8}(?:bis|nächste[snm]?|im)\b
+als nächstes (?:werde|will|möchte) ich
+bis .{3,25} (?:will|möchte) ich\b
+ich will .{1,30}(?:nach|in) \S{1,20} ziehen
+""",
+        "decision": r"""
+(?:wir|ich) (?:haben?|hab) (?:uns|mich)? ?(?:(?!nicht|nie|kein)\S{1,30} ){0,5}(?:entschieden|beschlossen|geeinigt
+  |festgelegt|gewählt
+  |ausgesucht)
+(?:wir|ich) (?:nehmen|nehme|verwenden|nutzen|benutzen|setzen auf|bleiben bei|bleibe bei|wechseln zu
+  |steigen auf) (?:jetzt |künftig |ab jetzt )?(?:\S{1,30}){1}(?: (?:um|für|als|statt|ab)\b|[.! ,]|$)
+(?:lass(?:t)? uns|wir sollten) (?:\S{1,30} ){0,4}(?:nehmen|verwenden|nutzen|benutzen|einsetzen)
+das (?:ist|steht) (?:jetzt |damit )?(?:beschlossen|entschieden|fest)
+^(?:beschlossen|entschieden|abgemacht)(?:[:,.!]|$)
+""",
+    },
+    denied=r"\b(?:nicht|nie|niemals|kein|keine|keinen|kaum|niemand|weder|ohne)\b",
+    mentioned=r"\b(?:wenn|falls|ob|sagt|sagte|sagen|meint|meinte er|schreibt|steht|heißt|lautet|anzeigt|zeigt"
+    r"|meldung|fehler"
+    r"|knopf|wort|satz|text|titel|zitat|er|sie sagt|kunde|kundin|kollege|kollegin|vielleicht|eventuell"
+    r"|jemand|übersetze)\b",
+)

@@ -1,0 +1,192 @@
+"""Italian: cues of speech acts, and signal phrases."""
+
+from ricordo.language.packs import CuePack, SignalPack
+
+__all__ = ["CUE_PACK", "SIGNAL_PACK"]
+
+
+CUE_PACK: CuePack = {
+    "greeting": r"""
+^(?:ciao|salve|buongiorno|buonasera|come (?:stai|va|sta))
+""",
+    "farewell": r"""
+^(?:arrivederci|a (?:presto|domani|dopo)|ci vediamo|buonanotte|buona (?:giornata|serata))
+""",
+    "thanks": r"""
+^(?:grazie|ti ringrazio|mille grazie|molte grazie)
+""",
+    "acknowledgement": r"""
+^(?:sì|si|no|ok(?:ay)?|va bene|certo|d'accordo|perfetto|capito|esatto|bene|ottimo|prego|giusto)[\s.!,]*$
+""",
+    "praise": r"""
+^(?:bravo|brava|complimenti|congratulazioni|fantastico|ottimo|che (?:bello|bella|figo)|wow|(?:è
+  |sembra) (?:molto )?(?:bello|fantastico|interessante|ottimo))
+""",
+    "wish": r"""
+^(?:buona fortuna|in bocca al lupo|spero che (?:tu|ti|vada))
+""",
+    "listener": r"""
+(?:tu|ti|te|tuo|tua|tuoi|tue|voi|vi|vostro)
+""",
+    "offer": r"""
+^(?:fammi sapere|posso (?:\w+ )?(?:aiutar|controllare|mostrar)|vado a|vuoi che|ecco)
+""",
+    "question": r"""
+^(?:che|chi|quando|dove|perché|come|quale|quali|puoi|potresti|hai)\b[^.!]{0,200}\?
+\?["')\s]*$
+""",
+    "request": r"""
+^(?:puoi|potresti|può|potrebbe)
+^(?:per favore,? )?(?:mostra|spiega|scrivi|correggi|aggiungi|crea|elimina|esegui|controlla|traduci|cerca|trova
+  |aiuta)(?:mi)?
+""",
+    "remember": r"""
+^(?:ricorda|ricordati|ricordatevi|tieni presente|non dimenticare|annota|prendi nota|importante|nota)
+(?:d'ora in poi|da ora in poi|in futuro|da adesso)
+""",
+    "decision": r"""
+(?:abbiamo|ho|si è) (?:\w+ )?(?:deciso|scelto|concordato|optato|stabilito)
+(?:restiamo (?:su|con)|useremo|usiamo d'ora|passiamo a|adottiamo)
+(?:decisione|scelta):
+(?:passati|passato|migrati|migrato|cambiato) da .{1,60} a
+""",
+    "preference": r"""
+(?:preferisco|mi piace|mi piacciono|amo|adoro|odio|detesto|non mi piace|non mi piacciono|non mangio)
+(?:il mio|la mia|i miei|le mie|il nostro) (?:\w+ ){0,3}(?:preferit[oaie]|favorit[oaie])
+sono (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|allergic[oa]|appassionat[oa])
+^(?:per favore,? )?(?:rispondi|rispondimi|scrivimi) (?:sempre |in|brevemente)
+""",
+    "convention": r"""
+(?:d'ora in poi|da ora in poi)
+(?:usa|usiamo|usate|utilizza|preferisci) .{1,60}, (?:non|mai|e non) \S
+(?:si chiamano|si scrivono)\b
+(?:sempre|mai|soltanto|solamente|esclusivamente)
+(?:bisogna|non bisogna|si deve|dobbiamo|deve|devono)\b
+^(?:per favore,? )?(?:usa|usate|utilizza|non usare|evita)\b
+solo (?:\w+ ){0,3}(?:da|con|in|dal|dalla)
+(?:è|sono) (?:vietat[oaie]|obbligatori[oae]?)
+(?:regola|convenzione)(?: \w+){0,3}(?: è|:)
+""",
+    "lesson": r"""
+(?:ho|abbiamo) (?:\w+ )?(?:imparato|scoperto|capito)
+(?:si è scoperto|è venuto fuori|salta fuori)
+(?:il problema|la causa|l'errore|la soluzione|il motivo)(?: \w+){0,4} (?:era|è|stava|veniva)
+(?:la prossima volta)
+""",
+    "goal": r"""
+(?:voglio|vogliamo|vorrei|vorremmo|ho intenzione|abbiamo intenzione|spero|penso di|pensiamo di|sto pianificando)\b
+(?:il mio|il nostro|l')(?: )?(?:obiettivo|sogno|piano|scadenza)(?: \w+){0,2} (?:è|:)
+""",
+    "correction": r"""
+^(?:no|aspetta|scusa)[,.! ]+(?:in realtà|è|io|non|usa|anzi|il|la|gli|volevo)
+^(?:in realtà|correzione|anzi)
+(?:questo|quello|ciò)? ?(?:è|era) (?:sbagliato|errato|un errore|falso)
+non è (?:corretto|vero|così|giusto)
+volevo dire
+non .{1,60},? (?:ma|bensì)
+non .{1,40} più
+(?:invece d|al posto d)
+(?:passati|passato|migrati|migrato|cambiato) da .{1,60} a
+""",
+    "fact": r"""
+(?:mi chiamo|il mio nome è|vivo (?:a|in)|abito|lavoro (?:a|in|come|per|da)|sono (?:di|un|una|il|la)|ho (?:un|una
+  |due|tre) )
+(?:si trova|si trovano|si chiama|dipende da|richiede|gira su|appartiene)
+""",
+    "hypothetical": r"""
+^(?:se|forse|magari|immagina)
+(?:forse|magari|potrebbe|non sono sicur[oa])
+""",
+    "self": r"""
+(?:io|mi|me|mio|mia|miei|mie|noi|ci|nostro|nostra|nostri|nostre|sono|ho|abbiamo|siamo|vivo|lavoro)
+""",
+    "denial": r"""
+^no[,.! ]+non (?!.{0,60}\b(?:ma|bensì)\b)[^,;:]{1,40}$
+""",
+    "moment": r"""
+^(?:guarda|metti|prendi|prova|apri|leggi) (?:questo|questa|quello|ciò|qui)\b
+""",
+}
+
+
+SIGNAL_PACK = SignalPack(
+    signals={
+        "correction": r"""
+^(?:no|aspetta|scusa|macché|un attimo)[,.! ]{1,3}(?:è|non|hai|intendevo|volevo|parlavo|usa|metti|noi|il|la|quello
+  |questo|così|ti|mi|piuttosto|invece)(?!\w)
+(?:^|, )(?:questo |quello |così )?è (?:ancora |del tutto )?(?:sbagliat[oa]|errat[oa]|scorrett[oa]|falso)
+(?:non è|non era) (?:corretto|giusto|esatto|vero|quello che|così|ciò che)
+(?:hai|mi hai|avete) (?:capito male|frainteso|sbagliato|confuso|letto male)
+ti (?:sei sbagliat[oa]|sbagli|sei confus[oa])
+(?:intendevo|volevo dire|mi riferivo a) \S
+^(?:in realtà|correzione|rettifico)\b
+^(?:riprova|prova di nuovo|rifallo|rifai|ricomincia)\b
+non .{1,40},? (?:ma|bensì) (?!non)\S
+^(?:usa|metti|prendi) .{1,40}(?:invece|al posto|e non|, non)\b
+^(?:aspetta|un momento|attenzione|scusa)[,.! ]{1,3}(?:que[li]\w{1,4}|i|gli|le|il|la|tu|io)\b
+^.{1,60}, non (?:di|è|il|la|i|gli|le|in|del|della) \S{1,30}[.! ]*$
+^(?:falso|sbagliato|errato)[,.!:] \S
+hai (?:fatto un errore|calcolato male)
+^(?:no|macché|falso)[,.!:–— ]{1,3}(?:il|la|lo|l'|i|gli|le|nostro|nostra) ?.{1,60}(?<!\w)(?:è|sono|era|ha|sta|vive
+  |inizia|finisce)(?!\w)
+(?:confondi|stai confondendo|mescoli)\b
+""",
+        "reinforcement": r"""
+^(?:sì[,.! ]{1,3})?(?:perfetto|esatto|esattamente|ottimo|eccellente|benissimo|proprio così)[,!. ]{1,3}(?:continua
+  |era|è|grazie|proprio|così|come)
+^(?:perfetto|esatto|esattamente|proprio così|eccellente)[.! ]*$
+(?:è|era) (?:proprio|esattamente) (?:quello che|ciò che|così|quel che)
+(?:continua|vai avanti) così
+mi piace (?:come|il modo in cui)
+(?:ottimo|bel) lavoro
+è (?:perfetto|molto utile|davvero utile|giusto così)
+così va (?:benissimo|bene|perfettamente)
+^(?:benissimo|bravissimo|mi piace)[,!. ]{1,3}
+(?:mantieni|tieni|conserva) (?:questo|quel|lo stesso|la stessa) (?:formato|forma|stile|tono|struttura)
+""",
+        "preference": r"""
+(?:io )?preferisco\b
+(?:non )?mi (?:piace|piacciono|piacerebbe di più)(?! (?:come|il modo in cui))\b
+(?:odio|detesto|adoro|amo)\b
+non (?:sopporto|reggo)\b
+(?:il mio|la mia|i miei|le mie) (?:\w{1,20} )?(?:preferit[oaie]|preferenza)
+^(?:rispondi|scrivi|usa) sempre\b
+^non (?:usare|scrivere|rispondere) mai\b
+.{1,40} mi (?:danno|dà|danno molto) fastidio
+.{1,40} mi (?:infastidiscono|infastidisce|irritano|irrita)
+""",
+        "identity": r"""
+(?:io )?sono (?:un |una |un'|il |la )?(?!pront[oa]|stanc[oa]|sicur[oa]|in)\w{2,20}(?:ista|iere|iera|ore|rice|ante
+  |ente|etto|ologo|ologa|aio|aia|ario|aria|ato|essa|essore|essoressa|medico|cuoco|cuoca|tra|tro|ano|ana|ese|logo
+  |loga)\b
+(?:sono) (?:un|una) (?:medico|cuoco|cuoca|chef|avvocato|avvocata|maestr[oa])\b
+lavoro (?:come|da|in|per|presso|alla|nel|a)\b
+(?:il mio|la mia) (?:lavoro|mestiere|professione|nome|ruolo) è
+mi chiamo \S
+(?:vivo|abito|vengo da|studio|insegno)\b
+faccio (?:il|la|l') ?\w{3,20}
+(?:gestisco|dirigo|ho) una? (?:piccol[oa] )?(?:bottega|negozio|azienda|officina|studio|panetteria)
+sono (?:un |una )?\w{3,20}(?: \w{2,20}){0,3} da (?:\w{2,15} )?anni
+""",
+        "goal": r"""
+(?:il mio|la mia|il nostro|la nostra) (?:\w{1,20} )?(?:obiettivo|meta|sogno|scopo|piano) (?:\S{1,20} ){0,3}è\b
+(?:ho intenzione di|conto di|ho in programma di|progetto di|punto a|spero di) \w
+voglio (?!sapere|vedere|dire|capire|che|una? (?:lista|tabella|riassunto))(?:\S{1,30} )?\w{2,20}(?:are|ere|ire|armi
+  |ermi|irmi)\b
+(?:vogliamo|contiamo di|puntiamo a) \w
+(?:mi sto preparando|mi sto allenando|sto risparmiando) per
+vorrei (?!sapere|vedere|che|capire)\w{2,20}(?:are|ere|ire|armi|ermi|irmi)\b
+""",
+        "decision": r"""
+(?:abbiamo|ho)(?: finalmente| già)? (?:deciso|scelto|optato|stabilito|concordato|selezionato)\b
+(?:usiamo|prendiamo|scegliamo|adottiamo|teniamo|passiamo a|andiamo con|restiamo su)\b
+(?:useremo|userò|prenderemo|adotteremo|sceglieremo|passeremo a)\b
+è deciso
+abbiamo (?:infine |alla fine )?(?:optato|puntato)\b
+""",
+    },
+    denied=r"\b(?:non|mai|nessuno|nessuna|neanche|senza|né|neppure)\b",
+    mentioned=r"\b(?:se|dice|ha detto|dicono|scrive|scritto|mostra|appare|messaggio|errore|pulsante|bottone|parola"
+    r"|frase|testo"
+    r"|titolo|lui|lei|loro|cliente|capo|collega|forse|magari|qualcuno|traduci)\b",
+)

@@ -1,0 +1,246 @@
+"""First person to third: "I moved and I love my flat" said by Ana becomes "Ana moved and Ana loves their flat".
+
+English is rewritten with its verb forms, also those of a second verb; where it is in doubt, a verb is left as it was
+said. Other languages keep their words and are only marked with the speaker, see `attribute_to_speaker`.
+
+Invariant: text without a first-person word comes back unchanged.
+"""
+
+import re
+
+from ricordo.language.languages import Language
+from ricordo.language.stemming import IRREGULAR_PASTS, SAME_IN_PAST
+
+__all__ = [
+    "attribute_to_speaker",
+    "find_second_verb",
+    "keeps_grammar",
+    "mentions_name",
+    "name_listener",
+    "to_third_person",
+]
+
+
+_NEVER_NOUNS = "am avoid don['’]t eat have prefer speak teach write"
+_SECOND_VERBS = """
+bike build commute cook cycle deploy drive go hate keep lead like live look love make manage need plan play run share
+sleep spend start stay study take test travel use walk want work
+"""
+_PLACED = r"\s+(?:as|at|by|for|from|in|near|on|over|since|under|with|here|there|abroad|alone|remotely)\b"
+_AND = r",?\s+(?:and|but)(?: (?:also|always|currently|mostly|now|often|still|then|usually))*\s+"
+_FREE_VERB = re.compile(rf"(?P<and>{_AND})(?P<verb>{'|'.join(_NEVER_NOUNS.split())})(?= )")
+_VERB_BETWEEN = re.compile(
+    rf"{_PLACED}(?:(?!{_AND}).)*(?P<and>{_AND})(?P<verb>{'|'.join(_SECOND_VERBS.split())})"
+    rf"(?={_PLACED}|\s+(?:an?|every|it|most|my|our|the|them|\d+)\b)"
+)
+# What makes the verb behind it somebody else's, or one that takes no ending.
+_ANOTHER_SUBJECT = re.compile(
+    r"[.!?;:,()]|\b(?:and|because|but|can|could|did|do|does|don['’]t|doesn['’]t|he|help|how|if|it|let|make|may|might|must|"
+    r"or|people|shall|she|should|so|than|that|they|to|we|what|when|where|which|while|who|whose|why|will|would|you)\b",
+    re.IGNORECASE,
+)
+_SEARCH_CHARS = 120
+"""How many characters behind a verb its second one is looked for, so that a long text is read once."""
+
+
+def find_second_verb(text: str, at: int) -> re.Match[str] | None:
+    """Find the verb (the group `verb`) that shares its subject with the one that ends at `at`; None without such."""
+    match = _VERB_BETWEEN.match(text, at, at + _SEARCH_CHARS) or _FREE_VERB.search(text, at, at + _SEARCH_CHARS)
+    return match if match and _ANOTHER_SUBJECT.search(text, at, match.start("and")) is None else None
+
+
+_FIRST = re.compile(
+    r"(?<![\w'’.-])(?P<word>I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself)(?![\w'’]|\.\w|/\w)",
+    re.IGNORECASE,
+)
+# "You" only where it cannot be the subject: before it a preposition, behind it the end of the clause.
+_SECOND = re.compile(
+    r"(?<![\w'’.-])(?:(?P<own>your)(?= \w)|(?P<short>you['’](?:re|ve|ll))(?!\w)"
+    r"|(?<=\b(?:to|of|by|on|at) )(?P<two>you)(?!\w)|(?<=\b(?:for) )(?P<three>you)(?!\w)"
+    r"|(?<=\b(?:with|like|from|than|over) )(?P<four>you)(?!\w)|(?P<last>you)(?=\s*(?:[.!;,]|$)))",
+    re.IGNORECASE,
+)
+_AHEAD = re.compile(r"[ \t]+(?P<verb>[A-Za-z]+(?:['’]t)?)")
+_ADVERBS_LIST = """
+always never also just still really usually often sometimes even actually already currently now only recently both
+totally definitely rarely generally mostly personally finally ever once then later soon too kinda normally mainly
+strongly typically
+"""
+_ADVERBS = frozenset(_ADVERBS_LIST.split())
+_IRREGULAR_PRESENT: dict[str, str] = {
+    "am": "is", "have": "has", "haven't": "hasn't", "do": "does", "don't": "doesn't", "go": "goes", "dont": "doesn't",
+    "wanna": "wants to", "gotta": "has to",
+}  # fmt: skip
+_MODALS_LIST = """
+can could will would shall should may might must cannot can't couldn't won't wouldn't shouldn't didn't wasn't hadn't
+was had did were and or to the a in on at with for of who that if but so as gonna ought better
+"""
+_MODALS = frozenset(_MODALS_LIST.split())
+# Base forms that end like a past.
+_LOOKS_PAST_LIST = """
+need feed speed embed exceed proceed succeed heed seed weed shred breed bleed
+"""
+_LOOKS_PAST = frozenset(_LOOKS_PAST_LIST.split())
+_CONTRACTED = {"m": "is", "ve": "has", "ll": "will", "d": "would", "re": "is"}
+_AFTER_HAD = frozenset(["better", "been"])
+# Before "and I" with nothing else in the clause: two subjects, so that the verb is a plural already.
+_TWO_SUBJECTS = re.compile(
+    r"(?:^|[,;:.!?]\s+|\b(?:and|but|so|because|that|when|while)\s+)"
+    r"(?:you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}|(?-i:[A-Z])[\w'’-]*)\s+and\s+$",
+    re.IGNORECASE,
+)
+# Somebody else between the speaker's name and a further "my": "their" could mean either.
+_SOMEBODY_ELSE = re.compile(r"\b(?:they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+)\b")
+_HABIT = re.compile(r"\b(?:always|usually|often|every|never|sometimes|normally|mostly)\b", re.IGNORECASE)
+_AMBIGUOUS = re.compile(r"(?<![\w'’.-])I[ \t]+(?:just |only |also |both )?(?P<verb>[a-z]+)(?!\w)")
+
+
+def to_third_person(text: str, name: str) -> str:
+    """Return an English text with the speaker's name for I, me, my, mine and myself, verbs agreeing."""
+    text = _agree_second_verbs(text)
+    pieces: list[str] = []
+    at = 0
+    for match in _FIRST.finditer(text):
+        if match.start() < at or match["word"] == "ME":
+            continue
+        pieces.append(text[at : match.start()])
+        replaced, at = _replace_first_person(text, match, name, again=_is_last_person(pieces, name))
+        pieces.append(replaced)
+    return "".join(pieces) + text[at:]
+
+
+def keeps_grammar(text: str) -> bool:
+    """Say whether `to_third_person` can keep what an English text says.
+
+    It can't where the verb's past looks like its present: "I read them" may become "reads" or "read".
+    """
+    return _HABIT.search(text) is not None or not any(
+        match["verb"] in SAME_IN_PAST for match in _AMBIGUOUS.finditer(text)
+    )
+
+
+def name_listener(text: str, listener: str) -> str:
+    """Return an English text with the listener's name for "your" and for "you" where it is no plain subject.
+
+    "I learned it from you" said to Bo becomes "I learned it from Bo"; "you know" stays, for it may mean anybody.
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        if match["own"]:
+            return f"{listener}'s"
+        return f"{listener} {_CONTRACTED[match['short'][4:].casefold()]}" if match["short"] else listener
+
+    return _SECOND.sub(replacement, text)
+
+
+def attribute_to_speaker(text: str, name: str, language: Language) -> str:
+    """Return the text marked with who said it: "Ana: …"; a full-width colon for Chinese and Japanese."""
+    return f"{name}：{text}" if language in {"zh", "ja"} else f"{name}: {text}"
+
+
+def mentions_name(text: str, name: str) -> bool:
+    """Say whether the name, or its first word, stands in the text as a word of its own."""
+    return any(
+        re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) for part in {name, name.split(maxsplit=1)[0]} if part
+    )
+
+
+def _is_last_person(pieces: list[str], name: str) -> bool:
+    """Say whether the name is the last person that the pieces speak of, so that "their" can only mean that one."""
+    _, found, since = "".join(pieces).rpartition(name)
+    return bool(found) and _SOMEBODY_ELSE.search(since) is None
+
+
+def _replace_first_person(text: str, match: re.Match[str], name: str, *, again: bool) -> tuple[str, int]:
+    """Return what stands for one first-person word (with the verb after it) and where the text goes on."""
+    word = match["word"].casefold().replace("’", "'")
+    if word in {"my", "mine"}:
+        return ("their" if again and word == "my" else f"{name}'s"), match.end()
+    if word == "me":
+        return name, match.end()
+    if word == "myself":
+        return "themselves", match.end()
+    if word in {"im", "ive"}:
+        return f"{name} {_CONTRACTED[word[1:]]}", match.end()
+    if "'" in word:
+        verb = _CONTRACTED[word.partition("'")[2]]
+        if verb == "would" and _is_past_next(text, match.end()):
+            verb = "had"
+        return f"{name} {verb}", match.end()
+    return _agree_next_verb(text, match.end(), name, before=text[: match.start()])
+
+
+def _agree_second_verbs(text: str) -> str:
+    """Agree what "I" does besides: "I live in Oslo and work as a nurse" gives "I live in Oslo and works as a nurse"."""
+    spans: list[tuple[int, int]] = []
+    for match in _FIRST.finditer(text):
+        ends = _find_present_end(text, match)
+        while ends is not None and (second := find_second_verb(text, ends)):
+            spans.append(second.span("verb"))
+            ends = second.end()
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{_conjugate(text[start:end])}{text[end:]}"
+    return text
+
+
+def _find_present_end(text: str, match: re.Match[str]) -> int | None:
+    """Return where the verb ends that stands in the present and has its speaker for a subject; None without such."""
+    word = match["word"].casefold().replace("’", "'")
+    if word in {"i'm", "im"}:
+        return match.end()
+    verb = _find_verb(text, match.end(), before=text[: match.start()]) if word == "i" else None
+    return verb.end() if verb and _conjugate(verb["verb"]) != verb["verb"] else None
+
+
+def _agree_next_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]:
+    """Agree the verb after "I", looking over adverbs: "I really need" gives "Ana really needs"."""
+    ahead = _find_verb(text, at, before=before)
+    if ahead is None:
+        return name, at
+    return f"{name}{text[at : ahead.start('verb')]}{_conjugate(ahead['verb'])}", ahead.end()
+
+
+def _find_verb(text: str, at: int, *, before: str) -> re.Match[str] | None:
+    """Find the verb behind an "I" that ends at `at`; None where it keeps its form or there is none."""
+    if _follows_auxiliary(before) or _TWO_SUBJECTS.search(before[-60:]):
+        return None
+    for _ in range(3):
+        ahead = _AHEAD.match(text, at)
+        if ahead is None or ahead["verb"].casefold() not in _ADVERBS:
+            return ahead
+        at = ahead.end()
+    return None
+
+
+def _is_past_next(text: str, at: int) -> bool:
+    """Say whether a participle stands there, over adverbs: then "'d" means had."""
+    for _ in range(3):
+        ahead = _AHEAD.match(text, at)
+        if ahead is None:
+            return False
+        verb, at = ahead["verb"].casefold(), ahead.end()
+        if verb not in _ADVERBS:
+            return verb in _AFTER_HAD or verb in IRREGULAR_PASTS or (verb.endswith("ed") and verb not in _LOOKS_PAST)
+    return False
+
+
+def _follows_auxiliary(before: str) -> bool:
+    """After an auxiliary ("did I", "am I", "let I") the verb stays in its base form."""
+    last = before.rstrip().rpartition(" ")[2].casefold()
+    return last in {"did", "do", "am", "can", "could", "should", "would", "will", "may", "must", "shall", "might"}
+
+
+def _conjugate(verb: str) -> str:
+    """Return the third-person form of a base verb; past forms and modals as they are."""
+    low = verb.casefold().replace("’", "'")
+    if low in _IRREGULAR_PRESENT:
+        return _IRREGULAR_PRESENT[low]
+    if low in _MODALS or low in IRREGULAR_PASTS or low in SAME_IN_PAST or not low.isalpha():
+        return verb
+    if low.endswith("ed") and low not in _LOOKS_PAST:
+        return verb
+    if low.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return verb if low.endswith("s") and not low.endswith("ss") else verb + "es"
+    if low.endswith("y") and low[-2:-1] not in "aeiou":
+        return verb[:-1] + "ies"
+    return verb + "s"

@@ -1,0 +1,29 @@
+"""Conversations in the formats of other libraries, both ways."""
+
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.messages.formats.anthropic import AnthropicPrompt, from_anthropic, to_anthropic
+    from ricordo.messages.formats.openai import from_openai, to_openai
+    from ricordo.messages.formats.pydantic_ai import from_pydantic_ai, to_pydantic_ai
+
+__all__ = [
+    "AnthropicPrompt",
+    "from_anthropic",
+    "from_openai",
+    "from_pydantic_ai",
+    "to_anthropic",
+    "to_openai",
+    "to_pydantic_ai",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".anthropic": "AnthropicPrompt from_anthropic to_anthropic",
+        ".openai": "from_openai to_openai",
+        ".pydantic_ai": "from_pydantic_ai to_pydantic_ai",
+    },
+)

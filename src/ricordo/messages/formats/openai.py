@@ -1,0 +1,290 @@
+"""Conversations as OpenAI's chat completions have them, both ways.
+
+A single plain text stands as a string, null is absent, a refusal is a part of the content. Blocks of unknown types
+travel verbatim as `Unknown` of the kind `openai:<type>`; other unknown fields in the metadata under `openai`.
+
+Left out by `to_openai`, because the format can't say it: thinking that did not come from a chat completion, unknown
+parts of other origin, media that a provider can't fetch, and whether a result is an error. A message that holds
+several results becomes several.
+
+Invariant: `to_openai(from_openai(value))` says all that `value` says.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages.formats.media import (
+    UNKNOWN_TYPE,
+    guess_media_type,
+    is_file_id,
+    is_url,
+    make_data_uri,
+    parse_data_uri,
+)
+from ricordo.messages.formats.passthrough import ExtraFields, find_extra, make_unknown, read_extra, read_unknown
+from ricordo.messages.json_text import require_object, require_objects, require_text
+from ricordo.messages.types import JsonValue, Media, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, Unknown
+
+__all__ = ["CUSTOM_TOOL", "from_openai", "read_call", "read_content", "to_openai", "write_call", "write_content"]
+
+
+CUSTOM_TOOL = "custom"
+"""The type of a call whose input is any text."""
+_DIALECT = "openai"
+
+
+def read_content(
+    value: Mapping[str, JsonValue], where: str
+) -> list[tuple[Text | Media | Unknown, dict[str, JsonValue]]]:
+    """Return the content of a message as parts, each with the block that it came from; a refusal comes last.
+
+    Raises:
+        InvalidMessage: a block lacks what its type needs; the text names the position.
+    """
+    content = value.get("content")
+    blocks: list[dict[str, JsonValue]] = []
+    if isinstance(content, str):
+        blocks = [{"type": "text", "text": content}]
+    elif content is not None:
+        blocks = require_objects(content, f"{where}.content")
+    found = [(_read_block(block, f"{where}.content[{index}]"), block) for index, block in enumerate(blocks)]
+    if isinstance(value.get("refusal"), str):
+        refusal: dict[str, JsonValue] = {"type": "refusal", "refusal": value["refusal"]}
+        found.append((make_unknown(_DIALECT, "refusal", refusal), refusal))
+    return found
+
+
+def write_content(part: Part) -> dict[str, JsonValue] | None:
+    """Write `part` as a block of content; None when that can't be said."""
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Media):
+        return _write_media(part)
+    return read_unknown(part, _DIALECT)
+
+
+def read_call(value: Mapping[str, JsonValue], where: str) -> ToolCall:
+    """Read a tool call; the input of a custom tool, which is any text, becomes its arguments.
+
+    Raises:
+        InvalidMessage: the call lacks its id, name or arguments; the text names the position.
+    """
+    is_custom = value.get("type") == CUSTOM_TOOL
+    kind, given = (CUSTOM_TOOL, "input") if is_custom else ("function", "arguments")
+    called = require_object(value.get(kind), f"{where}.{kind}")
+    return ToolCall(
+        id=require_text(value.get("id"), f"{where}.id"),
+        name=require_text(called.get("name"), f"{where}.{kind}.name"),
+        arguments=require_text(called.get(given), f"{where}.{kind}.{given}"),
+    )
+
+
+def write_call(call: ToolCall, *, is_custom: bool = False) -> dict[str, JsonValue]:
+    """Write `call` as the call of a function, or of a custom tool."""
+    if is_custom:
+        return {"id": call.id, "type": CUSTOM_TOOL, CUSTOM_TOOL: {"name": call.name, "input": call.arguments}}
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def _read_block(block: Mapping[str, JsonValue], where: str) -> Text | Media | Unknown:
+    kind = require_text(block.get("type"), f"{where}.type")
+    if kind == "text":
+        return Text(text=require_text(block.get("text"), f"{where}.text"))
+    if kind == "image_url":
+        url = require_text(
+            require_object(block.get("image_url"), f"{where}.image_url").get("url"), f"{where}.image_url.url"
+        )
+        return Media(media_type=guess_media_type(url, "image"), uri=url)
+    if kind == "input_audio":
+        audio = require_object(block.get("input_audio"), f"{where}.input_audio")
+        media_type = f"audio/{require_text(audio.get('format'), f'{where}.input_audio.format')}"
+        data = require_text(audio.get("data"), f"{where}.input_audio.data")
+        return Media(media_type=media_type, uri=make_data_uri(media_type, data))
+    if kind == "file":
+        return _read_file(block, where)
+    return make_unknown(_DIALECT, kind, block)
+
+
+def _read_file(block: Mapping[str, JsonValue], where: str) -> Media | Unknown:
+    file = require_object(block.get("file"), f"{where}.file")
+    uri, name = file.get("file_data") or file.get("file_id"), file.get("filename")
+    if not isinstance(uri, str) or not isinstance(name, str | None):
+        return make_unknown(_DIALECT, "file", block)
+    inside = parse_data_uri(uri)
+    return Media(media_type=inside[0] if inside else UNKNOWN_TYPE, uri=uri, name=name)
+
+
+def _write_media(media: Media) -> dict[str, JsonValue] | None:
+    family = media.media_type.partition("/")[0]
+    inside = parse_data_uri(media.uri)
+    if family == "image" and (inside or is_url(media.uri)):
+        return {"type": "image_url", "image_url": {"url": media.uri}}
+    if family == "audio" and inside:
+        return {"type": "input_audio", "input_audio": {"data": inside[1], "format": inside[0].removeprefix("audio/")}}
+    if not inside and not is_file_id(media.uri):
+        return None
+    file: dict[str, JsonValue] = {"file_data" if inside else "file_id": media.uri}
+    return {"type": "file", "file": file | ({"filename": media.name} if media.name is not None else {})}
+
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_KNOWN_FIELDS = {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"}
+_THINKING = ("reasoning_content", "reasoning")
+"""Where servers of the same shape put what the model thought."""
+# Notes of our own among the kept fields; a colon keeps them apart from what a server sends.
+_THINKING_SOURCE_KEY = ":thinking"
+_LEGACY_CALL_KEY = ":function_call"
+_BLOCKS_KEY = ":blocks"
+
+
+def from_openai(values: JsonValue) -> list[Message]:
+    """Read the `messages` of a request; a reply's `message` reads as a list of one.
+
+    Raises:
+        InvalidMessage: the shape is not understood; the text names the position.
+    """
+    functions: dict[str, str] = {}
+    found = []
+    for index, value in enumerate(require_objects(values, "messages")):
+        where = f"messages[{index}]"
+        role = require_text(value.get("role"), f"{where}.role")
+        if role not in _ROLES:
+            raise InvalidMessage(f"{where}.role: one of {', '.join(_ROLES)} is needed, not {role!r}.")
+        if role in ("tool", "function"):
+            found.append(_read_result(value, functions, where))
+        else:
+            found.append(_read_message(value, functions, where, f"function-{index}"))
+    return found
+
+
+def to_openai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
+    """Write `messages` as the `messages` of a request."""
+    return [value for message in messages for value in _write(message)]
+
+
+def _read_message(value: Mapping[str, JsonValue], functions: dict[str, str], where: str, function_id: str) -> Message:
+    fields = {key: found for key, found in value.items() if key not in _KNOWN_FIELDS and found is not None}
+    parts: list[Part] = []
+    kept: dict[int, dict[str, JsonValue]] = {}
+    source = next((key for key in _THINKING if isinstance(fields.get(key), str)), None)
+    if source is not None:
+        parts.append(Thinking(text=require_text(fields.pop(source), where)))
+        fields[_THINKING_SOURCE_KEY] = source
+    for part, block in [*read_content(value, where), *_read_calls(value, where)]:
+        is_custom = block.get("type") == CUSTOM_TOOL
+        said = write_call(part, is_custom=is_custom) if isinstance(part, ToolCall) else write_content(part)
+        more = find_extra(block, said) if said else {}
+        if said and (more or is_custom):
+            kept[len(parts)] = {"of": said["type"], "fields": more}
+        parts.append(part)
+    if value.get("function_call") is not None:
+        legacy = require_object(value["function_call"], f"{where}.function_call")
+        name = require_text(legacy.get("name"), f"{where}.function_call.name")
+        arguments = require_text(legacy.get("arguments", "{}"), f"{where}.function_call.arguments")
+        parts.append(ToolCall(id=function_id, name=name, arguments=arguments))
+        functions[name] = function_id
+        fields[_LEGACY_CALL_KEY] = True
+    if value["role"] == "developer":
+        fields["role"] = "developer"
+    return Message(
+        role=_ROLES[require_text(value["role"], where)],
+        parts=tuple(parts),
+        name=_optional_text(value, "name", where),
+        metadata=ExtraFields(message=fields, parts=kept).to_metadata(_DIALECT),
+    )
+
+
+def _read_calls(value: Mapping[str, JsonValue], where: str) -> list[tuple[ToolCall, dict[str, JsonValue]]]:
+    calls = require_objects(value.get("tool_calls") or [], f"{where}.tool_calls")
+    return [(read_call(call, f"{where}.tool_calls[{index}]"), call) for index, call in enumerate(calls)]
+
+
+def _read_result(value: Mapping[str, JsonValue], functions: Mapping[str, str], where: str) -> Message:
+    fields = {key: found for key, found in value.items() if key not in _KNOWN_FIELDS and found is not None}
+    name = _optional_text(value, "name", where)
+    if value["role"] == "function":
+        fields["role"] = "function"
+        called = require_text(name, f"{where}.name")
+        call_id = functions.get(called, f"function-{called}")
+    else:
+        call_id = require_text(value.get("tool_call_id"), f"{where}.tool_call_id")
+    content = read_content(value, where)
+    result = ToolResult(call_id=call_id, parts=tuple(part for part, _ in content), name=name)
+    blocks: list[JsonValue] = [
+        {"of": said.get("type"), "fields": find_extra(block, said)} if (said := write_content(part)) else {}
+        for part, block in content
+    ]
+    if any(isinstance(block, dict) and block.get("fields") for block in blocks):
+        fields[_BLOCKS_KEY] = blocks
+    return Message(role="tool", parts=(result,), metadata=ExtraFields(message=fields).to_metadata(_DIALECT))
+
+
+def _write(message: Message) -> list[dict[str, JsonValue]]:
+    kept = read_extra(message, _DIALECT)
+    written = [_write_result(part, kept) for part in message.parts if isinstance(part, ToolResult)]
+    if not written or any(not isinstance(part, ToolResult) for part in message.parts):
+        written.append(_write_message(message, kept))
+    return written
+
+
+def _write_message(message: Message, kept: ExtraFields) -> dict[str, JsonValue]:
+    fields = dict(kept.message)
+    source, is_function = fields.pop(_THINKING_SOURCE_KEY, None), fields.pop(_LEGACY_CALL_KEY, False)
+    blocks: list[JsonValue] = []
+    calls: list[JsonValue] = []
+    value: dict[str, JsonValue] = {"role": "user" if message.role == "tool" else message.role}
+    for index, part in enumerate(message.parts):
+        if isinstance(part, Thinking) and isinstance(source, str):
+            value[source] = part.text
+        elif isinstance(part, ToolCall) and is_function is True:
+            value["function_call"] = {"name": part.name, "arguments": part.arguments}
+        elif isinstance(part, ToolCall):
+            said_call = write_call(part, is_custom=kept.parts.get(index, {}).get("of") == CUSTOM_TOOL)
+            calls.append(kept.restore_part(index, said_call, "type"))
+        elif not isinstance(part, Thinking | ToolResult) and (said := write_content(part)):
+            blocks.append(kept.restore_part(index, said, "type"))
+    value["content"] = _simplify_content(blocks, None if message.role == "assistant" else "")
+    if calls and message.role == "assistant":
+        value["tool_calls"] = calls
+    if message.name is not None:
+        value["name"] = message.name
+    return {**value, **fields}
+
+
+def _write_result(result: ToolResult, kept: ExtraFields) -> dict[str, JsonValue]:
+    fields = dict(kept.message)
+    listed = fields.pop(_BLOCKS_KEY, None)
+    by_index = {i: b for i, b in enumerate(listed) if isinstance(b, dict)} if isinstance(listed, list) else {}
+    inner = ExtraFields(parts=by_index)
+    written = [(index, write_content(part)) for index, part in enumerate(result.parts)]
+    blocks: list[JsonValue] = [inner.restore_part(index, said, "type") for index, said in written if said]
+    value: dict[str, JsonValue] = {"role": "tool"}
+    if fields.get("role") != "function":
+        value["tool_call_id"] = result.call_id
+    if result.name is not None:
+        value["name"] = result.name
+    value["content"] = _simplify_content(blocks, "")
+    own = "role" not in fields or fields["role"] == "function"
+    return {**value, **fields} if own else value
+
+
+def _simplify_content(blocks: list[JsonValue], empty: JsonValue) -> JsonValue:
+    """Return the blocks, a string when they are one plain text, `empty` when there are none."""
+    if not blocks:
+        return empty
+    only = blocks[0]
+    if len(blocks) == 1 and isinstance(only, dict) and only.keys() == {"type", "text"}:
+        return only["text"]
+    return blocks
+
+
+def _optional_text(value: Mapping[str, JsonValue], name: str, where: str) -> str | None:
+    found = value.get(name)
+    return None if found is None else require_text(found, f"{where}.{name}")

@@ -1,0 +1,395 @@
+"""Conversations as pydantic-ai has them, both ways, in the JSON form of its `ModelMessagesTypeAdapter`.
+
+It reads what `dump_python(messages, mode="json")` gives, and writes what `validate_python` takes; nothing is imported
+from there. Parts of unknown kinds travel verbatim as `Unknown` of the kind `pydantic-ai:<part_kind>`; other unknown
+fields in the metadata under `pydantic-ai`. Left out by `to_pydantic_ai`, because the format can't say it: names of
+speakers, unknown parts of other origin, media that are neither inside nor a URL.
+
+Invariant: `to_pydantic_ai(from_pydantic_ai(values))` validates to the same messages. A request of several parts
+becomes several messages, and one request again.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages.formats.media import is_url, make_data_uri, parse_data_uri
+from ricordo.messages.formats.passthrough import (
+    ExtraFields,
+    find_extra,
+    make_unknown,
+    merge_extra,
+    read_extra,
+    read_unknown,
+)
+from ricordo.messages.json_text import dumps, loads, require_object, require_objects, require_text
+from ricordo.messages.types import (
+    JsonValue,
+    Media,
+    Message,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+)
+
+__all__ = [
+    "DIALECT",
+    "from_pydantic_ai",
+    "read_prompt",
+    "read_request_part",
+    "read_response_part",
+    "to_pydantic_ai",
+    "write_prompt",
+    "write_request_part",
+    "write_response_part",
+]
+
+
+DIALECT = "pydantic-ai"
+_URL_KINDS = {"image-url": "image/*", "audio-url": "audio/*", "video-url": "video/*", "document-url": "application/pdf"}
+_TO_URL_SAFE = str.maketrans("+/", "-_")
+_FROM_URL_SAFE = str.maketrans("-_", "+/")
+
+
+def read_prompt(content: JsonValue, where: str) -> list[tuple[Text | Media | Unknown, JsonValue]]:
+    """Return the content of a user prompt as parts, each with the item that it came from.
+
+    Raises:
+        InvalidMessage: an item is neither a string nor an object with a kind; the text names the position.
+    """
+    if isinstance(content, str):
+        return [(Text(text=content), content)]
+    if not isinstance(content, list):
+        raise InvalidMessage(f"{where}: a string or a list is needed.")
+    return [(_read_item(item, f"{where}[{index}]"), item) for index, item in enumerate(content)]
+
+
+def write_prompt(part: Part) -> JsonValue:
+    """Write `part` as an item of a user prompt; None when that can't be said."""
+    if isinstance(part, Text):
+        return part.text
+    if isinstance(part, Media):
+        return _write_media(part)
+    block = read_unknown(part, DIALECT)
+    return block if block is not None and "part_kind" not in block else None
+
+
+def read_request_part(value: Mapping[str, JsonValue], where: str) -> tuple[Role, Part]:
+    """Read a part of a request that is no user prompt, with the role of the message that it becomes.
+
+    Raises:
+        InvalidMessage: the part lacks what its kind needs; the text names the position.
+    """
+    kind = require_text(value.get("part_kind"), f"{where}.part_kind")
+    if kind == "system-prompt":
+        return "system", Text(text=require_text(value.get("content"), f"{where}.content"))
+    is_retry = kind == "retry-prompt" and value.get("tool_name") is not None
+    if kind == "tool-return" or is_retry:
+        content = value.get("content")
+        result = ToolResult(
+            call_id=require_text(value.get("tool_call_id"), f"{where}.tool_call_id"),
+            parts=(Text(text=content if isinstance(content, str) else dumps(content)),),
+            name=require_text(value.get("tool_name"), f"{where}.tool_name"),
+            is_error=is_retry or value.get("outcome", "success") != "success",
+        )
+        return "tool", result
+    return "user", make_unknown(DIALECT, kind, value)
+
+
+def write_request_part(part: Part, role: Role, *, is_value: bool = False) -> dict[str, JsonValue]:
+    """Write `part`, of a message of `role`, as a part of a request; empty when that can't be said."""
+    if isinstance(part, Text) and role == "system":
+        return {"part_kind": "system-prompt", "content": part.text}
+    if isinstance(part, ToolResult):
+        return {
+            "part_kind": "tool-return",
+            "tool_name": part.name or "unknown",
+            "tool_call_id": part.call_id,
+            "content": _parse_value(part.text) if is_value else _result_content(part),
+            "outcome": "failed" if part.is_error else "success",
+        }
+    return read_unknown(part, DIALECT) or {}
+
+
+def _result_content(result: ToolResult) -> JsonValue:
+    """Return what a result says: its text, in a list with the media where it holds some that can be said."""
+    media = [written for part in result.parts if isinstance(part, Media) and (written := _write_media(part))]
+    return [*([result.text] if result.text else []), *media] if media else result.text
+
+
+def read_response_part(value: Mapping[str, JsonValue], where: str) -> Part:
+    """Read a part of a response.
+
+    Raises:
+        InvalidMessage: the part lacks what its kind needs; the text names the position.
+    """
+    kind = require_text(value.get("part_kind"), f"{where}.part_kind")
+    if kind == "text":
+        return Text(text=require_text(value.get("content"), f"{where}.content"))
+    if kind == "thinking":
+        signature = value.get("signature")
+        said = require_text(value.get("content"), f"{where}.content")
+        return Thinking(
+            text=said, signature=None if signature is None else require_text(signature, f"{where}.signature")
+        )
+    if kind == "tool-call":
+        given = value.get("args")
+        return ToolCall(
+            id=require_text(value.get("tool_call_id"), f"{where}.tool_call_id"),
+            name=require_text(value.get("tool_name"), f"{where}.tool_name"),
+            arguments=given if isinstance(given, str) else dumps({} if given is None else given),
+        )
+    return make_unknown(DIALECT, kind, value)
+
+
+def write_response_part(part: Part, *, is_value: bool = False) -> dict[str, JsonValue]:
+    """Write `part` as a part of a response; empty when that can't be said."""
+    match part:
+        case Text():
+            return {"part_kind": "text", "content": part.text}
+        case Thinking():
+            sealed: dict[str, JsonValue] = {} if part.signature is None else {"signature": part.signature}
+            return {"part_kind": "thinking", "content": part.text, **sealed}
+        case ToolCall():
+            arguments = _parse_value(part.arguments) if is_value else part.arguments
+            return {"part_kind": "tool-call", "tool_name": part.name, "tool_call_id": part.id, "args": arguments}
+        case _:
+            return read_unknown(part, DIALECT) or {}
+
+
+def _read_item(item: JsonValue, where: str) -> Text | Media | Unknown:
+    if isinstance(item, str):
+        return Text(text=item)
+    if not isinstance(item, dict):
+        raise InvalidMessage(f"{where}: a string or an object is needed.")
+    kind = require_text(item.get("kind"), f"{where}.kind")
+    match item:
+        case {"kind": "binary", "data": str(data), "media_type": str(media_type)}:
+            return Media(media_type=media_type, uri=make_data_uri(media_type, data.translate(_FROM_URL_SAFE)))
+        case {"url": str(url)} if kind in _URL_KINDS:
+            known = item.get("media_type")
+            return Media(media_type=known if isinstance(known, str) else _URL_KINDS[kind], uri=url)
+        case _:
+            return make_unknown(DIALECT, kind, item)
+
+
+def _write_media(media: Media) -> dict[str, JsonValue] | None:
+    inside = parse_data_uri(media.uri)
+    if inside:
+        return {"kind": "binary", "data": inside[1].translate(_TO_URL_SAFE), "media_type": inside[0]}
+    if not is_url(media.uri):
+        return None
+    family = media.media_type.partition("/")[0]
+    kind = f"{family}-url" if f"{family}-url" in _URL_KINDS else "document-url"
+    value: dict[str, JsonValue] = {"kind": kind, "url": media.uri}
+    return value if media.media_type.endswith("/*") else value | {"media_type": media.media_type}
+
+
+def _parse_value(written: str) -> JsonValue:
+    """Return the value that `written` is the JSON text of; after an edit that broke it, the text itself."""
+    try:
+        return loads(written)
+    except InvalidMessage:
+        return written
+
+
+# Notes of our own among the kept fields; a colon keeps them apart from pydantic-ai's.
+_REQUEST_KEY = ":request"
+
+
+def from_pydantic_ai(values: JsonValue) -> list[Message]:
+    """Read dumped messages.
+
+    Raises:
+        InvalidMessage: the shape is not understood; the text names the position.
+    """
+    found: list[Message] = []
+    for index, value in enumerate(require_objects(values, "messages")):
+        where = f"messages[{index}]"
+        kind = require_text(value.get("kind"), f"{where}.kind")
+        if kind == "request":
+            found += _read_request(value, where)
+        elif kind == "response":
+            found.append(_read_response(value, where))
+        else:
+            raise InvalidMessage(f"{where}.kind: request or response is needed, not {kind!r}.")
+    return found
+
+
+def to_pydantic_ai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
+    """Write `messages` so that pydantic-ai validates them; what is said between two replies becomes one request."""
+    written: list[dict[str, JsonValue]] = []
+    parts: list[JsonValue] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        names.update((call.id, call.name) for call in message.tool_calls)
+        if message.role == "assistant":
+            written.append(_write_response(message))
+            continue
+        fields = read_extra(message, DIALECT).message.get(_REQUEST_KEY)
+        if isinstance(fields, dict) or not written or written[-1]["kind"] != "request":
+            parts = []
+            started: dict[str, JsonValue] = {"kind": "request", "parts": parts}
+            written.append(started | fields if isinstance(fields, dict) else started)
+        parts += _write_request_parts(_with_result_names(message, names))
+    return written
+
+
+def _with_result_names(message: Message, names: Mapping[str, str]) -> Message:
+    """Give each result without a name that of its call, which pydantic-ai wants."""
+    return replace(
+        message,
+        parts=tuple(
+            replace(part, name=names.get(part.call_id)) if isinstance(part, ToolResult) and part.name is None else part
+            for part in message.parts
+        ),
+    )
+
+
+def _read_request(value: Mapping[str, JsonValue], where: str) -> list[Message]:
+    given = require_objects(value.get("parts"), f"{where}.parts")
+    found = [_read_request_message(part, f"{where}.parts[{index}]") for index, part in enumerate(given)]
+    fields: dict[str, JsonValue] = {
+        key: item for key, item in value.items() if key not in ("kind", "parts") and item is not None
+    }
+    first = found[0] if found else Message(role="user")
+    kept = read_extra(first, DIALECT)
+    marked = ExtraFields(message={**kept.message, _REQUEST_KEY: fields}, parts=kept.parts)
+    return [
+        Message(role=first.role, parts=first.parts, time=first.time, metadata=marked.to_metadata(DIALECT)),
+        *found[1:],
+    ]
+
+
+def _read_request_message(value: Mapping[str, JsonValue], where: str) -> Message:
+    time = _read_time(value.get("timestamp"))
+    if value.get("part_kind") == "user-prompt":
+        pairs = read_prompt(value.get("content"), f"{where}.content")
+        kept = {i: _find_part_extra(item, write_prompt(part), "kind") for i, (part, item) in enumerate(pairs)}
+        said: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": value.get("content")}
+        fields = find_extra(value, said | _timestamp_field(time))
+        parts: tuple[Part, ...] = tuple(part for part, _ in pairs)
+        return Message(
+            role="user", parts=parts, time=time, metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT)
+        )
+    role, part = read_request_part(value, where)
+    is_value = _is_json_value(value, "content")
+    written = write_request_part(part, role, is_value=is_value) | _timestamp_field(time)
+    extras = {0: _find_part_extra(dict(value), written, "part_kind", is_value=is_value)}
+    return Message(role=role, parts=(part,), time=time, metadata=ExtraFields(parts=extras).to_metadata(DIALECT))
+
+
+def _write_request_parts(message: Message) -> list[JsonValue]:
+    """Write what `message` becomes in a request: one prompt of all that a user says, other parts one by one."""
+    kept = read_extra(message, DIALECT)
+    fields = {key: item for key, item in kept.message.items() if key != _REQUEST_KEY}
+    stamp = _timestamp_field(message.time)
+    written: list[JsonValue] = []
+    prompt: list[JsonValue] = []
+    for index, part in enumerate(message.parts):
+        if message.role == "user" and (item := write_prompt(part)) is not None:
+            prompt.append(kept.restore_part(index, item, "kind") if isinstance(item, dict) else item)
+        elif said := write_request_part(part, message.role, is_value=_was_json_value(kept, index)):
+            written.append(kept.restore_part(index, said | stamp, "part_kind"))
+    if prompt:
+        content = prompt[0] if len(prompt) == 1 and isinstance(prompt[0], str) else prompt
+        asked: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": content}
+        written.append(merge_extra(asked | stamp, fields))
+    return written
+
+
+def _read_response(value: Mapping[str, JsonValue], where: str) -> Message:
+    given = require_objects(value.get("parts"), f"{where}.parts")
+    parts = tuple(read_response_part(part, f"{where}.parts[{index}]") for index, part in enumerate(given))
+    kept = {}
+    for index, (part, block) in enumerate(zip(parts, given, strict=True)):
+        is_value = _is_json_value(block, "args")
+        kept[index] = _find_part_extra(
+            block, write_response_part(part, is_value=is_value), "part_kind", is_value=is_value
+        )
+    usage = _read_usage(value.get("usage"), f"{where}.usage")
+    bare = Message(role="assistant", parts=parts, time=_read_time(value.get("timestamp")), usage=usage)
+    rest: dict[str, JsonValue] = {key: item for key, item in value.items() if key != "parts"}
+    fields = find_extra(rest, _write_response(bare))
+    return Message(
+        role="assistant",
+        parts=parts,
+        time=bare.time,
+        usage=bare.usage,
+        metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT),
+    )
+
+
+def _write_response(message: Message) -> dict[str, JsonValue]:
+    kept = read_extra(message, DIALECT)
+    written = [
+        (index, write_response_part(part, is_value=_was_json_value(kept, index)))
+        for index, part in enumerate(message.parts)
+    ]
+    parts: list[JsonValue] = [kept.restore_part(index, said, "part_kind") for index, said in written if said]
+    value: dict[str, JsonValue] = {"kind": "response", "parts": parts, **_timestamp_field(message.time)}
+    if message.usage is not None:
+        value["usage"] = {
+            "input_tokens": message.usage.input,
+            "output_tokens": message.usage.output,
+            "cache_read_tokens": message.usage.cache_read,
+            "cache_write_tokens": message.usage.cache_write,
+        }
+    return merge_extra(value, kept.message)
+
+
+def _read_usage(value: JsonValue, where: str) -> Usage | None:
+    if value is None:
+        return None
+    counts = require_object(value, where)
+
+    def count(name: str) -> int:
+        found = counts.get(name)
+        return found if isinstance(found, int) else 0
+
+    return Usage(
+        input=count("input_tokens"),
+        output=count("output_tokens"),
+        cache_read=count("cache_read_tokens"),
+        cache_write=count("cache_write_tokens"),
+    )
+
+
+def _find_part_extra(given: JsonValue, said: JsonValue, tag: str, *, is_value: bool = False) -> dict[str, JsonValue]:
+    """Return what is kept of one part; empty when its kind and fields say everything."""
+    if not isinstance(given, dict) or not isinstance(said, dict):
+        return {}
+    more = find_extra(given, said)
+    kept: dict[str, JsonValue] = {"of": said.get(tag), "fields": more} if more or is_value else {}
+    return kept | {"value": True} if is_value else kept
+
+
+def _is_json_value(block: Mapping[str, JsonValue], name: str) -> bool:
+    """Tell whether a call's arguments or a tool's result stand as a JSON value, not as its text."""
+    is_tool = block.get("part_kind") in ("tool-call", "tool-return", "retry-prompt")
+    return is_tool and not isinstance(block.get(name), str) and (name == "content" or block.get(name) is not None)
+
+
+def _was_json_value(kept: ExtraFields, index: int) -> bool:
+    return kept.parts.get(index, {}).get("value") is True
+
+
+def _read_time(value: JsonValue) -> datetime | None:
+    """Return an aware time; what is none stays among the kept fields."""
+    if not isinstance(value, str):
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
+
+
+def _timestamp_field(time: datetime | None) -> dict[str, JsonValue]:
+    return {} if time is None else {"timestamp": time.astimezone(UTC).isoformat().replace("+00:00", "Z")}

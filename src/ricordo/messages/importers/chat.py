@@ -1,0 +1,186 @@
+"""A message as some program wrote it becomes a `Message`: fields and tool calls are normalized for `formats`.
+
+A call without an id is named after its tool, and so is a result that only names its tool. Content that is neither text
+nor parts, and a message that says nothing at all, are broken. A time that can't be read is kept in the metadata under
+`time`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages.formats import from_anthropic, from_openai
+from ricordo.messages.importers.claude_code import TranscriptRow
+from ricordo.messages.importers.fields import (
+    CONTENT_KEYS,
+    ID_KEYS,
+    NAME_KEYS,
+    PARENT_KEYS,
+    TIME_KEYS,
+    first_value,
+    parse_time,
+    read_identifier,
+    read_role,
+)
+from ricordo.messages.json_text import dumps
+from ricordo.messages.types import JsonValue, Media, Message, Role
+
+__all__ = ["read_call_id", "read_chat_message", "read_row", "read_tool_calls", "with_call_id"]
+
+
+_BLOCK_IDS = {"tool_use": "id", "tool_result": "tool_use_id"}
+
+
+def read_tool_calls(value: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """Return the tool calls of a message, each with id, type and function where they can be told; empty without any."""
+    given = value.get("tool_calls")
+    calls = list(given) if isinstance(given, list) else [] if given is None else [given]
+    legacy = value.get("function_call")
+    return [_normalize_call(call) for call in (calls if legacy is None else [*calls, {"function": legacy}])]
+
+
+def read_call_id(value: Mapping[str, JsonValue]) -> str:
+    """Return the id of the call that a tool's message answers; the name of its tool stands in for a missing id."""
+    return read_identifier(first_value(value, ("tool_call_id", "toolCallId", "call_id"))) or _id_from_name(value)
+
+
+def with_call_id(block: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a block of content with the id that calls and results need; other blocks as they are."""
+    kind = block.get("type")
+    key = _BLOCK_IDS.get(kind) if isinstance(kind, str) else None
+    return block if key is None or isinstance(block.get(key), str) else {**block, key: _id_from_name(block)}
+
+
+def _normalize_call(call: JsonValue) -> JsonValue:
+    if not isinstance(call, dict) or call.get("type") == "custom":
+        return call
+    inner = call.get("function")
+    function = inner if isinstance(inner, dict) else call
+    arguments = first_value(function, ("arguments", "args"))
+    return {
+        "id": read_identifier(call.get("id")) or _id_from_name(function),
+        "type": "function",
+        "function": {
+            "name": function.get("name"),
+            "arguments": arguments if isinstance(arguments, str) else dumps(arguments or {}),
+        },
+    }
+
+
+def _id_from_name(value: Mapping[str, JsonValue]) -> str:
+    name = read_identifier(value.get("name"))
+    return "" if name is None else f"function-{name}"
+
+
+_ANTHROPIC_BLOCKS = frozenset(
+    [
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "image",
+        "document",
+        "search_result",
+    ]
+)
+
+
+def read_chat_message(value: JsonValue) -> Message:
+    """Read one message.
+
+    Raises:
+        InvalidMessage: it is no object, has no role that is understood, or holds nothing.
+    """
+    if not isinstance(value, dict):
+        raise InvalidMessage("A message is an object.")
+    found = read_role(value)
+    if found is None:
+        raise InvalidMessage("The message has no role that is understood.")
+    role, speaker = found
+    message = _convert_message(role, _read_content(value), _other_fields(value, role))
+    message = replace(
+        message,
+        parts=message.parts + _read_attachments(value),
+        id=read_identifier(first_value(value, ID_KEYS)) or "",
+        name=speaker or _speaker_name(role, value),
+        parent=read_identifier(first_value(value, PARENT_KEYS)),
+    )
+    return _with_time(message, first_value(value, TIME_KEYS))
+
+
+def read_row(row: TranscriptRow) -> Message:
+    """Read a row of a Claude Code transcript; id and parent are the row's.
+
+    Raises:
+        InvalidMessage: the message in it has a shape that is not understood, or holds nothing.
+    """
+    message = _convert_message(row.message.get("role"), _read_content(row.message), {})
+    return _with_time(replace(message, id=row.uuid, parent=row.parent), row.time)
+
+
+def _with_time(message: Message, time: JsonValue) -> Message:
+    if not message.parts:
+        raise InvalidMessage("The message holds nothing.")
+    at = parse_time(time)
+    if at is not None or time is None:
+        return replace(message, time=at)
+    return replace(message, metadata={**message.metadata, "time": str(time)})
+
+
+def _convert_message(role: JsonValue, content: JsonValue, beside: Mapping[str, JsonValue]) -> Message:
+    try:
+        if not beside.get("tool_calls") and _is_anthropic(content):
+            # there, what tools answered is said by the user
+            return from_anthropic([{"role": "user" if role == "tool" else role, "content": content}])[0]
+        return from_openai([{"role": role, "content": content, **beside}])[0]
+    except InvalidMessage as error:
+        raise InvalidMessage(str(error).removeprefix("messages[0].")) from error
+
+
+def _is_anthropic(content: JsonValue) -> bool:
+    blocks = content if isinstance(content, list) else []
+    return any(isinstance(block, dict) and block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
+
+
+def _read_content(value: Mapping[str, JsonValue]) -> JsonValue:
+    given = next((value[key] for key in CONTENT_KEYS if value.get(key) not in (None, [], "")), None)
+    if isinstance(given, dict):
+        given = first_value(given, ("parts", "text"))
+    if isinstance(given, list):
+        return [_read_block(item) for item in given]
+    if given is None or isinstance(given, str):
+        return given
+    raise InvalidMessage("The content of a message is a text or a list of parts.")
+
+
+def _read_block(item: JsonValue) -> JsonValue:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    if isinstance(item, dict) and "type" not in item and isinstance(item.get("text"), str):
+        return {**item, "type": "text"}
+    return with_call_id(item) if isinstance(item, dict) else item
+
+
+def _other_fields(value: Mapping[str, JsonValue], role: Role) -> dict[str, JsonValue]:
+    if role == "tool":
+        return {"tool_call_id": read_call_id(value), "name": read_identifier(value.get("name"))}
+    refusal = value.get("refusal")
+    calls = read_tool_calls(value)
+    return {"refusal": refusal if isinstance(refusal, str) else None, **({"tool_calls": calls} if calls else {})}
+
+
+def _speaker_name(role: Role, value: Mapping[str, JsonValue]) -> str | None:
+    # the name of a tool's message is the tool's, and belongs to its result
+    return None if role == "tool" else read_identifier(first_value(value, NAME_KEYS))
+
+
+def _read_attachments(value: Mapping[str, JsonValue]) -> tuple[Media, ...]:
+    given = value.get("attachments")
+    found = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    names = [(read_identifier(item.get("file_name")), read_identifier(item.get("extracted_content"))) for item in found]
+    return tuple(
+        Media(media_type="text/plain", uri=name or "", name=name, description=text)
+        for name, text in names
+        if name or text
+    )

@@ -1,0 +1,83 @@
+"""ChatGPT's own export: conversations whose messages are the nodes of a tree.
+
+What counts is the branch that was open last; without that mark, the branch with the newest message. Hidden messages,
+thoughts and settings are left out.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ricordo.messages.importers.fields import read_identifier
+from ricordo.messages.types import JsonValue
+
+__all__ = ["is_chatgpt", "read_branch"]
+
+
+_HIDDEN_TYPES = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
+_EVERYBODY = ("all", None)
+
+
+def is_chatgpt(value: Mapping[str, JsonValue]) -> bool:
+    """Tell whether `value` is a conversation of an export: an object with a tree of nodes under `mapping`."""
+    nodes = value.get("mapping")
+    return isinstance(nodes, dict) and any(isinstance(each, dict) and "message" in each for each in nodes.values())
+
+
+def read_branch(conversation: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """Return the messages of the branch that counts, first to last, with role, content, time and id of their own."""
+    found = conversation.get("mapping")
+    nodes = {name: node for name, node in (found if isinstance(found, dict) else {}).items() if isinstance(node, dict)}
+    at = read_identifier(conversation.get("current_node"))
+    if at not in nodes:
+        at = max(_find_leaves(nodes), key=lambda name: _node_time(nodes[name]), default=None)
+    branch: dict[str, JsonValue] = {}
+    while at is not None and at in nodes and at not in branch:
+        branch[at] = nodes[at].get("message")
+        at = read_identifier(nodes[at].get("parent"))
+    return [message for each in reversed(branch.values()) for message in _read_messages(each)]
+
+
+def _find_leaves(nodes: Mapping[str, dict[str, JsonValue]]) -> list[str]:
+    parents = {read_identifier(node.get("parent")) for node in nodes.values()}
+    # a tree that is damaged to a ring has no leaf
+    return [name for name in nodes if name not in parents] or list(nodes)
+
+
+def _node_time(node: Mapping[str, JsonValue]) -> float:
+    message = node.get("message")
+    time = message.get("create_time") if isinstance(message, dict) else None
+    return float(time) if isinstance(time, int | float) else 0.0
+
+
+def _read_messages(message: JsonValue) -> Iterator[JsonValue]:
+    if message is None:
+        return
+    if not isinstance(message, dict):
+        yield message
+        return
+    author, content, metadata = message.get("author"), message.get("content"), message.get("metadata")
+    hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
+    if hidden or (isinstance(content, dict) and content.get("content_type") in _HIDDEN_TYPES):
+        return
+    parts = list(_read_parts(content)) if isinstance(content, dict) else content
+    if parts == []:
+        return
+    who = author if isinstance(author, dict) else {}
+    plain = {"id": message.get("id"), "role": who.get("role"), "time": message.get("create_time")}
+    if who.get("role") == "tool":
+        yield {**plain, "name": who.get("name"), "content": parts}
+    elif message.get("recipient") in _EVERYBODY:
+        yield {**plain, "content": parts}
+    else:
+        yield {**plain, "tool_calls": [{"name": message.get("recipient"), "arguments": {"content": parts}}]}
+
+
+def _read_parts(content: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """Give the texts and pictures of a message; a text that is empty is none."""
+    listed = content.get("parts")
+    for part in listed if isinstance(listed, list) else [content.get("text"), content.get("result")]:
+        if isinstance(part, str) and part.strip():
+            yield {"type": "text", "text": part}
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield {"type": "text", "text": part["text"]}
+        elif isinstance(part, dict) and isinstance(part.get("asset_pointer"), str):
+            yield {"type": "image_url", "image_url": {"url": part["asset_pointer"]}}

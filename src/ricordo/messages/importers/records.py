@@ -1,0 +1,311 @@
+"""The records of a history: from a file that anybody may have written to its JSON values, each with its line.
+
+A file is read line by line when its first line that is not blank is a JSON object or list; memory then depends on the
+longest line. Otherwise the whole file is tried as one document, up to `DOCUMENT_LIMIT`. Bytes that are not UTF-8
+become U+FFFD, NaN and the infinities become null; both are reported once for the file. A file in UTF-16 is read as
+UTF-8.
+
+Invariants: at most `LINE_LIMIT` of one line are in memory. A broken record is one `ImportProblem` and never the end of
+the reading.
+"""
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, cast
+
+from ricordo.errors import FileMissing, HistoryUnreadable, InvalidMessage, StorageFailed
+from ricordo.messages.types import JsonValue, Message
+
+__all__ = [
+    "DOCUMENT_LIMIT",
+    "FileLine",
+    "HistoryFile",
+    "ImportProblem",
+    "ImportedMessage",
+    "JsonRecord",
+    "LINE_LIMIT",
+    "ProblemHandler",
+    "open_history",
+    "open_utf8",
+    "read_lines",
+    "utf8_size",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedMessage:
+    """One message of a history.
+
+    `session` is safe as a folder name (ASCII letters, digits, `-`, `_`, `.`) and the same each time the file is read,
+    also after the file has grown at its end. `line` counts from 1 and is the line of the message, or of the record it
+    stands in.
+    """
+
+    session: str
+    message: Message
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportProblem:
+    """Something to know about a record: where it stands (`line` counts from 1) and why, without quoting what it says.
+
+    It was `skipped`, or else it was read with what the reason tells.
+    """
+
+    path: str
+    line: int
+    reason: str
+    skipped: bool = True
+
+
+LINE_LIMIT = 32 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CHUNK = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileLine:
+    """One line that is not blank: its number from 1, its bytes (empty when `too_long`), and the offset after it."""
+
+    number: int
+    content: bytes
+    end: int
+    too_long: bool = False
+
+
+def open_utf8(path: Path) -> BinaryIO:
+    """Open `path` for reading bytes, which are UTF-8 also where the file has the mark of UTF-16.
+
+    Raises:
+        FileMissing: there is no such file.
+        HistoryUnreadable: it is a folder.
+        StorageFailed: the system refuses to open it.
+    """
+    try:
+        return _as_utf8(path.open("rb"))
+    except FileNotFoundError as error:
+        raise FileMissing(f"There is no file {path}.") from error
+    except IsADirectoryError as error:
+        raise HistoryUnreadable(f"{path} is a folder; name the file that holds the conversation.") from error
+    except (OSError, ValueError) as error:
+        raise StorageFailed(f"{path} can't be opened: {type(error).__name__}.") from error
+
+
+def _as_utf8(file: BinaryIO) -> BinaryIO:
+    if file.read(2) not in _UTF_16:
+        file.seek(0)
+        return file
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    copy = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - the caller closes it
+    with file:
+        while chunk := file.read(_CHUNK):
+            copy.write(decoder.decode(chunk).encode("utf-8"))
+        copy.write(decoder.decode(b"", final=True).encode("utf-8"))
+    copy.seek(0)
+    return copy
+
+
+def utf8_size(path: Path) -> int:
+    """Return the size of `path` in bytes as they are read; raises what `open_utf8` raises."""
+    with open_utf8(path) as file:
+        return file.seek(0, 2)
+
+
+def read_lines(path: Path, on_end: Callable[[int], None] | None = None) -> Iterator[FileLine]:
+    """Give the lines of `path` that are not blank, in order; `on_end` gets the offset after each line, blank ones too.
+
+    Raises: what `open_utf8` raises.
+    """
+    with open_utf8(path) as file:
+        number = 0
+        while raw := file.readline(LINE_LIMIT + 1):
+            number += 1
+            too_long = len(raw) > LINE_LIMIT
+            if too_long:
+                _skip_rest(file, raw)
+            content = b"" if too_long else _strip_line(raw, first=number == 1)
+            end = file.tell()
+            if on_end is not None:
+                on_end(end)
+            if content or too_long:
+                yield FileLine(number=number, content=content, end=end, too_long=too_long)
+
+
+def _strip_line(raw: bytes, *, first: bool) -> bytes:
+    return (raw.removeprefix(_BOM) if first else raw).strip(b" \t\r\n")
+
+
+def _skip_rest(file: BinaryIO, raw: bytes) -> None:
+    while raw and not raw.endswith(b"\n"):
+        raw = file.readline(LINE_LIMIT)
+
+
+DOCUMENT_LIMIT = 128 * 1024 * 1024
+_MIB = 1024 * 1024
+_PROGRESS_STEP = 64 * 1024
+# so many lines of something else may stand before the first record of a file of lines
+_LINES_TO_A_RECORD = 1_000
+_ERROR_POSITION = re.compile(r"(?: at)?: line 1 column (\d+) \(char \d+\)", re.ASCII)
+ProblemHandler = Callable[[ImportProblem], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonRecord:
+    """One JSON value of a file and the line it begins on, from 1."""
+
+    value: JsonValue
+    line: int
+
+
+@dataclass(kw_only=True)
+class _Leniency:
+    """How much in a file was no strict JSON and was read all the same, and the line where that began."""
+
+    replaced: int = 0
+    nulls: int = 0
+    line: int = 0
+
+    def count(self, replaced: int, nulls: int, line: int) -> None:
+        if (replaced or nulls) and not self.line:
+            self.line = line
+        self.replaced += replaced
+        self.nulls += nulls
+
+    def report(self, path: Path, on_problem: ProblemHandler) -> None:
+        told = [
+            f"bytes that were no UTF-8 and are replaced by U+FFFD: {self.replaced:,}" if self.replaced else "",
+            f"numbers that were NaN or infinite and are taken as null: {self.nulls:,}" if self.nulls else "",
+        ]
+        if self.line:
+            reason = f"read all the same: {'; '.join(filter(None, told))}"
+            on_problem(ImportProblem(path=str(path), line=self.line, reason=reason, skipped=False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonHistory:
+    """A file that is one JSON value."""
+
+    record: JsonRecord
+    leniency: _Leniency = field(default_factory=_Leniency)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryFile:
+    """A file whose records can be read more than once.
+
+    `document` is None for a file of lines, and the reason when the file is neither lines nor a document.
+    """
+
+    path: Path
+    size: int
+    document: JsonHistory | str | None = None
+
+    def records(self, on_problem: ProblemHandler, on_bytes: Callable[[int], None]) -> Iterator[JsonRecord]:
+        """Give the records in order, tell `on_problem` of each that is broken and `on_bytes` how far the reading is."""
+        match self.document:
+            case None:
+                yield from self._lines(on_problem, _throttle_progress(on_bytes))
+            case str():
+                on_problem(ImportProblem(path=str(self.path), line=1, reason=self.document))
+            case JsonHistory():
+                self.document.leniency.report(self.path, on_problem)
+                yield self.document.record
+        on_bytes(self.size)
+
+    def _lines(self, on_problem: ProblemHandler, on_bytes: Callable[[int], None]) -> Iterator[JsonRecord]:
+        leniency = _Leniency()
+        for line in read_lines(self.path, on_bytes):
+            found = _parse_line(line, leniency)
+            if isinstance(found, str):
+                on_problem(ImportProblem(path=str(self.path), line=line.number, reason=found))
+            else:
+                yield found
+        leniency.report(self.path, on_problem)
+
+
+def open_history(path: Path) -> HistoryFile:
+    """Look at the beginning of `path` and decide how it is read.
+
+    Raises:
+        FileMissing: there is no such file.
+        HistoryUnreadable: it is a folder, or empty.
+        StorageFailed: the system refuses to open it.
+    """
+    size = utf8_size(path)
+    first = next(read_lines(path), None)
+    if first is None:
+        raise HistoryUnreadable(f"{path} is empty.")
+    if _is_record_line(first):
+        return HistoryFile(path=path, size=size)
+    document = _read_document(path, size, first.number)
+    if isinstance(document, str) and any(map(_is_record_line, islice(read_lines(path), _LINES_TO_A_RECORD))):
+        return HistoryFile(path=path, size=size)
+    return HistoryFile(path=path, size=size, document=document)
+
+
+def _read_document(path: Path, size: int, line: int) -> JsonHistory | str:
+    if size > DOCUMENT_LIMIT:
+        return f"The file has more than {DOCUMENT_LIMIT // _MIB} MiB and is not in JSON lines."
+    with open_utf8(path) as file:
+        raw = file.read()
+    leniency = _Leniency()
+    try:
+        value = _load_leniently(raw.removeprefix(codecs.BOM_UTF8), line, leniency)
+    except InvalidMessage as error:
+        return str(error)
+    return JsonHistory(record=JsonRecord(value=value, line=line), leniency=leniency)
+
+
+def _parse_line(line: FileLine, leniency: _Leniency) -> JsonRecord | str:
+    if line.too_long:
+        return f"The line is longer than {LINE_LIMIT // _MIB} MiB and was skipped."
+    if b"\0" in line.content:
+        return "The line holds NUL bytes: it was not written to its end, or the file is not UTF-8 text."
+    try:
+        return JsonRecord(value=_load_leniently(line.content, line.number, leniency), line=line.number)
+    except InvalidMessage as error:
+        return _ERROR_POSITION.sub(r" at column \1", str(error))
+
+
+def _load_leniently(raw: bytes, line: int, leniency: _Leniency) -> JsonValue:
+    """Read one JSON value and count in `leniency` what had to be read around. Raises `InvalidMessage`."""
+    try:
+        text, replaced = raw.decode("utf-8"), 0
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        replaced = len(raw) - len(raw.decode("utf-8", "ignore").encode("utf-8"))
+    nulls: list[str] = []
+    try:
+        value: JsonValue = json.loads(text, parse_constant=nulls.append)
+    except ValueError as error:
+        raise InvalidMessage(f"This is not JSON: {error}.") from error
+    except RecursionError as error:
+        raise InvalidMessage("This JSON is nested too deeply.") from error
+    leniency.count(replaced, len(nulls), line)
+    return value
+
+
+def _is_record_line(line: FileLine) -> bool:
+    found = _parse_line(line, _Leniency())
+    return isinstance(found, JsonRecord) and isinstance(found.value, list | dict)
+
+
+def _throttle_progress(on_bytes: Callable[[int], None]) -> Callable[[int], None]:
+    reported = 0
+
+    def step(done: int) -> None:
+        nonlocal reported
+        if done - reported >= _PROGRESS_STEP:
+            reported = done
+            on_bytes(done)
+
+    return step

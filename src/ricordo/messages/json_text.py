@@ -1,0 +1,136 @@
+"""JSON text: strict, on one line, for any string; and readers of single values, whose errors say where they are.
+
+Numbers are finite. A lone surrogate travels as an escape.
+
+Invariant: what `dumps` gives is valid UTF-8 without any character that a line reader could split at, and `loads` of it
+is the same value.
+"""
+
+import json
+import re
+from math import isfinite
+from typing import Any, NoReturn
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages.types import JsonValue
+
+__all__ = [
+    "decode_json",
+    "dumps",
+    "escape_json",
+    "loads",
+    "require_integer",
+    "require_object",
+    "require_objects",
+    "require_text",
+]
+
+
+_ESCAPE_PATTERN = re.compile("[\ud800-\udfff\x85\u2028\u2029]")
+
+
+def dumps(value: JsonValue) -> str:
+    """Write `value` without spaces on one line; keys keep their order.
+
+    Raises:
+        InvalidMessage: `value` holds something that JSON can't say, or is nested too deeply.
+    """
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise InvalidMessage(f"This value can't be written as JSON: {error}.") from error
+    except RecursionError as error:
+        raise InvalidMessage("This value is nested too deeply for JSON.") from error
+    return escape_json(written)
+
+
+def escape_json(written: str) -> str:
+    """Return JSON text with an escape in place of what UTF-8 can't say, and of what a line reader could split at."""
+    return written if written.isascii() else _ESCAPE_PATTERN.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+
+
+def loads(line: str | bytes) -> JsonValue:
+    """Read one JSON value; bytes are UTF-8.
+
+    Raises:
+        InvalidMessage: the text is not strict JSON, the bytes are not UTF-8, or the nesting is too deep.
+    """
+    try:
+        decoded = line if isinstance(line, str) else line.decode("utf-8")
+        value: JsonValue = json.loads(decoded, parse_constant=_raise_not_json)
+    except ValueError as error:
+        raise InvalidMessage(f"This is not JSON: {error}.") from error
+    except RecursionError as error:
+        raise InvalidMessage("This JSON is nested too deeply.") from error
+    return value
+
+
+def decode_json(data: str | bytes) -> Any:
+    """Return the JSON value that a file or a column holds, of whatever type: who reads it checks what it finds.
+
+    Raises:
+        ValueError: it is no JSON, or nested too deeply, or has a number that is not finite; so a reader that takes
+            damage as no value needs to know one error for it.
+    """
+    try:
+        return json.loads(data, parse_constant=_raise_not_json, parse_float=_parse_finite)
+    except RecursionError as error:
+        raise ValueError("This JSON is nested too deeply.") from error
+
+
+def require_text(value: JsonValue, where: str) -> str:
+    """Return `value` if it is a string.
+
+    Raises:
+        InvalidMessage: it is something else; the text names `where`.
+    """
+    if not isinstance(value, str):
+        raise InvalidMessage(f"{where}: a string is needed, not {_describe_type(value)}.")
+    return value
+
+
+def require_integer(value: JsonValue, where: str) -> int:
+    """Return `value` if it is a whole number.
+
+    Raises:
+        InvalidMessage: it is something else; the text names `where`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidMessage(f"{where}: a whole number is needed, not {_describe_type(value)}.")
+    return value
+
+
+def require_object(value: JsonValue, where: str) -> dict[str, JsonValue]:
+    """Return `value` if it is an object.
+
+    Raises:
+        InvalidMessage: it is something else; the text names `where`.
+    """
+    if not isinstance(value, dict):
+        raise InvalidMessage(f"{where}: an object is needed, not {_describe_type(value)}.")
+    return value
+
+
+def require_objects(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
+    """Return `value` if it is a list of objects.
+
+    Raises:
+        InvalidMessage: it is something else; the text names the position below `where`.
+    """
+    if not isinstance(value, list):
+        raise InvalidMessage(f"{where}: a list is needed, not {_describe_type(value)}.")
+    return [require_object(item, f"{where}[{position}]") for position, item in enumerate(value)]
+
+
+def _describe_type(value: JsonValue) -> str:
+    names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a string"}
+    return names.get(type(value), "a list" if isinstance(value, list) else "an object")
+
+
+def _parse_finite(number: str) -> float:
+    value = float(number)
+    return value if isfinite(value) else _raise_not_json(number)
+
+
+def _raise_not_json(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")

@@ -1,0 +1,51 @@
+"""Tokens: budgets, estimates, exact counts, and cutting text to fit."""
+
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.messages.tokens.budget import Budget, Share, Tokens, resolve_budget
+    from ricordo.messages.tokens.calibration import Calibration, TokenCorrection
+    from ricordo.messages.tokens.cut import cut_text, safe_boundary
+    from ricordo.messages.tokens.estimate import (
+        DEFAULT_VOCABULARY,
+        Estimator,
+        RequestEstimate,
+        TokenCounter,
+        VocabularyCounter,
+        estimate_message,
+        estimate_request,
+        estimate_text,
+        load_token_counter,
+    )
+
+__all__ = [
+    "Budget",
+    "Calibration",
+    "DEFAULT_VOCABULARY",
+    "Estimator",
+    "RequestEstimate",
+    "Share",
+    "TokenCorrection",
+    "TokenCounter",
+    "Tokens",
+    "VocabularyCounter",
+    "cut_text",
+    "estimate_message",
+    "estimate_request",
+    "estimate_text",
+    "load_token_counter",
+    "resolve_budget",
+    "safe_boundary",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".budget": "Budget Share Tokens resolve_budget",
+        ".calibration": "Calibration TokenCorrection",
+        ".cut": "cut_text safe_boundary",
+        ".estimate": "DEFAULT_VOCABULARY Estimator RequestEstimate TokenCounter VocabularyCounter estimate_message estimate_request estimate_text load_token_counter",
+    },
+)

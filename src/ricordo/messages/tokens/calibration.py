@@ -1,0 +1,109 @@
+"""The estimate, corrected by what providers report: `corrected = factor * estimate + offset` for each model.
+
+A report moves both, so that the line goes through it (a normalized least-mean-squares step): a small request mostly
+the offset, a large one mostly the factor.
+
+Invariant: after a first report within the bounds, the corrected estimate of the same request is what was reported.
+What is further off moves the correction only to its bounds, so one absurd report can't make a window look empty or
+full.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ricordo.messages import JsonValue
+
+__all__ = ["Calibration", "TokenCorrection"]
+
+
+_FACTOR = (0.25, 4.0)
+_OFFSET = 3_000
+"""The most tokens that a provider's hidden frame is believed to take; also the size of a request whose deviation is put
+down to the frame and to the vocabulary in equal parts."""
+_SURPRISE = 0.5
+"""A later report counts as at most this part of the expected tokens away from them."""
+_GAIN = 0.85
+"""How much of the way to a later report the line goes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenCorrection:
+    """What was learned about one model: see the module. `reports` counts what it was learned from."""
+
+    factor: float = 1.0
+    offset: int = 0
+    reports: int = 0
+
+    def apply(self, estimated: int) -> int:
+        """Return the corrected estimate in tokens: 0 for 0, else at least 1 and a quarter of the estimate."""
+        if estimated <= 0:
+            return 0
+        floor = max(1, round(estimated * _FACTOR[0]))
+        return max(floor, round(estimated * self.factor) + self.offset)
+
+    def update(self, *, estimated: int, reported: int) -> "TokenCorrection":
+        """Return the correction after a request that was estimated (uncorrected) and reported, in input tokens.
+
+        What is not positive tells nothing and changes nothing.
+        """
+        if estimated <= 0 or reported <= 0:
+            return self
+        expected = estimated * self.factor + self.offset
+        most_believed = max(estimated * _FACTOR[1], estimated + _OFFSET)
+        target = float(_clamp(reported, estimated * _FACTOR[0], most_believed))
+        if self.reports:
+            most = _SURPRISE * abs(expected)
+            target = expected + _GAIN * _clamp(target - expected, -most, most)
+        to_frame = _OFFSET**2 / (_OFFSET**2 + estimated**2)
+        offset = round(_clamp(self.offset + to_frame * (target - expected), -_OFFSET, _OFFSET))
+        factor = _clamp((target - offset) / estimated, *_FACTOR)
+        return TokenCorrection(factor=factor, offset=offset, reports=self.reports + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """The corrections by model; a model without a report is estimated as it is."""
+
+    corrections: Mapping[str, TokenCorrection] = field(default_factory=dict)
+
+    def correct(self, model: str, estimated: int) -> int:
+        """Return the estimate for `model` in tokens, corrected by what was reported so far."""
+        return self.corrections.get(model, TokenCorrection()).apply(estimated)
+
+    def observe(self, model: str, *, estimated: int, reported: int) -> "Calibration":
+        """Return the calibration after one reported request.
+
+        `estimated` is the uncorrected `RequestEstimate.input`, `reported` the provider's count of all input, cached
+        tokens included (`Usage.input`).
+        """
+        before = self.corrections.get(model, TokenCorrection())
+        after = before.update(estimated=estimated, reported=reported)
+        return Calibration(corrections={**self.corrections, model: after})
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return what `from_json` reads, models in order."""
+        return {
+            model: {"factor": found.factor, "offset": found.offset, "reports": found.reports}
+            for model, found in sorted(self.corrections.items())
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonValue) -> "Calibration":
+        """Read what `to_json` wrote; what is not understood is left out, for the next report teaches it again."""
+        models = value if isinstance(value, dict) else {}
+        found = {model: _read_correction(entry) for model, entry in models.items()}
+        return cls(corrections={model: entry for model, entry in found.items() if entry is not None})
+
+
+def _read_correction(value: JsonValue) -> TokenCorrection | None:
+    if not isinstance(value, dict):
+        return None
+    factor, offset, reports = value.get("factor"), value.get("offset"), value.get("reports")
+    if not isinstance(factor, int | float) or not isinstance(offset, int) or not isinstance(reports, int):
+        return None
+    inside = _FACTOR[0] <= factor <= _FACTOR[1] and abs(offset) <= _OFFSET and reports >= 0
+    return TokenCorrection(factor=float(factor), offset=int(offset), reports=int(reports)) if inside else None
+
+
+def _clamp(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)

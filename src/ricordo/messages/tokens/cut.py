@@ -1,0 +1,133 @@
+"""Cutting a text to a number of tokens without breaking what belongs together.
+
+Invariant: a cut never falls inside an escaped entity (`&lt;`, `&#39;`), a backslash escape, a pair of escaped
+surrogates, a surrogate pair, a line break of two characters, or what is seen as one character: a letter with its
+marks, a flag, an emoji sequence.
+"""
+
+import re
+import unicodedata
+
+from ricordo.messages.tokens.estimate import Estimator, TokenCounter
+
+__all__ = ["clip_line", "cut_text", "safe_boundary"]
+
+
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_LONGEST_ENTITY = 34
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)",
+    re.DOTALL,
+)
+_LONGEST_ESCAPE = 12
+_MARKS = frozenset({"Mn", "Mc", "Me"})
+_JOINER = "\u200d"
+_ESTIMATOR = Estimator()
+
+
+def cut_text(text: str, limit: int, *, counter: TokenCounter = _ESTIMATOR) -> str:
+    """Return the longest beginning of `text`, to within a few characters, that takes at most `limit` tokens.
+
+    The whole text when it fits; empty when nothing does, or `limit` is not positive.
+    """
+    if limit <= 0:
+        return ""
+    end = min(len(text), 4 * limit)
+    while end < len(text) and counter.count(text[:end]) <= limit:
+        end = min(len(text), 2 * end)
+    if end == len(text) and counter.count(text) <= limit:
+        return text
+    end = safe_boundary(text, _find_longest_fit(text, end, limit, counter))
+    while end > 0 and counter.count(text[:end]) > limit:
+        end = safe_boundary(text, end - 1)
+    return text[:end]
+
+
+def safe_boundary(text: str, at: int) -> int:
+    """Return the greatest index up to `at` where a cut of `text` breaks nothing; the ends of the text always are."""
+    at = min(max(at, 0), len(text))
+    while 0 < at < len(text):
+        start = min(_find_entity_start(text, at), _find_escape_start(text, at), _find_character_start(text, at))
+        if start == at:
+            break
+        at = start
+    return at
+
+
+def _find_longest_fit(text: str, too_long: int, limit: int, counter: TokenCounter) -> int:
+    """Return about the greatest length below `too_long` whose beginning fits, by halving."""
+    fits, fails = 0, too_long
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if counter.count(text[:middle]) <= limit:
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+def _find_entity_start(text: str, at: int) -> int:
+    start = text.rfind("&", max(0, at - _LONGEST_ENTITY), at)
+    found = _ENTITY.match(text, start) if start >= 0 else None
+    return start if found and found.end() > at else at
+
+
+def _find_escape_start(text: str, at: int) -> int:
+    last = text.rfind("\\", max(0, at - _LONGEST_ESCAPE), at)
+    while last >= 0:
+        first = last - _count_backslashes_before(text, last)
+        # in a run of backslashes every second one starts an escape
+        start = last if (last - first) % 2 == 0 else last - 1
+        found = _ESCAPE.match(text, start)
+        if found and found.end() > at:
+            return start
+        last = text.rfind("\\", max(0, at - _LONGEST_ESCAPE), first)
+    return at
+
+
+def _count_backslashes_before(text: str, at: int) -> int:
+    start = at
+    while start > 0 and text[start - 1] == "\\":
+        start -= 1
+    return at - start
+
+
+def _find_character_start(text: str, at: int) -> int:
+    """Return `at`, or one less when the character there continues the one before it."""
+    before, here = text[at - 1], text[at]
+    if before.isascii() and here.isascii():
+        return at - 1 if before == "\r" and here == "\n" else at
+    joined = (
+        before == _JOINER
+        or _is_continuation(here)
+        or (_is_flag(before) and _is_flag(here) and _count_flags_before(text, at) % 2)
+    )
+    surrogates = "\ud800" <= before <= "\udbff" and "\udc00" <= here <= "\udfff"
+    return at - 1 if joined or surrogates else at
+
+
+def _is_continuation(char: str) -> bool:
+    """Tell whether `char` is seen as a part of what stands before it."""
+    is_modifier = "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f"
+    is_jamo = "\u1160" <= char <= "\u11ff"
+    return char == _JOINER or is_modifier or is_jamo or unicodedata.category(char) in _MARKS
+
+
+def _is_flag(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _count_flags_before(text: str, at: int) -> int:
+    start = at
+    while start > 0 and _is_flag(text[start - 1]):
+        start -= 1
+    return at - start
+
+
+def clip_line(text: str, longest: int) -> str:
+    """Return the text on one line of at most `longest` characters, cut between words where it is longer."""
+    line = " ".join(text.split())
+    if len(line) <= longest:
+        return line
+    end = line.rfind(" ", longest // 2, longest)
+    return line[: end if end > 0 else longest - 1].rstrip(" ,;:-(") + "…"

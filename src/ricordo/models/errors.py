@@ -1,0 +1,425 @@
+"""Every exception of a provider's package as one of our errors, with what a person can do about it.
+
+Providers agree neither on codes nor on words for a request larger than the window, so the evidence is weighed: status,
+codes, words of a rate limit, size, and last the words of the message.
+
+Invariants: no error raised here holds a key; only the provider's message is shown, shortened, with known keys
+replaced, and an exception that would show one is not kept as the cause. A rate limit is never an overflow. A
+cancellation is no failure and is never given here.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import reduce
+from itertools import takewhile
+from typing import NoReturn
+
+from ricordo.errors import (
+    ExtraMissing,
+    ModelError,
+    ModelKeyMissing,
+    ModelNotFound,
+    ModelOverflow,
+    ModelRateLimited,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    ReplyInvalid,
+)
+
+__all__ = [
+    "ErrorDetails",
+    "WINDOW_STOP",
+    "create_extra_error",
+    "create_key_error",
+    "find_missing_variable",
+    "find_overflow",
+    "is_prompt_truncated",
+    "iterate_causes",
+    "parse_overflow",
+    "parse_retry_after",
+    "raise_translated",
+    "read_error_details",
+    "translate_error",
+]
+
+
+_MAX_CAUSES = 16
+_SIZES = ("n_ctx", "n_prompt_tokens")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorDetails:
+    """What one exception says. `names` are those of its classes; `code` and `kind` are the provider's own words."""
+
+    names: frozenset[str]
+    text: str
+    status: int | None = None
+    code: str = ""
+    kind: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    retry_after: float | None = None
+
+
+def iterate_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield `error`, what caused it, what caused that, and so on; each once."""
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting and len(seen) < _MAX_CAUSES:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        inside = current.exceptions if isinstance(current, BaseExceptionGroup) else ()
+        before = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        waiting += [*inside, *([before] if before is not None else [])]
+
+
+def read_error_details(error: BaseException) -> ErrorDetails:
+    """Return what `error` itself says, without its causes."""
+    body = getattr(error, "body", None)
+    if body is None:
+        body = getattr(error, "details", None)
+    fields = _read_fields(body)
+    headers = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
+    asked = getattr(error, "retry_after", None)
+    own_code, own_kind = getattr(error, "code", None), getattr(error, "type", None)
+    return ErrorDetails(
+        names=frozenset(kind.__name__ for kind in type(error).__mro__),
+        text=_read_text(error, body, fields),
+        status=_read_status(error, fields),
+        code=_to_word(getattr(error, "provider_error_code", None))
+        or _to_word(own_code)
+        or _to_word(fields.get("code")),
+        kind=_to_word(getattr(error, "provider_error_type", None))
+        or _to_word(own_kind)
+        or _to_word(fields.get("type")),
+        headers={str(key).lower(): str(value) for key, value in getattr(headers, "items", tuple)()},
+        sizes={key: value for key in _SIZES if isinstance(value := fields.get(key), int)},
+        retry_after=float(asked) if isinstance(asked, int | float) else None,
+    )
+
+
+def _read_status(error: BaseException, fields: Mapping[str, object]) -> int | None:
+    """Return the status that the error was answered with; that of an open stream says nothing about the error."""
+    answer = getattr(getattr(error, "response", None), "status_code", None)
+    for found in (getattr(error, "status_code", None), answer, getattr(error, "code", None), fields.get("code")):
+        if isinstance(found, int) and not isinstance(found, bool) and 400 <= found < 600:
+            return found
+    return None
+
+
+def _read_fields(body: object) -> Mapping[str, object]:
+    """Return the fields of the error object in `body`, be it wrapped in `error` or not."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        return {}
+    inside = body.get("error")
+    return inside if isinstance(inside, Mapping) else body
+
+
+def _read_text(error: BaseException, body: object, fields: Mapping[str, object]) -> str:
+    said = fields.get("message") or fields.get("error") or fields.get("detail")
+    if isinstance(said, str):
+        return said
+    if isinstance(body, str) and body.strip():
+        return body
+    own = getattr(error, "message", None)
+    return own if isinstance(own, str) and own else str(error)
+
+
+def _to_word(value: object) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+WINDOW_STOP = "model_context_window_exceeded"
+"""The stop reason with which Anthropic's Messages API marks a reply that the window cut off."""
+_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"})
+_TOO_LONG = re.compile(r"'?\b(?:messages\b[^:]*|input\b[^:]*): (?:array|string) too long\b", re.IGNORECASE)
+"""What OpenAI says of too many messages, and of a single one that is too long."""
+_MAX_MESSAGES = (re.compile(r": array too long\b.*?maximum length (\d[\d,_]*)", re.IGNORECASE | re.DOTALL),)
+_TOO_LARGE_KINDS = frozenset({"request_too_large"})
+_NOT_ABOUT_SIZE = frozenset({401, 402, 403, 404, 408, 429})
+_ABOUT_REQUEST = frozenset({None, 400, 413, 422})
+_NOT_OVERFLOW = re.compile(
+    r"rate[ _-]?limit|quota|too many requests|per[ -](?:second|minute|min\b|hour|day)|\b[TR]P[MD]\b|throttl",
+    re.IGNORECASE,
+)
+_OVERFLOW_WORDS = re.compile(
+    r"context[ _]length|context[ _]window|context[ _]size|context limit|maximum context"
+    r"|prompt is too long|input is too long|input (?:length|tokens) exceed|maximum prompt length"
+    r"|input token count.*exceeds|number of tokens allowed|token limit|tokens in the prompt cannot exceed"
+    r"|request_too_large|exceed_context_size|reduce the length of the (?:messages|input)"
+    r"|`?inputs`? (?:must have less than|tokens \+ `?max_new_tokens`? must be)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CERTAIN_WORDS = re.compile(r"context_length_exceeded|maximum context|token limit", re.IGNORECASE)
+_NUMBER = r"(\d[\d,_]*)"
+_WINDOW = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"maximum context length (?:is|of)(?: only)? {_NUMBER}",
+        rf"maximum prompt length is {_NUMBER}",
+        rf"> {_NUMBER}(?: maximum)?",
+        rf"maximum number of tokens allowed \({_NUMBER}\)",
+        rf"available context size \({_NUMBER}",
+        rf"model token limit: {_NUMBER}",
+        rf"context length (?:of|is)(?: only)? {_NUMBER}",
+        rf"with {_NUMBER} maximum context",
+        rf"cannot exceed {_NUMBER}",
+        rf"must (?:be <=|have less than) {_NUMBER}",
+    )
+)
+_SIZE = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        # where the reply that was asked for is told apart from the prompt, the prompt
+        rf"context limit: {_NUMBER} \+ {_NUMBER} > ",
+        rf"\({_NUMBER} (?:in the messages|of text input),",
+        rf"passed {_NUMBER} input tokens",
+        rf"resulted in {_NUMBER}",
+        rf"requested(?: about)?:? {_NUMBER}",
+        rf"request (?:has|contains) {_NUMBER}",
+        rf"request \({_NUMBER} tokens\)",
+        rf"too long: {_NUMBER} tokens",
+        rf"token count \({_NUMBER}\)",
+        rf"keep the first {_NUMBER} tokens",
+        rf"prompt contains {_NUMBER}",
+        rf"given: {_NUMBER}",
+    )
+)
+
+
+def parse_overflow(facts: ErrorDetails) -> ModelOverflow | None:
+    """Return the overflow that one exception or error event speaks of, with its sizes; None for anything else."""
+    if facts.status in _NOT_ABOUT_SIZE:
+        return None
+    said = (facts.code, facts.kind)
+    if facts.status in _ABOUT_REQUEST and _TOO_LONG.search(facts.text):
+        return ModelOverflow(messages=_find_number(_MAX_MESSAGES, facts.text))
+    if not _CODES.intersection(said):
+        if _NOT_OVERFLOW.search(" ".join((*said, facts.text))):
+            return None
+        if facts.status not in _ABOUT_REQUEST and not _CERTAIN_WORDS.search(facts.text):
+            return None
+        if facts.status != 413 and not _TOO_LARGE_KINDS.intersection(said) and not _OVERFLOW_WORDS.search(facts.text):
+            return None
+    return ModelOverflow(
+        window=facts.sizes.get("n_ctx") or _find_number(_WINDOW, facts.text),
+        size=facts.sizes.get("n_prompt_tokens") or _find_number(_SIZE, facts.text),
+    )
+
+
+def find_overflow(error: BaseException) -> ModelOverflow | None:
+    """Return the overflow that `error` or anything that caused it speaks of, the sizes from whoever names them.
+
+    An exception that says itself that it is about something else, such as a rate limit, hides what caused it.
+    """
+    about_size = takewhile(
+        lambda facts: facts.status not in _NOT_ABOUT_SIZE, map(read_error_details, iterate_causes(error))
+    )
+    told = [overflow for facts in about_size if (overflow := parse_overflow(facts))]
+    return reduce(_combine, told) if told else None
+
+
+def _combine(first: ModelOverflow, then: ModelOverflow) -> ModelOverflow:
+    """Return the first one with what only the other one names."""
+    return ModelOverflow(
+        window=first.window or then.window, size=first.size or then.size, messages=first.messages or then.messages
+    )
+
+
+def is_prompt_truncated(*, reported: int, estimated: int) -> bool:
+    """Tell whether a server read far less than was sent, as Ollama does when the prompt does not fit.
+
+    `reported` is the input that the server counted, `estimated` what we count, in tokens. Our estimate may be off by
+    half for code and rare scripts, so only less than half of it counts, and only for requests of 2,000 tokens and up.
+    """
+    return reported > 0 and estimated >= 2_000 and reported * 2 < estimated
+
+
+def _find_number(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
+    found = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    return int(re.sub(r"\D", "", found[1])) if found else None
+
+
+_MAX_SHOWN = 300
+_RATE_LIMIT_CLASSES = frozenset({"ModelRateLimitError", "ModelQuotaExceededError", "RateLimitError"})
+_REFUSAL: tuple[type[ModelError], str] = (ModelRefused, "refused the request")
+_STATUSES: dict[int, tuple[type[ModelError], str]] = {
+    402: (ModelRefused, "has no credit left"),
+    403: (ModelRefused, "does not allow this key to do this"),
+    404: (ModelNotFound, "is not known there, or the base URL is wrong"),
+    408: (ModelTimeout, "took too long"),
+    409: (ModelUnavailable, "can't answer now"),
+    425: (ModelUnavailable, "can't answer now"),
+}
+_CLASSES: tuple[tuple[frozenset[str], tuple[type[ModelError], str]], ...] = (
+    (
+        frozenset({"APITimeoutError", "ModelRequestTimeout", "ModelTimeoutError", "TimeoutError", "TimeoutException"}),
+        (ModelTimeout, "did not answer in time"),
+    ),
+    (frozenset({"ContentFilterError", "ModelRequestRejectedError", "UserError"}), _REFUSAL),
+    (
+        frozenset({"APIResponseValidationError", "JSONDecodeError", "UnexpectedModelBehavior", "ValidationError"}),
+        (ReplyInvalid, "answered in a form that is not understood"),
+    ),
+    (
+        frozenset({"APIConnectionError", "ModelConnectionError", "OSError", "TransportError"}),
+        (ModelUnavailable, "can't be reached, or broke off"),
+    ),
+    (
+        frozenset({"AssertionError", "AttributeError", "LookupError", "TypeError", "ValueError"}),
+        (ReplyInvalid, "answered in a form that is not understood"),
+    ),
+)
+_VARIABLE = re.compile(r"`?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`?")
+_NO_MODEL = re.compile(r"unknown model|model.{0,80}(?:not found|does not exist|not exist)", re.IGNORECASE | re.DOTALL)
+_EXTRA = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
+_OWN_EXTRAS = frozenset({"openai", "anthropic"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Failure:
+    """One failure with what its message needs: the model's name and what the provider said, safe to show."""
+
+    model: str
+    facts: ErrorDetails
+    provider_message: str
+    names: frozenset[str]
+
+    def describe(self, what: str) -> str:
+        """Return the sentence that says `what` of the model, followed by what the provider said."""
+        return f"{self.model} {what}" + (f": {self.provider_message}" if self.provider_message else ".")
+
+
+def translate_error(error: BaseException, *, model: str, keys: Iterable[str] = ()) -> ModelError:
+    """Return `error` as ours, said of `model`; one of ours is returned as it is. `keys` are never shown."""
+    if isinstance(error, ModelError):
+        return error
+    links = [read_error_details(link) for link in iterate_causes(error)]
+    facts = next((link for link in links if link.status is not None), links[0])
+    said = _format_for_display(facts.text or links[0].text, keys)
+    case = _Failure(
+        model=model, facts=facts, provider_message=said, names=frozenset().union(*(link.names for link in links))
+    )
+    overflow = find_overflow(error)
+    if overflow is not None:
+        text = case.describe("can't take a request of this size")
+        return ModelOverflow(text, window=overflow.window, size=overflow.size, messages=overflow.messages)
+    return _translate_by_status(case) or _translate_by_class(case)
+
+
+def raise_translated(error: BaseException, *, model: str, keys: Sequence[str] = ()) -> NoReturn:
+    """Raise `error` as ours, with `error` as its cause unless it would show a key.
+
+    Raises:
+        ModelError: always.
+    """
+    ours = translate_error(error, model=model, keys=keys)
+    if ours is error:
+        raise ours
+    if any(key in f"{link!s}{link!r}" for link in iterate_causes(error) for key in keys if key):
+        raise ours from None
+    raise ours from error
+
+
+def parse_retry_after(
+    headers: Mapping[str, str], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> float | None:
+    """Return the seconds that the headers ask to wait, from 0 up; None when they say nothing that is understood.
+
+    `headers` have lower-case names. Milliseconds go before seconds or a date (RFC 9110, 10.2.3).
+    """
+    milliseconds = _parse_seconds(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1_000
+    asked = headers.get("retry-after", "").strip()
+    seconds = _parse_seconds(asked)
+    if seconds is not None or not asked:
+        return seconds
+    try:
+        until = parsedate_to_datetime(asked)
+    except ValueError:
+        return None
+    aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
+    return max(0.0, (aware - now()).total_seconds())
+
+
+def find_missing_variable(text: str) -> str | None:
+    """Return the environment variable that a provider's package asks for; None when it names none."""
+    found = _VARIABLE.search(text)
+    return found[1] if found and "environment variable" in text else None
+
+
+def create_key_error(model: str, variable: str) -> ModelKeyMissing:
+    """Return the error that says which variable `model` needs, and how to set it."""
+    return ModelKeyMissing(f"{model} needs {variable}, which is not set. Set it with: export {variable}=...")
+
+
+def create_extra_error(model: str, error: ImportError) -> ExtraMissing:
+    """Return the error that names the one command that installs what `model` needs."""
+    found = _EXTRA.search(str(error))
+    own = found is None or found[1] in _OWN_EXTRAS
+    package = "ricordo[models]" if own or found is None else f"pydantic-ai-slim[{found[1]}]"
+    return ExtraMissing(f"{model} needs a package that is not installed. Install it with: pip install '{package}'")
+
+
+def _translate_by_status(case: _Failure) -> ModelError | None:
+    status, facts = case.facts.status, case.facts
+    limited = (
+        status == 429
+        or (status is None and bool(case.names & _RATE_LIMIT_CLASSES))
+        or facts.code == "rate_limit_exceeded"
+    )
+    if limited:
+        asked = facts.retry_after if facts.retry_after is not None else parse_retry_after(facts.headers)
+        return ModelRateLimited(case.describe("asks to wait"), retry_after=asked)
+    if status is None:
+        return None
+    if status == 401:
+        return _create_key_refusal(case)
+    kind, what = _STATUSES.get(status, (ModelUnavailable, "can't answer now") if status >= 500 else _REFUSAL)
+    if facts.code == "model_not_found":
+        kind, what = _STATUSES[404]
+    return kind(case.describe(f"{what} ({status})"))
+
+
+def _translate_by_class(case: _Failure) -> ModelError:
+    facts = case.facts
+    if facts.code == "invalid_api_key" or "ModelAuthenticationError" in case.names:
+        return _create_key_refusal(case)
+    if facts.code == "model_not_found" or "ModelNotFoundError" in case.names or _NO_MODEL.search(facts.text):
+        return ModelNotFound(case.describe("is not known"))
+    kind, what = next((told for names, told in _CLASSES if case.names & names), (ModelUnavailable, "failed"))
+    return kind(case.describe(what))
+
+
+def _create_key_refusal(case: _Failure) -> ModelRefused:
+    """Leave out what the provider said: it likes to repeat the key."""
+    return ModelRefused(
+        f"{case.model}: the key is refused (401). Check that it is right, active, and of this provider."
+    )
+
+
+def _format_for_display(text: str, keys: Iterable[str]) -> str:
+    """Return `text` on one line, with every key replaced, at most 300 characters."""
+    for key in sorted((key for key in keys if key), key=len, reverse=True):
+        text = text.replace(key, "[key]")
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_SHOWN else f"{line[: _MAX_SHOWN - 1]}…"
+
+
+def _parse_seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

@@ -1,0 +1,138 @@
+"""The settings of one request: prompt caching, thinking and temperature.
+
+Anthropic caches what stands before a breakpoint, four at most: after the tools, after the system prompt, and after the
+newest message that is no reminder. OpenAI is given a key for requests with one beginning; other servers nothing that
+they might refuse. Claude models before adaptive thinking are given a budget smaller than the reply, and no
+temperature; they do not think where a reply that called tools lacks a thought of its own.
+
+Invariant: what is set depends on the request alone, and no key says whose it is.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Literal, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from pydantic_ai.models import Model
+from pydantic_ai.profiles.anthropic import ANTHROPIC_THINKING_BUDGET_MAP
+from pydantic_ai.settings import ModelSettings, ThinkingLevel
+
+from ricordo.messages import Message, Thinking, ToolSpec, Unknown, get_mark
+
+__all__ = ["CachingMode", "cache_key", "cache_settings", "choose_caching", "thinking_settings", "with_breakpoint"]
+
+
+CachingMode: TypeAlias = Literal["none", "breakpoints", "key"]
+"""How a provider is told what to keep: not at all, by Anthropic's breakpoints, or by OpenAI's key."""
+_OPENAI_HOST = "api.openai.com"
+_KEY_BYTES = 16
+_CACHE_POINT = Message(role="user", parts=(Unknown(kind="pydantic-ai:cache-point", raw='{"kind":"cache-point"}'),))
+
+
+def choose_caching(model: Model) -> CachingMode:
+    """Return what this model's provider takes; a key goes to OpenAI's own servers, as others may refuse the field."""
+    if model.system == "anthropic":
+        return "breakpoints"
+    is_openai = model.system == "openai" and urlsplit(model.base_url or "").hostname == _OPENAI_HOST
+    return "key" if is_openai else "none"
+
+
+def cache_settings(
+    caching: CachingMode, model: str, messages: Sequence[Message], tools: Sequence[ToolSpec]
+) -> ModelSettings:
+    """Return pydantic-ai's settings for one request; none where nothing is to be kept.
+
+    A single question, without tools and without a reply, gets no breakpoint after its message: nobody goes on from it,
+    and Anthropic charges a quarter more for what it is asked to keep.
+    """
+    match caching:
+        case "breakpoints":
+            settings: dict[str, object] = {
+                "anthropic_cache_tool_definitions": True,
+                "anthropic_cache_instructions": True,
+                "anthropic_cache_messages": _is_ongoing(messages, tools) and not _ends_with_reminder(messages),
+            }
+        case "key":
+            key = cache_key(model, messages)
+            settings = {"openai_prompt_cache_key": key} if key else {}
+        case "none":
+            settings = {}
+    # the settings of single providers stand in their own modules, which load their packages
+    return cast("ModelSettings", settings)
+
+
+def with_breakpoint(caching: CachingMode, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Sequence[Message]:
+    """Return `messages` with what pydantic-ai takes for a breakpoint, where `cache_settings` asks for none of its own.
+
+    It stands after the newest message of a user or a tool before the reminder: what an assistant said last, which
+    happens only in a record, may end in thoughts, which can't bear one.
+    """
+    if caching != "breakpoints" or not (_is_ongoing(messages, tools) and _ends_with_reminder(messages)):
+        return messages
+    for at in reversed(range(len(messages) - 1)):
+        message = messages[at]
+        if message.tool_results or (message.role == "user" and message.text.strip()):
+            return (*messages[: at + 1], _CACHE_POINT, *messages[at + 1 :])
+    return messages
+
+
+def _is_ongoing(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bool:
+    return bool(tools) or any(message.role == "assistant" for message in messages)
+
+
+def _ends_with_reminder(messages: Sequence[Message]) -> bool:
+    return bool(messages) and get_mark(messages[-1]) == "reminder"
+
+
+def cache_key(model: str, messages: Sequence[Message]) -> str:
+    """Return 32 hex digits for the model and its system prompt; empty without a system prompt."""
+    system = "\n\n".join(message.text for message in messages if message.role == "system")
+    text = f"{model}\0{system}".encode("utf-8", "replace")
+    return blake2b(text, digest_size=_KEY_BYTES).hexdigest() if system else ""
+
+
+_MIN_BUDGET = 1_024
+
+
+def thinking_settings(
+    model: Model,
+    sent: Sequence[Message],
+    *,
+    thinking: bool | str | None,
+    temperature: float | None,
+    limit: int | None,
+) -> ModelSettings:
+    """Return pydantic-ai's settings for a request with these messages and a reply of at most `limit` tokens."""
+    found: dict[str, object] = {}
+    level = cast("ThinkingLevel | None", thinking)
+    if level and model.system == "anthropic":
+        budget = _thinking_budget(model, level)
+        if budget is not None and limit is not None and limit <= budget:
+            budget = limit // 2
+            found["anthropic_thinking"] = {"type": "enabled", "budget_tokens": budget}
+        if budget is not None and (budget < _MIN_BUDGET or not _has_thinking_throughout(sent)):
+            level, found = None, {}
+        else:
+            temperature = None
+    if level is not None:
+        found["thinking"] = level
+    if temperature is not None:
+        found["temperature"] = temperature
+    # the settings of single providers stand in their own modules, which load their packages
+    return cast("ModelSettings", found)
+
+
+def _thinking_budget(model: Model, level: ThinkingLevel) -> int | None:
+    """Return the tokens that a Claude model is given for thinking; None for one that decides that itself."""
+    is_adaptive = model.profile.get("anthropic_supports_adaptive_thinking", False)
+    return None if is_adaptive else ANTHROPIC_THINKING_BUDGET_MAP[level]
+
+
+def _has_thinking_throughout(sent: Sequence[Message]) -> bool:
+    """Tell whether each reply that called tools since the user last spoke begins with a thought."""
+    for message in reversed(sent):
+        if message.role == "user":
+            return True
+        if message.tool_calls and not isinstance(message.parts[0], Thinking):
+            return False
+    return True

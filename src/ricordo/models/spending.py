@@ -1,0 +1,504 @@
+"""Spending: a model whose requests are recorded and counted, up to the limit of a day.
+
+It is for the requests that memory makes on its own. Each is one line of JSON without content in a file for each month,
+below `spending/`, which all processes of a root read. Before a request, the most that it may take is reserved; the
+line of the request settles that, and what nobody settles stays reserved to the end of its day.
+
+Invariants: a request that the limit forbids is not made and raises `SpendingLimitReached`, a `ModelError`. A line that
+is torn or damaged hides no other.
+"""
+
+import json
+import logging
+import math
+import secrets
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ricordo.clock import Clock, format_rfc3339
+from ricordo.concurrency import run_even_if_cancelled
+from ricordo.errors import FileMissing, InvalidSetting, ReplyInvalid, SpendingLimitReached, StorageError
+from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.messages.json_text import decode_json, dumps
+from ricordo.messages.tokens import estimate_message, estimate_request, estimate_text
+from ricordo.models import ChatModel, Reply
+from ricordo.models.contract import ReplyEvent, ReplyFinished, limit_replies
+from ricordo.models.wrappers import ModelWrapper, closing_events
+from ricordo.scope import Scope
+from ricordo.storage import FileStore
+
+if TYPE_CHECKING:
+    from datetime import date
+
+__all__ = [
+    "MIN_REPLY_ALLOWANCE",
+    "MeteredModel",
+    "RequestRecord",
+    "Reservation",
+    "SPENDING_FOLDER",
+    "SpendingConfig",
+    "SpendingJournal",
+    "SpendingMeter",
+    "SpendingTotal",
+    "find_refusal",
+    "max_prompt_tokens",
+    "max_reply_tokens",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpendingConfig:
+    """How much the requests of memory may use in one day of the user's calendar, all processes together.
+
+    Each user of a root has this limit, and so has what the root shares.
+
+    `daily_tokens` counts input and output, `daily_cost` is in US dollars and counts requests whose price is known; None
+    is no limit. `reply_tokens` is how long one reply may get, thinking included; less where less is left of the day.
+    Turns are no requests of memory: they are never counted or refused.
+    """
+
+    daily_tokens: int | None = 2_000_000
+    daily_cost: float | None = 5.0
+    reply_tokens: int = 8_000
+
+    def __post_init__(self) -> None:
+        """Raise InvalidSetting for a limit below 0."""
+        for name in ("daily_tokens", "daily_cost"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise InvalidSetting(f"{name} is a number of at least 0, or none, not {value}.")
+        if self.reply_tokens <= 0:
+            raise InvalidSetting(f"reply_tokens is a number above 0, not {self.reply_tokens}.")
+
+
+MIN_REPLY_ALLOWANCE = 500
+"""A reply that may take fewer tokens than these is not asked for, unless none may take more."""
+_MARGIN = 1.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpendingTotal:
+    """Requests, their tokens (`input` includes what came from the provider's cache) and their cost in US dollars.
+
+    `failed` are those of the `requests` that gave no answer, `unpriced` those whose price is not known. `over` are the
+    tokens that replies took beyond what they were allowed. `reserved` are the most tokens of requests that have not
+    ended: that are being made, or whose process died.
+    """
+
+    requests: int = 0
+    failed: int = 0
+    input: int = 0
+    output: int = 0
+    cost: Decimal = Decimal(0)
+    unpriced: int = 0
+    over: int = 0
+    reserved: int = 0
+
+    def __add__(self, other: "SpendingTotal") -> "SpendingTotal":
+        """Return both together."""
+        return SpendingTotal(
+            requests=self.requests + other.requests,
+            failed=self.failed + other.failed,
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cost=self.cost + other.cost,
+            unpriced=self.unpriced + other.unpriced,
+            over=self.over + other.over,
+            reserved=self.reserved + other.reserved,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Input and output."""
+        return self.input + self.output
+
+
+def max_prompt_tokens(estimate: int) -> int:
+    """Return how many tokens a prompt of about so many takes at most, as providers count with tokenizers of theirs."""
+    return math.ceil(estimate * _MARGIN)
+
+
+def find_refusal(spent: SpendingTotal, config: SpendingConfig, *, tokens: int = 0) -> str:
+    """Return why a request of about so many `tokens` is not to be made any more; empty when it may be.
+
+    1 asks for the smallest there is: whether anything is left.
+    """
+    if config.daily_cost is not None and spent.cost >= Decimal(str(config.daily_cost)):
+        return f"{spent.cost:.2f} of {config.daily_cost:.2f} dollars are spent"
+    if config.daily_tokens is not None and spent.tokens + spent.reserved + tokens > config.daily_tokens:
+        held = f" and {spent.reserved:,} reserved" if spent.reserved else ""
+        used = f"{spent.tokens:,} of {config.daily_tokens:,} tokens are used{held}"
+        return f"{used}, and this would take about {tokens:,}" if tokens > 1 else used
+    return ""
+
+
+def max_reply_tokens(spent: SpendingTotal, config: SpendingConfig, *, prompt: int) -> int:
+    """Return how many tokens the reply to a prompt of at most `prompt` tokens may take; 0 when it is not to be asked.
+
+    Where less is left than a whole reply may take, it is allowed what is left, unless that is too little to say
+    anything.
+    """
+    least = min(MIN_REPLY_ALLOWANCE, config.reply_tokens)
+    if find_refusal(spent, config, tokens=prompt + least):
+        return 0
+    if config.daily_tokens is None:
+        return config.reply_tokens
+    return min(config.reply_tokens, config.daily_tokens - spent.tokens - spent.reserved - prompt)
+
+
+SPENDING_FOLDER = "spending"
+"""Where the files lie, below the root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestRecord:
+    """One request: on which day of the user's calendar, what for (`purpose`), of which model and for whom.
+
+    `input` and `output` are tokens, `cost` is in US dollars, None where the price is not known. `error` is the type of
+    the error of one that gave no answer, or none that can be used. `over` are the tokens beyond what was reserved,
+    `settles` names that line.
+    """
+
+    day: date
+    at: str
+    purpose: str
+    model: str
+    input: int = 0
+    output: int = 0
+    cost: Decimal | None = None
+    user: str = ""
+    agent: str = ""
+    session: str = ""
+    error: str = ""
+    over: int = 0
+    settles: str = ""
+
+    @property
+    def total(self) -> SpendingTotal:
+        """What it used."""
+        return SpendingTotal(
+            requests=1,
+            failed=bool(self.error),
+            input=self.input,
+            output=self.output,
+            cost=self.cost or Decimal(0),
+            unpriced=self.cost is None and (self.input > 0 or not self.error),
+            over=self.over,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """The most tokens that a request may take which begins now; `id` is its own."""
+
+    day: date
+    at: str
+    id: str
+    tokens: int
+
+
+class SpendingJournal:
+    """The journal in `files`; what was read once is not read again."""
+
+    def __init__(self, files: FileStore) -> None:
+        """Read nothing yet."""
+        self._files = files
+        self._day: date | None = None
+        self._read_to = 0
+        self._total = SpendingTotal()
+        self._reserved: dict[str, int] = {}
+
+    async def reserve(self, reserved: Reservation) -> None:
+        """Append what a request may take, durably."""
+        await self._append(
+            reserved.day,
+            {"at": reserved.at, "day": reserved.day.isoformat(), "id": reserved.id, "reserved": reserved.tokens},
+        )
+
+    async def append_request(self, asked: RequestRecord) -> None:
+        """Append one request, durably."""
+        values: dict[str, str | int | None] = {
+            "at": asked.at, "day": asked.day.isoformat(), "purpose": asked.purpose, "model": asked.model,
+            "input": asked.input, "output": asked.output, "cost": None if asked.cost is None else str(asked.cost),
+            "user": asked.user, "agent": asked.agent, "session": asked.session, "error": asked.error,
+            "over": asked.over or None, "settles": asked.settles,
+        }  # fmt: skip
+        await self._append(asked.day, {name: value for name, value in values.items() if value not in {"", None}})
+
+    async def _append(self, day: date, values: dict[str, str | int | None]) -> None:
+        line = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        await self._files.append(_month_path(day), f"{line}\n".encode())
+
+    async def read_day(self, day: date) -> SpendingTotal:
+        """Return what was spent and is reserved on `day`, by all processes."""
+        if day != self._day:
+            self._reset(day)
+        try:
+            data = await self._files.read_from(_month_path(day), self._read_to)
+        except FileMissing:
+            self._reset(day)
+            return self._total
+        whole, _, _ = data.rpartition(b"\n")
+        if whole:
+            self._read_to += len(whole) + 1
+            for line in _read_lines(whole):
+                if line.day == day:
+                    self._add_line(line)
+        return replace(self._total, reserved=sum(self._reserved.values()))
+
+    def _reset(self, day: date) -> None:
+        self._day, self._read_to, self._total, self._reserved = day, 0, SpendingTotal(), {}
+
+    def _add_line(self, line: "RequestRecord | Reservation") -> None:
+        if isinstance(line, Reservation):
+            self._reserved[line.id] = line.tokens
+        else:
+            self._total += line.total
+            self._reserved.pop(line.settles, None)
+
+    async def read_since(self, day: date) -> list[RequestRecord]:
+        """Return the requests of `day` and after it, in the order they were written."""
+        paths = [info.path for info in await self._files.list(SPENDING_FOLDER) if info.path >= _month_path(day)]
+        found = [line for path in paths for line in _read_lines((await self._files.read(path)).data)]
+        return [line for line in found if isinstance(line, RequestRecord) and line.day >= day]
+
+
+def _month_path(day: date) -> str:
+    return f"{SPENDING_FOLDER}/{day:%Y-%m}.jsonl"
+
+
+def _read_lines(data: bytes) -> Iterator[RequestRecord | Reservation]:
+    for line in data.split(b"\n"):
+        try:
+            values = decode_json(line)
+            yield _read_reservation(values) if "reserved" in values else _read_request(values)
+        except (ValueError, KeyError, TypeError, AttributeError, InvalidOperation):
+            # a blank, torn or damaged line
+            continue
+
+
+def _read_reservation(values: dict[str, object]) -> Reservation:
+    return Reservation(
+        day=date.fromisoformat(str(values["day"])),
+        at=str(values["at"]),
+        id=str(values["id"]),
+        tokens=_read_count(values["reserved"]),
+    )
+
+
+def _read_request(values: dict[str, object]) -> RequestRecord:
+    cost = values.get("cost")
+    return RequestRecord(
+        day=date.fromisoformat(str(values["day"])),
+        at=str(values["at"]),
+        purpose=str(values["purpose"]),
+        model=str(values["model"]),
+        input=_read_count(values.get("input")),
+        output=_read_count(values.get("output")),
+        cost=None if cost is None else _read_cost(cost),
+        user=str(values.get("user", "")),
+        agent=str(values.get("agent", "")),
+        session=str(values.get("session", "")),
+        error=str(values.get("error", "")),
+        over=_read_count(values.get("over")),
+        settles=str(values.get("settles", "")),
+    )
+
+
+def _read_count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _read_cost(value: object) -> Decimal | None:
+    found = Decimal(str(value))
+    return found if found.is_finite() and found >= 0 else None
+
+
+_LOCK = "spending"
+_LOG = logging.getLogger("ricordo.spending")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RequestAllowance:
+    """A request that may be made: its record so far, and how many tokens its prompt and its reply take at most."""
+
+    record: RequestRecord
+    estimate: int
+    prompt: int
+    reply: int
+
+    @property
+    def max_tokens(self) -> int:
+        return self.prompt + self.reply
+
+
+class SpendingMeter:
+    """Counts the requests of memory in one root against the limit of a day; all its processes count together.
+
+    What can't be written down, as on a full disk, is counted as long as this process lives.
+    """
+
+    def __init__(self, files: FileStore, config: SpendingConfig, clock: Clock) -> None:
+        """Keep the record in `files`; nothing is read or written yet."""
+        self._files = files
+        self._journal = SpendingJournal(files)
+        self._config = config
+        self._clock = clock
+        self._unwritten_totals: dict[date, SpendingTotal] = {}
+        self._unwritten_reservations: dict[str, int] = {}
+        """What is reserved and could not be written down, by its id."""
+
+    @property
+    def config(self) -> SpendingConfig:
+        """The limit."""
+        return self._config
+
+    async def read_today(self) -> SpendingTotal:
+        """Return what was spent today, and what requests that have not ended may take yet."""
+        today = self._clock.today()
+        unwritten = self._unwritten_totals.get(today, SpendingTotal()) + SpendingTotal(
+            reserved=sum(self._unwritten_reservations.values())
+        )
+        try:
+            return await self._journal.read_day(today) + unwritten
+        except StorageError as error:
+            _LOG.warning("What was spent today can't be read: %s", error)
+            return unwritten
+
+    async def find_refusal(self, *, tokens: int = 0) -> str:
+        """Return why no request of about so many `tokens` is to be made today; empty when one may be."""
+        return find_refusal(await self.read_today(), self._config, tokens=tokens)
+
+    def wrap(self, model: ChatModel, purpose: str, *, scope: Scope | None = None) -> "MeteredModel":
+        """Return `model` as memory asks it: for `purpose`, such as `flush`, on behalf of `scope`."""
+        return MeteredModel(model=model, meter=self, purpose=purpose, scope=scope)
+
+    async def reserve(self, asked: RequestRecord, estimate: int) -> _RequestAllowance:
+        """Reserve what a request with a prompt of about `estimate` tokens may take.
+
+        Raises: SpendingLimitReached if the limit leaves no room for it.
+        """
+        try:
+            async with self._files.lock(_LOCK):
+                return await self._make_allowance(asked, estimate)
+        except StorageError as error:
+            _LOG.warning("Other processes can't be told of a request of memory: %s", error)
+            return await self._make_allowance(asked, estimate)
+
+    async def _make_allowance(self, asked: RequestRecord, estimate: int) -> _RequestAllowance:
+        prompt, spent = max_prompt_tokens(estimate), await self.read_today()
+        reply = max_reply_tokens(spent, self._config, prompt=prompt)
+        if not reply:
+            least = min(MIN_REPLY_ALLOWANCE, self._config.reply_tokens)
+            why = find_refusal(spent, self._config, tokens=prompt + least)
+            raise SpendingLimitReached(f"{SpendingLimitReached.__doc__} Today {why}.")
+        name = secrets.token_hex(4)
+        try:
+            await self._journal.reserve(Reservation(day=asked.day, at=asked.at, id=name, tokens=prompt + reply))
+        except StorageError:
+            self._unwritten_reservations[name] = prompt + reply
+        return _RequestAllowance(record=replace(asked, settles=name), estimate=estimate, prompt=prompt, reply=reply)
+
+    async def record_request(self, asked: RequestRecord) -> None:
+        """Write a request down, which settles what was reserved for it; a cancellation waits until that is done."""
+        try:
+            await run_even_if_cancelled(partial(self._journal.append_request, asked))
+        except StorageError as error:
+            _LOG.warning("A request of memory was not written down: %s", error)
+            self._unwritten_totals[asked.day] = self._unwritten_totals.get(asked.day, SpendingTotal()) + asked.total
+            self._unwritten_reservations.pop(asked.settles, None)
+
+    def create_request(self, model: str, purpose: str, scope: Scope | None) -> RequestRecord:
+        """Return the record of a request that is made now."""
+        parts = scope.parts() if scope else {}
+        return RequestRecord(
+            day=self._clock.today(),
+            at=format_rfc3339(self._clock.now()),
+            purpose=purpose,
+            model=model,
+            user=parts.get("user", ""),
+            agent=parts.get("agent", ""),
+            session=parts.get("session", ""),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeteredModel(ModelWrapper):
+    """A `ChatModel` whose requests are counted by `meter`."""
+
+    meter: SpendingMeter
+    purpose: str
+    scope: Scope | None = None
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        """Return the reply of the model inside.
+
+        Raises:
+            SpendingLimitReached: the day's limit leaves no room for this request; it was not made.
+        """
+        allowed = await self._reserve(messages, tools, schema)
+        model = limit_replies(self.model, allowed.reply)
+        try:
+            reply = await model.complete(messages, tools=tools, schema=schema)
+        except BaseException as error:
+            await self.meter.record_request(_record_failure(allowed, error))
+            raise
+        await self.meter.record_request(_record_reply(allowed, reply))
+        return reply
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        """Give the events of the model inside. Raises as `complete` does, before the first one."""
+        allowed = await self._reserve(messages, tools, schema)
+        model = limit_replies(self.model, allowed.reply)
+        done = replace(allowed.record, error="GeneratorExit")
+        try:
+            async with closing_events(model.stream(messages, tools=tools, schema=schema)) as events:
+                async for event in events:
+                    if isinstance(event, ReplyFinished):
+                        done = _record_reply(allowed, event.reply)
+                    yield event
+        except BaseException as error:
+            if done.error:
+                done = _record_failure(allowed, error)
+            raise
+        finally:
+            await self.meter.record_request(done)
+
+    async def _reserve(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
+    ) -> _RequestAllowance:
+        form = estimate_text(dumps(dict(schema))) if schema else 0
+        estimate = estimate_request(messages, tools=tools).total + form
+        return await self.meter.reserve(self.meter.create_request(self.name, self.purpose, self.scope), estimate)
+
+
+def _record_failure(allowed: _RequestAllowance, error: BaseException) -> RequestRecord:
+    """Return the record of a request that failed; a reply that can't be used took its tokens all the same."""
+    reply = error.reply if isinstance(error, ReplyInvalid) else None
+    asked = _record_reply(allowed, reply) if isinstance(reply, Reply) else allowed.record
+    return replace(asked, error=type(error).__name__)
+
+
+def _record_reply(allowed: _RequestAllowance, reply: Reply) -> RequestRecord:
+    """Return the record with what the reply used; what its provider does not count is estimated."""
+    usage = reply.usage
+    given, output = usage.input or allowed.estimate, usage.output or estimate_message(reply.message)
+    over = max(0, given + output - allowed.max_tokens)
+    model = reply.model or allowed.record.model
+    return replace(allowed.record, model=model, input=given, output=output, cost=reply.cost, over=over)

@@ -1,0 +1,392 @@
+"""Doctor: checks of every part of a root that say what is wrong and what to do.
+
+It writes to nothing but the index, which it brings up to date. A root that is opened first restores what interrupted
+changes had written; only those that could not be restored are found here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from urllib.parse import unquote
+
+from anyio.to_thread import run_sync
+
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.memory_document import DocumentPart, parse_memory_document
+from ricordo.curation.placement import is_movable
+from ricordo.curation.quality_checks import check_entries, check_secrets
+from ricordo.curation.topics import TOPIC_LIST_LINE, TOPICS
+from ricordo.errors import FileMissing, InvalidMessage, StorageError
+from ricordo.jobs import JobQueue, JobRecord
+from ricordo.jobs.contract import find_unresolved_failures
+from ricordo.jobs.tasks.codec import decode_tasks
+from ricordo.jobs.tasks.listing import find_blocked_paths
+from ricordo.messages import json_text as jsontext
+from ricordo.search.contract import SearchIndex
+from ricordo.storage import FileStore
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.history.change_sets import count_pending
+from ricordo.workspace.history.checks import Check, check_history, find_broken_profiles, find_damage
+from ricordo.workspace.history.erase import list_unfinished
+from ricordo.workspace.layout import (
+    LEDGERS,
+    MEMORY_PATH,
+    QUEUE_FILE,
+    ROOT_TASKS,
+    WORKSPACE,
+    is_memory,
+    parse_transcript_path,
+)
+from ricordo.workspace.transcript import read_transcript
+
+__all__ = ["Check", "check_inbox", "check_root", "find_inactive_rules"]
+
+
+_RULE_LIKE = re.compile(rb"(?<![\\`])(?:\[\s*rule\s*:|\(\s*rule\s*::)", re.IGNORECASE)
+
+
+def find_inactive_rules(path: str, document: bytes) -> list[int]:
+    """Return the lines, from 1 and in order, on which a rule is meant that is not in force; fenced code has none."""
+    if not _RULE_LIKE.search(document):
+        return []
+    lines: list[int] = []
+    line = 1
+    for part in parse_memory_document(document, path).parts:
+        lines += [line + part.data[:start].count(b"\n") for start in _find_inactive(part)]
+        line += part.data.count(b"\n")
+    return lines
+
+
+def _find_inactive(part: DocumentPart) -> list[int]:
+    """Return where in a part a rule is meant that does not count; of a bullet's one does, on its last line."""
+    meant = [match.start() for match in _RULE_LIKE.finditer(part.data)]
+    if part.entry is None:
+        return [] if part.fenced else meant
+    if not part.entry.is_rule:
+        return meant
+    counts = max((start for start in meant if part.data.startswith(b"[", start)), default=0)
+    return [start for start in meant if start < counts]
+
+
+_MAX_DAMAGE = 5
+_MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
+_DOCUMENT_PATH = re.compile(
+    rf"{WORKSPACE}/(?!agents/[^/]+/(?:sessions|state|tasks)/|large_tool_results/).+\.(?:md|txt|json)"
+)
+_TOPIC_LINK = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
+_SET_ASIDE_INBOX = re.compile(rf"{re.escape(QUEUE_FILE)}\.broken-\d+")
+_JOURNAL_PATH = re.compile(r"/compactions/[^/]+\.jsonl\Z")
+_TASKS_PATH = re.compile(r"/tasks/[^/]+\.json\Z")
+_SET_ASIDE_TASKS = re.compile(r"/tasks/[^/]+\.json\.broken-\d+\Z")
+_SET_ASIDE_ROOT_TASKS = re.compile(rf"{re.escape(ROOT_TASKS)}\.broken-\d+")
+_SET_ASIDE_STATE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
+
+
+async def check_root(
+    files: FileStore, index: SearchIndex, *, now: datetime, consolidation: ConsolidationConfig | None = None
+) -> list[Check]:
+    """Return the checks of one root at `now`, in a fixed order; `consolidation` has the bounds of MEMORY.md."""
+    documents = await _read_documents(files)
+    return [
+        *await check_entries(files, now),
+        _check_readable(documents, await files.list_unreadable(WORKSPACE)),
+        _check_encoding(documents),
+        await run_sync(_check_damage, documents),
+        await run_sync(
+            check_secrets, documents, await _read_other_documents(files, documents), await _list_paths(files)
+        ),
+        await run_sync(_check_rules, documents),
+        await run_sync(_check_bounds, documents.get(MEMORY_PATH), consolidation or ConsolidationConfig()),
+        await _check_topics(files, documents.get(MEMORY_PATH)),
+        *await _check_agents(files),
+        await _check_profiles(files),
+        await _check_pending_changes(files),
+        *await check_history(files),
+        await _check_inboxes(files),
+        *await _check_erasing(files),
+        await _check_index(index),
+    ]
+
+
+async def check_inbox(inbox: JobQueue) -> Check:
+    """Return the check of the inbox: how many jobs wait or run, and what failed for good and was not done since."""
+    try:
+        newest_first = await inbox.jobs(limit=1000)
+    except StorageError as error:
+        return Check(name="inbox", ok=False, count=0, detail=f"the inbox can't be used: {error}")
+    waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
+    failed = [
+        f"{record.job.kind} {record.job.session}".rstrip() + f": {_job_error(record)}"
+        for record in find_unresolved_failures(newest_first)
+    ]
+    detail = "jobs that wait in the inbox"
+    if failed:
+        told = ", ".join(failed)
+        detail += f"; {len(failed)} failed too often, and `ricordo maintain --retry` tries them again: {told}"
+    return Check(name="inbox", ok=not failed, count=len(waiting), detail=detail)
+
+
+def _job_error(record: JobRecord) -> str:
+    return (record.outcome.error if record.outcome else None) or "no error is known"
+
+
+async def _read_documents(files: FileStore) -> dict[str, bytes | None]:
+    """Return the memory documents by path; None for one that can't be read."""
+    found: dict[str, bytes | None] = {}
+    for path in [MEMORY_PATH, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
+        try:
+            found[path] = (await files.read(path)).data
+        except FileMissing:
+            continue
+        except StorageError:
+            found[path] = None
+    return found
+
+
+async def _read_other_documents(files: FileStore, known: Mapping[str, object]) -> dict[str, bytes]:
+    """Return the other files of the workspace that people write, by path: rules, plans, notes, sessions, profiles."""
+    found: dict[str, bytes] = {}
+    for info in await files.list(WORKSPACE):
+        if info.path in known or not _DOCUMENT_PATH.fullmatch(info.path) or info.size > _MAX_DOCUMENT_BYTES:
+            continue
+        try:
+            found[info.path] = (await files.read(info.path)).data
+        except (FileMissing, StorageError):
+            continue
+    return found
+
+
+async def _list_paths(files: FileStore) -> list[str]:
+    return [info.path for info in await files.list(WORKSPACE)]
+
+
+def _check_readable(documents: Mapping[str, bytes | None], folders: Sequence[str]) -> Check:
+    closed = [*(path for path, data in documents.items() if data is None), *folders]
+    detail = "files and folders that can't be read" + (f": {', '.join(closed)}" if closed else "")
+    return Check(name="files", ok=not closed, count=len(closed), detail=detail)
+
+
+def _check_encoding(documents: Mapping[str, bytes | None]) -> Check:
+    broken = [path for path, data in documents.items() if data is not None and not _is_utf8(data)]
+    detail = "files that are not UTF-8"
+    if broken:
+        detail += f" throughout, and are changed by nothing here until they are saved as UTF-8: {', '.join(broken)}"
+    return Check(name="encoding", ok=not broken, count=len(broken), detail=detail)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _check_damage(documents: Mapping[str, bytes | None]) -> Check:
+    """Return the check of what is text and can't be read nevertheless; a long entry is any text."""
+    found = [
+        f"{path}: {each}"
+        for path, data in documents.items()
+        if data and _is_utf8(data) and not path.startswith(f"{LEDGERS}/long/")
+        for each in find_damage(data, parse_entries(data, path))
+    ]
+    detail = "places in memory files that were cut off or can't be read"
+    shown = "; ".join(found[:_MAX_DAMAGE]) + ("; and more" if found[_MAX_DAMAGE:] else "")
+    return Check(name="damage", ok=not found, count=len(found), detail=f"{detail}: {shown}" if found else detail)
+
+
+def _check_rules(documents: Mapping[str, bytes | None]) -> Check:
+    """Return the check of the rules for tool calls that people wrote into files."""
+    idle = [
+        f"{path}:{line}"
+        for path, data in documents.items()
+        if data and not path.startswith(f"{LEDGERS}/long/")
+        for line in find_inactive_rules(path, data)
+    ]
+    detail = "rules of memories that are not in force"
+    if idle:
+        detail += ": write `[rule:: deny shell(git push --force*)]`, or `ask`, at the end of a bullet of your own, "
+        detail += f"with `\\[` for a bracket in it: {', '.join(idle)}"
+    return Check(name="rules", ok=not idle, count=len(idle), detail=detail)
+
+
+def _check_bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
+    """Return the check of the size of MEMORY.md, which names the bound that acts, and who can make it shorter."""
+    bounds, document = config.bounds, memory or b""
+    cap = bounds.find_exceeded(document)
+    if cap is None:
+        return Check(name="curated", ok=True, count=0, detail="MEMORY.md is within its bounds")
+    parts = parse_memory_document(document, MEMORY_PATH).parts
+    by_hand = b"".join(part.data for part in parts if not is_movable(part))
+    detail = (
+        f"MEMORY.md has {bounds.measure(document, cap):,} {cap} and prompts show at most {bounds.limit(cap):,} {cap} of it,"
+        " without what is of least use: `ricordo consolidate` moves what has no room to topics"
+    )
+    if bounds.find_exceeded(by_hand):
+        detail += ", but not what you wrote or pinned, which is too much by itself: put some of it into a topic of your"
+        detail += " own, such as memory/topics/NAME.md"
+    return Check(name="curated", ok=True, count=1, detail=detail)
+
+
+async def _check_topics(files: FileStore, memory: bytes | None) -> Check:
+    """Return the check of the topics; where a list of consolidation's own is behind, its next run mends it."""
+    there = {info.path.removeprefix(f"{WORKSPACE}/") for info in await files.list(TOPICS)}
+    lines = (memory or b"").splitlines()
+    missing = sorted(_linked_topics(lines) - there)
+    by_hand = _linked_topics(line for line in lines if not TOPIC_LIST_LINE.match(line)) - there
+    detail = "topics that MEMORY.md names and that are not there: "
+    detail += "restore the file, or remove the line" if by_hand else "the next consolidation lists what there is"
+    if missing:
+        detail += f": {', '.join(missing)}"
+    return Check(name="topics", ok=not by_hand, count=len(missing), detail=detail)
+
+
+def _linked_topics(lines: Iterable[bytes]) -> set[str]:
+    return {unquote(link.decode("utf-8", "replace")) for line in lines for link in _TOPIC_LINK.findall(line)}
+
+
+async def _check_agents(files: FileStore) -> list[Check]:
+    """Return the checks of what agents keep: transcripts, states that could not be read, and compactions."""
+    paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
+    aside = [path for path in paths if _SET_ASIDE_STATE.search(path)]
+    detail = "agent states that could not be read and were set aside"
+    if aside:
+        detail += f"; their sessions go on from the transcript, and the files may go: {', '.join(aside)}"
+    states = Check(name="states", ok=True, count=len(aside), detail=detail)
+    journals = await _check_journals(files, [path for path in paths if _JOURNAL_PATH.search(path)])
+    transcripts = await _check_transcripts(files, [path for path in paths if parse_transcript_path(path)])
+    return [*transcripts, states, journals, await _check_tasks(files, paths)]
+
+
+async def _check_profiles(files: FileStore) -> Check:
+    """Return the check of the profiles: what can't be read of them, and what was kept aside."""
+    broken, aside = await find_broken_profiles(files)
+    detail = "records of profiles that can't be read"
+    if broken:
+        detail = f"places in profiles that can't be read; the rest is used, and they are kept: {'; '.join(broken)}"
+    if aside:
+        told = f"records that could not be read are kept, and the files may go: {', '.join(aside)}"
+        detail = f"{detail}; {told}" if broken else f"files of {told}"
+    return Check(name="profile", ok=not broken, count=len(broken) + len(aside), detail=detail)
+
+
+async def _check_tasks(files: FileStore, paths: Sequence[str]) -> Check:
+    """Return the check of the task files among `paths`, and of the one of the root."""
+    aside = [path for path in paths if _SET_ASIDE_TASKS.search(path)]
+    aside += [info.path for info in await files.list(WORKSPACE) if _SET_ASIDE_ROOT_TASKS.fullmatch(info.path)]
+    broken = [
+        path
+        for path in [*filter(_TASKS_PATH.search, paths), ROOT_TASKS]
+        if not await _is_task_file_readable(files, path)
+    ]
+    broken += await find_blocked_paths(files, paths)
+    detail = "task files that can't be read or were set aside"
+    if broken or aside:
+        detail += f"; the tasks in them are not listed, and they may go: {', '.join([*broken, *aside])}"
+    return Check(name="tasks", ok=True, count=len(broken) + len(aside), detail=detail)
+
+
+async def _is_task_file_readable(files: FileStore, path: str) -> bool:
+    """Tell whether a document of tasks can be read; one that is not there is none to complain about."""
+    try:
+        await run_sync(decode_tasks, (await files.read(path)).data)
+    except FileMissing:
+        return True
+    except StorageError:
+        return False
+    return True
+
+
+async def _check_transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:
+    broken = [(path, await _count_broken_lines(files, path)) for path in logs]
+    torn = sum(count for _, count in broken)
+    places = ", ".join(path for path, count in broken if count)
+    return [
+        Check(name="sessions", ok=True, count=len(logs), detail="transcripts"),
+        Check(
+            name="lines",
+            ok=torn == 0,
+            count=torn,
+            detail=f"transcript lines that can't be read, in {places}"
+            if torn
+            else "transcript lines that can't be read",
+        ),
+    ]
+
+
+async def _count_broken_lines(files: FileStore, path: str) -> int:
+    """Return how many lines of a transcript can't be read; one that can't be read at all counts for one."""
+    try:
+        return len((await read_transcript(files, path)).broken)
+    except StorageError:
+        return 1
+
+
+async def _check_journals(files: FileStore, paths: Sequence[str]) -> Check:
+    broken = [(path, await _count_broken_records(files, path)) for path in paths]
+    torn = sum(count for _, count in broken)
+    detail = "lines of compaction journals that can't be read"
+    if torn:
+        places = ", ".join(path for path, count in broken if count)
+        detail += f"; what they held can't be undone, nothing else is lost, and the files may go: {places}"
+    return Check(name="journals", ok=True, count=torn, detail=detail)
+
+
+async def _count_broken_records(files: FileStore, path: str) -> int:
+    """Return how many lines of a journal are no record; one that can't be read at all counts for one."""
+    try:
+        data = (await files.read(path)).data
+    except FileMissing:
+        return 0
+    except StorageError:
+        return 1
+    return await run_sync(lambda: sum(not _is_journal_record(line) for line in data.split(b"\n") if line.strip()))
+
+
+def _is_journal_record(line: bytes) -> bool:
+    """Tell whether a line names a compaction and the window before it, or one that was undone."""
+    try:
+        fields = jsontext.require_object(jsontext.loads(line), "The line")
+    except (InvalidMessage, ValueError):
+        return False
+    whole = isinstance(fields.get("handle"), str) and isinstance(fields.get("before"), list)
+    return whole or isinstance(fields.get("undone"), str)
+
+
+async def _check_pending_changes(files: FileStore) -> Check:
+    pending = await count_pending(files)
+    detail = "changes cut off half-way that could not be put back: what they kept is damaged"
+    return Check(name="changes", ok=pending == 0, count=pending, detail=detail)
+
+
+async def _check_inboxes(files: FileStore) -> Check:
+    aside = [info.path for info in await files.list() if _SET_ASIDE_INBOX.fullmatch(info.path)]
+    detail = "inboxes that could not be read and were set aside"
+    if aside:
+        detail += f"; what waited in them was asked for again, and the files may go: {', '.join(aside)}"
+    return Check(name="inboxes", ok=True, count=len(aside), detail=detail)
+
+
+async def _check_erasing(files: FileStore) -> list[Check]:
+    """Return the check of what was begun to be erased; none where all of it is done."""
+    left = await list_unfinished(files)
+    entries, texts = [name for name, text in left.items() if not text], [name for name, text in left.items() if text]
+    told = [f"`ricordo erase ID` finishes it: {', '.join(entries)}"] if entries else []
+    told += [f"`ricordo erase --text` with the same text finishes it: {', '.join(texts)}"] if texts else []
+    detail = f"erased in part only, {'; '.join(told)}"
+    return [Check(name="erasing", ok=False, count=len(left), detail=detail)] if left else []
+
+
+async def _check_index(index: SearchIndex) -> Check:
+    report = await index.refresh()
+    freshness = index.freshness()
+    bad = freshness.state == "broken"
+    detail = f"the index is {freshness}"
+    if report.failed and not bad:
+        detail += f"; what can't be read is found as it was before: {', '.join(sorted(report.failed)[:_MAX_DAMAGE])}"
+    if report.quarantined:
+        detail += f"; a damaged one was put aside as {report.quarantined} and made anew"
+    if freshness.not_embedded or freshness.embedding_error:
+        detail += f"; {freshness.not_embedded} passages have no vector yet and are found by their words"
+        detail += f": {freshness.embedding_error}" if freshness.embedding_error else ""
+    return Check(name="index", ok=not bad, count=freshness.stale_files, detail=detail)

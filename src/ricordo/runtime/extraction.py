@@ -1,0 +1,221 @@
+"""Wiring of extraction: by rules, or by a model where there is one to ask, and the profile's section of a request.
+
+Where no model answered, or its part can't be used, the findings of the rules update the profile.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import IdSource
+from ricordo.curation.config import ProfileConfig
+from ricordo.curation.profile.request import ProfileSection
+from ricordo.curation.profile.storage import LedgerArchive, ProfileStores
+from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo.curation.profile.updates import NewFact
+from ricordo.errors import ExtraMissing, ModelError, ReplyInvalid
+from ricordo.events import Emitter
+from ricordo.extraction.config import NEVER, FlushConfig
+from ricordo.extraction.contract import ExtractionSection, SectionFactory, SectionInput
+from ricordo.extraction.extractors import ExtractionResult, Extractor, MessageDelta, ModelExtractor, RuleExtractor
+from ricordo.extraction.flusher import Flusher
+from ricordo.extraction.rules import extract
+from ricordo.extraction.session_extraction import SessionExtraction
+from ricordo.jobs import JobQueue
+from ricordo.messages import JsonValue
+from ricordo.models import ChatModel, Embedder
+from ricordo.models.offline import OFFLINE
+from ricordo.models.provider import load_model
+from ricordo.models.spending import SpendingMeter
+from ricordo.runtime.guarded_models import prepare_memory_model
+from ricordo.runtime.settings import Settings
+from ricordo.scope import Scope
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.workspace.layout import DEFAULT_AGENT, profile_path_for
+from ricordo.workspace.profile import CORRECTION, FactSource, category_for_kind
+
+__all__ = ["ProfileSectionMaker", "create_profile_sections", "create_session_flush"]
+
+
+_MakeExtraction = Callable[[ChatModel], Extractor]
+
+
+def create_session_flush(
+    place: MemoryRoot,
+    scope: Scope,
+    settings: Settings,
+    *,
+    model: ChatModel | None,
+    meter: SpendingMeter,
+    inbox: JobQueue,
+    ids: IdSource,
+    emitter: Emitter,
+    sections: Sequence[SectionFactory] = (),
+    remembered: Callable[[str], Awaitable[Sequence[str]]] | None = None,
+) -> SessionExtraction:
+    """Return what extracts the sessions of `place`, asking the model that the settings name, else the agent's `model`.
+
+    What it costs is counted by `meter`; what has to wait goes to `inbox`. `sections` learn from the same request.
+    `remembered` gives the memories that are nearest to a text.
+    """
+    config = settings.flush or FlushConfig(flush_trigger=NEVER)
+    rules = RuleExtractor(rules=extract, sections=sections)
+
+    def make_extraction(asked: ChatModel) -> Extractor:
+        guarded = prepare_memory_model(asked, "flush", redactor=place.redactor, meter=meter, scope=scope)
+        return ModelExtractor(model=guarded, config=config, rules=rules, files=place.files, clock=place.clock)
+
+    return SessionExtraction(
+        place=place,
+        flusher=Flusher(
+            files=place.files,
+            redactor=place.redactor,
+            key=place.key,
+            clock=place.clock,
+            ids=ids,
+            model=_choose_extraction(config, settings, model, rules, make_extraction),
+            sections=sections,
+            detector=settings.signal_detector,
+            find_nearest=remembered,
+        ),
+        emitter=emitter,
+        scope=scope,
+        config=config,
+        postpone=inbox.put,
+    )
+
+
+def _choose_extraction(
+    config: FlushConfig, settings: Settings, model: ChatModel | None, rules: RuleExtractor, made: _MakeExtraction
+) -> Extractor | None:
+    """Return who asks a model; None where the rules do it all."""
+    if isinstance(config.model, str) and config.model != OFFLINE:
+        address = settings.resolve_address(config.model, setting="flush.base_url", own=config.base_url, agent=model)
+        return _LazyExtraction(
+            load=partial(load_model, config.model, base_url=address, **asdict(config.model_settings)),
+            make=made,
+            rules=rules,
+        )
+    asked = model if config.model is None else config.model
+    return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
+
+
+@dataclass(kw_only=True)
+class _LazyExtraction:
+    """Extraction by a model that is loaded when it is first asked, as most of who opens a root never asks it."""
+
+    load: Callable[[], ChatModel]
+    make: _MakeExtraction
+    rules: RuleExtractor
+    _extraction: Extractor | None = field(default=None, init=False)
+
+    async def __call__(self, delta: MessageDelta) -> ExtractionResult:
+        """Return what the model finds; what the rules find while it can't be loaded."""
+        if self._extraction is None:
+            try:
+                self._extraction = self.make(await run_sync(self.load))
+            except (ModelError, ExtraMissing) as error:
+                note = f"the rules extracted: {type(error).__name__}"
+                return await self.rules.extract(delta, len(delta.new), note=note)
+        return await self._extraction(delta)
+
+
+_DEFAULT_NAME = "User"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileSectionMaker:
+    """Makes the section of the profile of whoever a session belongs to, for `ricordo.extraction.contract`."""
+
+    memory_root: MemoryRoot
+    profiles: ProfileStores
+    config: ProfileConfig
+    embedder: Embedder | None = None
+
+    async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
+        """Return what to ask; None when nobody said anything, or it is for another place. Raises: StorageError."""
+        if not studied.messages or not profile_path_for(self.memory_root.scope, self._profile_scope(studied)):
+            return None
+        updater = self._create_updater(studied)
+        part = await updater.section(signals=studied.signals)
+
+        async def accept(answer: JsonValue, learned: SectionInput) -> None:
+            await _apply_answer(updater, answer, part, learned)
+
+        return ExtractionSection(
+            name="profile", instructions=part.instructions, reference=part.reference, schema=part.schema, accept=accept
+        )
+
+    def _create_updater(self, studied: SectionInput) -> ProfileUpdater:
+        scope = self._profile_scope(studied)
+        archive = LedgerArchive(
+            files=self.memory_root.files,
+            clock=self.memory_root.clock,
+            redactor=self.memory_root.redactor,
+            scope=studied.scope,
+        )
+        return ProfileUpdater(
+            self.profiles.open_store(scope),
+            config=self.config,
+            clock=self.memory_root.clock,
+            archive=archive,
+            embedder=self.embedder,
+        )
+
+    def _profile_scope(self, studied: SectionInput) -> Scope:
+        """Return whose profile it is: that of the user and the agent, in the scope of the root."""
+        parts = self.memory_root.scope.parts()
+        if studied.scope and studied.scope.user:
+            parts["user"] = studied.scope.user
+        if studied.agent != DEFAULT_AGENT:
+            parts["agent"] = studied.agent
+        return Scope(**parts)
+
+
+def create_profile_sections(
+    place: MemoryRoot, profiles: ProfileStores, settings: Settings, embedder: Embedder | None
+) -> Sequence[SectionFactory]:
+    """Return the section of the profile; none where the settings switch it off."""
+    if settings.profile is None:
+        return ()
+    return (ProfileSectionMaker(memory_root=place, profiles=profiles, config=settings.profile, embedder=embedder),)
+
+
+async def _apply_answer(
+    updater: ProfileUpdater, answer: JsonValue, part: ProfileSection, studied: SectionInput
+) -> None:
+    thread, trace = studied.session, studied.trace
+    if answer is not None:
+        # half an answer is none
+        with suppress(ReplyInvalid):
+            await updater.accept(
+                answer, studied.messages, section=part, signals=studied.signals, thread=thread, trace=trace
+            )
+            return
+    await updater.update_offline(
+        studied.messages, _extract_facts(studied), signals=studied.signals, thread=thread, trace=trace
+    )
+
+
+def _extract_facts(studied: SectionInput) -> list[NewFact]:
+    """Return what is about the user: the rules word it with the name of who said it, and "User" without a name.
+
+    What is about the project is for its own memory.
+    """
+    names = {_DEFAULT_NAME, *(message.name for message in studied.messages if message.role == "user" and message.name)}
+    # a sentence begins with a capital letter, however the name is written
+    about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.IGNORECASE)
+    return [
+        NewFact(
+            content=finding.content,
+            category=CORRECTION if finding.corrects else category_for_kind(finding.kind),
+            confidence=finding.confidence,
+            source=FactSource(messages=finding.message_ids, quote=finding.quote),
+        )
+        for finding in studied.findings
+        if about_user.match(finding.content)
+    ]

@@ -1,0 +1,15 @@
+"""The check of AGENTS.md, which people write for agents outside of a root."""
+
+from pathlib import Path
+
+from ricordo.context.prompt import read_agents_file
+from ricordo.curation.quality_checks import check_instructions
+from ricordo.workspace.history.checks import Check
+
+__all__ = ["inspect_agents_file"]
+
+
+async def inspect_agents_file(folder: Path) -> list[Check]:
+    """Return the check of AGENTS.md in `folder`; none where there is no such file."""
+    found = await read_agents_file(folder)
+    return [check_instructions(found.source, found.text)] if found else []

@@ -1,0 +1,230 @@
+"""Wiring of maintenance: consolidation, the maintenance cycle, and cleaning up.
+
+Without consolidation no ledger expires, as nothing of it was consolidated.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.curation.adviser import Adviser, ModelAdviser, rules_only_note
+from ricordo.curation.config import PREVIEW_MODE
+from ricordo.curation.consolidator import ConsolidationJob, Consolidator
+from ricordo.curation.proposal import ConsolidationInput
+from ricordo.curation.retention import apply_retention, archive_expired_ledgers, prune_session_files
+from ricordo.curation.types import Advice
+from ricordo.errors import ExtraMissing, ModelError, StorageError
+from ricordo.events import Emitter
+from ricordo.jobs.schedule import ConsolidationDue, CycleStep, MaintenanceCycle, at_most_every
+from ricordo.jobs.tasks import FileTaskStore
+from ricordo.jobs.turn_activity import TurnActivity
+from ricordo.models import ChatModel
+from ricordo.models.offline import OFFLINE
+from ricordo.models.provider import load_model
+from ricordo.models.spending import SpendingMeter
+from ricordo.runtime.guarded_models import prepare_memory_model
+from ricordo.runtime.settings import Settings
+from ricordo.scope import Scope
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.workspace.evicted_files import CleanupResult, remove_unreferenced
+from ricordo.workspace.history.retention import trim_history
+from ricordo.workspace.history.usage import UsageLog
+from ricordo.workspace.layout import ROOT_TASKS
+
+__all__ = ["MaintenanceServices", "create_maintenance"]
+
+
+_CONFIRMED_WEIGHT, _OPENED_WEIGHT = 4, 2
+_SHOWN_PER_POINT = 10
+"""So many times is a memory shown until that counts once, as what stands in view is shown anyway."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaintenanceServices:
+    """How one root is kept up; `curation` and `due` are None where consolidation is switched off."""
+
+    cycle: MaintenanceCycle
+    interval: timedelta
+    tidy: Callable[[], Awaitable[CleanupResult]]
+    curation: ConsolidationJob | None = None
+    due: ConsolidationDue | None = None
+
+    @asynccontextmanager
+    async def hurry_at_exit(self) -> AsyncIterator[None]:
+        """Hurry once the block has ended."""
+        try:
+            yield
+        finally:
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Let consolidation ask no model any more, as a process that closes can't wait."""
+        if self.curation:
+            self.curation.use_rules_only()
+
+
+def create_maintenance(
+    place: MemoryRoot,
+    scope: Scope,
+    settings: Settings,
+    emitter: Emitter,
+    *,
+    turns: TurnActivity,
+    model: ChatModel | None = None,
+    meter: SpendingMeter | None = None,
+) -> MaintenanceServices:
+    """Return how `place` is kept up as the settings say, giving way to `turns`.
+
+    Consolidation asks the model that they name, else the agent's `model`; what it costs is counted by `meter`.
+    """
+    config = settings.consolidation
+    tidy = partial(remove_unreferenced, place.files, place.clock, eviction_path=_eviction_path(settings))
+    adviser = _choose_adviser(
+        settings, scope, model, partial(prepare_memory_model, redactor=place.redactor, meter=meter)
+    )
+    curation = _create_curation(place, scope, settings, emitter, adviser=adviser, turns=turns)
+    return MaintenanceServices(
+        cycle=MaintenanceCycle(steps=_create_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
+        interval=settings.maintenance.interval,
+        tidy=tidy,
+        curation=curation,
+        due=at_most_every(timedelta(seconds=config.min_gap)) if config else None,
+    )
+
+
+def _eviction_path(settings: Settings) -> str | None:
+    """Return the folder of evicted results that the settings name, None for its default."""
+    return settings.tool_result_eviction.eviction_path if settings.tool_result_eviction else None
+
+
+def _create_steps(
+    place: MemoryRoot,
+    settings: Settings,
+    curation: ConsolidationJob | None,
+    tidy: Callable[[], Awaitable[CleanupResult]],
+) -> list[CycleStep]:
+    config, clock = settings.maintenance, place.clock
+
+    async def expire_ledgers() -> Mapping[str, int]:
+        days = config.daily_file_retention_days
+        return {"files": len(await archive_expired_ledgers(place.files, place.changes, today=clock.today(), days=days))}
+
+    async def prune_files() -> Mapping[str, int]:
+        pruned = await prune_session_files(place.files, place.changes, now=clock.now(), config=config)
+        rules = settings.retention.parsed_rules
+        bounds = settings.consolidation
+        gone = await apply_retention(
+            place.files, place.changes, rules, now=clock.now(), key=place.key, config=bounds,
+            eviction_path=_eviction_path(settings), scope=place.scope,
+        )  # fmt: skip
+        by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
+        trimmed = await trim_history(place.files, place.changes, now=clock.now(), config=settings.history)
+        return {**pruned.counts, **by_rule, **trimmed.counts, "evicted": (await tidy()).count}
+
+    async def refresh_index() -> Mapping[str, int]:
+        await place.index.refresh()
+        return {}
+
+    return [
+        CycleStep(name="expire", stage="expire", act=expire_ledgers),
+        *([CycleStep(name="consolidate", act=curation)] if curation else []),
+        CycleStep(name="prune", stage="prune", act=prune_files),
+        CycleStep(name="reindex", stage="index", act=refresh_index),
+    ]
+
+
+def _choose_adviser(
+    settings: Settings, scope: Scope, model: ChatModel | None, for_memory: Callable[..., ChatModel]
+) -> Adviser | None:
+    """Return who asks a model; None where the rules do it all."""
+    config = settings.consolidation
+    if config is None:
+        return None
+
+    def make_adviser(asked: ChatModel) -> Adviser:
+        return ModelAdviser(model=for_memory(asked, "consolidation", scope=scope), config=config)
+
+    if isinstance(config.model, str) and config.model != OFFLINE:
+        address = settings.resolve_address(
+            config.model, setting="consolidation.base_url", own=config.base_url, agent=model
+        )
+        load = partial(load_model, config.model, base_url=address, **asdict(config.model_settings))
+        return _LazyAdviser(load=load, make=make_adviser)
+    asked = model if config.model is None else config.model
+    return make_adviser(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
+
+
+@dataclass(kw_only=True)
+class _LazyAdviser:
+    """Advice of a model that is loaded when it is first asked, as most of who opens a root never asks it."""
+
+    load: Callable[[], ChatModel]
+    make: Callable[[ChatModel], Adviser]
+    _adviser: Adviser | None = field(default=None, init=False)
+
+    async def __call__(self, material: ConsolidationInput, pause: Callable[[], Awaitable[object]]) -> Advice:
+        """Return what the model advises; nothing while it can't be loaded."""
+        if self._adviser is None:
+            try:
+                self._adviser = self.make(await run_sync(self.load))
+            except (ModelError, ExtraMissing) as error:
+                return Advice(note=rules_only_note(type(error).__name__))
+        return await self._adviser(material, pause)
+
+
+async def _usage_scores(usage: UsageLog | None) -> Mapping[str, int]:
+    """Return by id how much each memory was of use: confirming counts most, being shown least."""
+    if usage is None:
+        return {}
+    try:
+        known = await usage.read_all()
+    except StorageError:
+        return {}
+    return {
+        name: _CONFIRMED_WEIGHT * each.confirmed.count
+        + _OPENED_WEIGHT * each.used.count
+        + each.shown.count // _SHOWN_PER_POINT
+        for name, each in known.items()
+    }
+
+
+def _create_curation(
+    place: MemoryRoot,
+    scope: Scope,
+    settings: Settings,
+    emitter: Emitter,
+    *,
+    adviser: Adviser | None,
+    turns: TurnActivity,
+) -> ConsolidationJob | None:
+    config = settings.consolidation
+    if config is None:
+        return None
+    consolidator = Consolidator(
+        files=place.files,
+        changes=place.changes,
+        redactor=place.redactor,
+        clock=place.clock,
+        key=place.key,
+        config=config,
+        adviser=adviser,
+        courtesy=turns.yield_policy,
+        used=partial(_usage_scores, place.usage),
+        emitter=emitter,
+        scope=scope,
+    )
+    return ConsolidationJob(
+        consolidator=consolidator,
+        turns=turns,
+        holds_proposals=config.mode == PREVIEW_MODE,
+        refresh=place.index.refresh,
+        tasks=FileTaskStore(place.files, ROOT_TASKS, place.redactor),
+        clock=place.clock,
+        ids=place.ids,
+        emitter=emitter,
+        scope=scope,
+    )

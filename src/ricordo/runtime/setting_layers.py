@@ -1,0 +1,387 @@
+"""Layers of settings over one another, and the conversion of values to the types of their fields. Pure.
+
+A setting is a field of a frozen dataclass, known by a dotted key; a field that is a dataclass is a table. Within one
+layer a table that is off wins over settings in it; a later layer can switch it on again.
+
+Invariants: only plain values are read from text: switches, numbers, durations, texts, lists of texts. Every value knows
+its origin, and an error names it.
+"""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from datetime import timedelta
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ricordo.errors import InvalidSetting
+from ricordo.guard import has_secret
+from ricordo.messages.tokens import Share, Tokens
+
+__all__ = [
+    "SettingLayers",
+    "SettingOrigin",
+    "SettingTable",
+    "SettingType",
+    "SettingValue",
+    "convert_value",
+    "describe_type",
+    "format_duration",
+    "list_setting_tables",
+    "list_setting_types",
+    "suggest_name",
+]
+
+
+SettingType: TypeAlias = frozenset[object]
+"""The types that a setting takes, as they stand in the annotation of its field."""
+_NONE_WORD = "none"
+_MAX_VALUE_CHARS = 80
+_BOOLEAN_WORDS: Mapping[str, bool] = {
+    "true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False,
+}  # fmt: skip
+_PLAIN_TYPES = frozenset({bool, int, float, str, NoneType, Share, Path, timedelta})
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d|w)")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingTable:
+    """A group of settings under one key: its dataclass, whether it can be off, and whether it is on by default."""
+
+    type: Callable[..., object]
+    can_be_off: bool
+    default: object = field(repr=False)
+
+
+def list_setting_types(owner: type, prefix: str = "") -> dict[str, SettingType]:
+    """Return what each plain setting of `owner` and of its tables takes, by dotted key, in the order of the fields."""
+    return {key: kind for key, kind, table in _cached_settings(owner, prefix) if table is None and kind - {NoneType}}
+
+
+def list_setting_tables(owner: type, prefix: str = "") -> dict[str, SettingTable]:
+    """Return the tables of `owner` and the tables in them by dotted key, the outer ones first."""
+    return {key: table for key, _, table in _cached_settings(owner, prefix) if table is not None}
+
+
+def convert_value(kind: SettingType, value: object, *, is_text: bool = False) -> object:
+    """Return the value as the setting takes it; `is_text` for one that can be nothing but text, as in the environment.
+
+    Raises `InvalidSetting` that says what the setting takes.
+    """
+    given = _parse_text(kind, value.strip()) if is_text and isinstance(value, str) else value
+    for reading in (_convert_none, _convert_plain, _convert_share, _convert_duration, _convert_texts, _convert_text):
+        found = reading(kind, given)
+        if found is not None:
+            return found[0]
+    told = repr(value)
+    shown = "[hidden]" if has_secret(told) else told if len(told) <= _MAX_VALUE_CHARS else f"{told[:_MAX_VALUE_CHARS]}…"
+    raise InvalidSetting(f"takes {describe_type(kind)}, not {shown}")
+
+
+def describe_type(kind: SettingType) -> str:
+    """Return what a setting takes, in words."""
+    words = {
+        bool: "true or false", int: "a whole number", float: "a number", Share: 'a share such as "80%"', str: "a text",
+        Path: "a path", timedelta: 'a duration such as "90m", "6h" or "2d"', NoneType: '"none"',
+    }  # fmt: skip
+    named = [word for each, word in words.items() if each in kind]
+    return " or ".join([*named, *(["a list of texts"] if _find_collection(kind) else [])])
+
+
+def format_duration(value: timedelta) -> str:
+    """Return the text from which a setting reads this duration, in the largest unit that it is a whole number of."""
+    for unit in ("w", "d", "h", "m"):
+        whole, rest = divmod(value, timedelta(**{_UNITS[unit]: 1}))
+        if not rest:
+            return f"{whole}{unit}"
+    return f"{value.total_seconds():g}s"
+
+
+def suggest_name(name: str, known: Collection[str]) -> str:
+    """Return a hint at the known name that is nearest to `name`; empty when none is near."""
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+@cache
+def _cached_settings(owner: type, prefix: str) -> tuple[tuple[str, SettingType, SettingTable | None], ...]:
+    return tuple(_iter_settings(owner, prefix))
+
+
+def _iter_settings(owner: type, prefix: str) -> Iterator[tuple[str, SettingType, SettingTable | None]]:
+    hints = get_type_hints(owner)
+    for each in fields(owner):
+        members = _union_members(hints[each.name])
+        table = next((member for member in members if is_dataclass(member) and member not in {Share, Tokens}), None)
+        key = f"{prefix}{each.name}"
+        if isinstance(table, type):
+            yield (
+                key,
+                frozenset(),
+                SettingTable(type=table, can_be_off=NoneType in members, default=_default_value(each)),
+            )
+            yield from _iter_settings(table, f"{key}.")
+        else:
+            yield (
+                key,
+                frozenset(member for member in members if member in _PLAIN_TYPES or _is_text_collection(member)),
+                None,
+            )
+
+
+def _union_members(hint: Any) -> tuple[object, ...]:
+    if get_origin(hint) not in {Union, UnionType}:
+        return (hint,)
+    return tuple(found for each in get_args(hint) for found in _union_members(each))
+
+
+def _default_value(each: "Field[Any]") -> object:
+    if each.default_factory is not MISSING:
+        return each.default_factory()
+    return None if each.default is MISSING else each.default
+
+
+def _parse_text(kind: SettingType, text: str) -> object:
+    """Return what a text means for the setting, before its type is looked at."""
+    if bool in kind and text.lower() in _BOOLEAN_WORDS:
+        return _BOOLEAN_WORDS[text.lower()]
+    for number in (int, float):
+        try:
+            if number in kind or (number is float and Share in kind):
+                return number(text)
+        except ValueError:
+            continue
+    if _find_collection(kind):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def _convert_none(kind: SettingType, value: object) -> tuple[object] | None:
+    nothing = value is None or (isinstance(value, str) and value.lower() == _NONE_WORD)
+    return (None,) if nothing and NoneType in kind else None
+
+
+def _convert_plain(kind: SettingType, value: object) -> tuple[object] | None:
+    if isinstance(value, bool):
+        return (value,) if bool in kind else None
+    if isinstance(value, int) and int not in kind and float in kind:
+        return (float(value),)
+    is_plain = (
+        isinstance(value, int | float | Share | timedelta)
+        and type(value) in kind
+        and not (isinstance(value, float) and not math.isfinite(value))
+    )
+    # a subclass of a path is what the system makes of it
+    return (value,) if is_plain or (isinstance(value, Path) and Path in kind) else None
+
+
+def _convert_share(kind: SettingType, value: object) -> tuple[object] | None:
+    if Share not in kind:
+        return None
+    try:
+        if isinstance(value, str) and value.endswith("%"):
+            return (Share(float(value[:-1]) / 100),)
+        return (Share(value),) if isinstance(value, float) else None
+    except ValueError:
+        return None
+
+
+def _convert_duration(kind: SettingType, value: object) -> tuple[object] | None:
+    if timedelta not in kind:
+        return None
+    found = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    return (timedelta(**{_UNITS[found[2]]: float(found[1])}),) if found else None
+
+
+def _convert_texts(kind: SettingType, value: object) -> tuple[object] | None:
+    collection = _find_collection(kind)
+    if collection is None or not isinstance(value, list | tuple | frozenset | set):
+        return None
+    return (collection(value),) if all(isinstance(each, str) for each in value) else None
+
+
+def _convert_text(kind: SettingType, value: object) -> tuple[object] | None:
+    if not isinstance(value, str):
+        return None
+    if str in kind:
+        return (value,)
+    return (Path(value),) if Path in kind and value else None
+
+
+def _is_text_collection(member: object) -> bool:
+    return get_origin(member) in {frozenset, tuple} and str in get_args(member)
+
+
+def _find_collection(kind: SettingType) -> Callable[[Collection[object]], Collection[object]] | None:
+    origins = {get_origin(member) for member in kind}
+    return frozenset if frozenset in origins else tuple if tuple in origins else None
+
+
+_T = TypeVar("_T")
+_MAX_KEY_CHARS = 80
+_ON_WORDS = frozenset({"true", "on", "yes", "1"})
+_OFF_WORDS = frozenset({"false", "off", "no", "0", "none"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingOrigin:
+    """Where a value came from: a file and its line (0: unknown), an environment variable, an argument, or nowhere."""
+
+    kind: Literal["default", "file", "environment", "argument"] = "default"
+    name: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        """Write it for people."""
+        if self.kind == "file":
+            return f"{self.name}:{self.line}" if self.line else self.name
+        return self.name or self.kind
+
+    @property
+    def short_name(self) -> str:
+        """The same with the name of the file alone."""
+        return (
+            str(SettingOrigin(kind="file", name=Path(self.name).name, line=self.line))
+            if self.kind == "file"
+            else str(self)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingValue:
+    """A value for a dotted key; `is_text` for one that can be nothing but text."""
+
+    key: str
+    value: object
+    origin: SettingOrigin
+    is_text: bool = False
+
+
+class SettingLayers:
+    """Collects the settings of `owner`; `presets` make a whole table by name."""
+
+    def __init__(self, *, owner: type, presets: Mapping[str, Mapping[str, Callable[[], object]]]) -> None:
+        """Begin with nothing but the defaults."""
+        self._kinds = list_setting_types(owner)
+        self._tables = list_setting_tables(owner)
+        self._presets = presets
+        self._values: dict[str, tuple[object, SettingOrigin]] = {}
+        self._switches: dict[str, tuple[bool, SettingOrigin]] = {}
+
+    def add_layer(self, layer: Sequence[SettingValue]) -> None:
+        """Lay the values of one layer over what is there. Raises `InvalidSetting`."""
+        switched = [(given, self._parse_switch(given)) for given in layer if given.key in self._tables]
+        for given, switch in switched:
+            if switch is not False:
+                self._turn_on(given, switch)
+        for given in layer:
+            if given.key not in self._tables:
+                self._set_value(given)
+        for given, switch in switched:
+            if switch is False:
+                self._turn_off(given)
+
+    def values(self) -> dict[str, object]:
+        """Return what was given, ready for the owner: plain values and whole tables, None for one that is off.
+
+        Raises `InvalidSetting`.
+        """
+        top = {key: value for key, (value, _) in self._values.items() if "." not in key}
+        return top | {key: self._build_table(key, table) for key, table in self._tables.items() if "." not in key}
+
+    def origins(self) -> dict[str, SettingOrigin]:
+        """Return where each value came from that was given, and each table that was switched."""
+        switched = {key: origin for key, (_, origin) in self._switches.items()}
+        return switched | {key: origin for key, (_, origin) in self._values.items()}
+
+    def call_with_origins(self, prefix: str, make: Callable[[], _T]) -> _T:
+        """Return what `make` makes; a refusal is told with the origins of the fields that it names."""
+        try:
+            return make()
+        except InvalidSetting as error:
+            own = {key: origin for key, (_, origin) in self._values.items() if key.rpartition(".")[0] == prefix}
+            named = [key for key in own if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", str(error))]
+            where = ", ".join(f"{own[key]}: {key}" for key in named or own)
+            # it may begin with the name of its field, which stands before it then
+            told = str(error).removeprefix(f"{named[0].rpartition('.')[2]}: ") if len(named) == 1 else str(error)
+            raise InvalidSetting(f"{where}: {told}" if where else told) from error
+
+    def _parse_switch(self, given: SettingValue) -> object:
+        """Return True, False, or the configuration that a table is to be."""
+        table, value = self._tables[given.key], given.value
+        presets = self._presets.get(given.key, {})
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word in presets:
+            return presets[word]()
+        if isinstance(value, bool) or (given.is_text and word in _ON_WORDS | _OFF_WORDS):
+            on = value if isinstance(value, bool) else word in _ON_WORDS
+            if on or table.can_be_off:
+                return on
+        elif is_dataclass(value) and isinstance(table.type, type) and isinstance(value, table.type):
+            return value
+        named = "".join(f', "{name}"' for name in presets)
+        raise InvalidSetting(f"{given.origin}: {given.key} is a table of settings, or true or false{named}.")
+
+    def _turn_on(self, given: SettingValue, switch: object) -> None:
+        self._switches[given.key] = (True, given.origin)
+        if switch is not True:
+            self._clear(given.key)
+            self._add_fields(given.key, switch, given.origin)
+
+    def _turn_off(self, given: SettingValue) -> None:
+        self._clear(given.key)
+        self._switches[given.key] = (False, given.origin)
+
+    def _clear(self, table: str) -> None:
+        self._values = {key: value for key, value in self._values.items() if not key.startswith(f"{table}.")}
+        self._switches = {key: value for key, value in self._switches.items() if not key.startswith(f"{table}.")}
+
+    def _add_fields(self, prefix: str, configuration: object, origin: SettingOrigin) -> None:
+        """Take over every field of a whole configuration, those that no text could give too."""
+        for name in (each.name for each in fields(configuration)):  # type: ignore[arg-type]
+            key, value = f"{prefix}.{name}", getattr(configuration, name)
+            if key not in self._tables:
+                self._values[key] = (value, origin)
+            elif value is None:
+                self._switches[key] = (False, origin)
+            else:
+                self._switches[key] = (True, origin)
+                self._add_fields(key, value, origin)
+
+    def _set_value(self, given: SettingValue) -> None:
+        key = given.key
+        if key not in self._kinds:
+            shown = key if len(key) <= _MAX_KEY_CHARS else f"{key[:_MAX_KEY_CHARS]}…"
+            raise InvalidSetting(
+                f"{given.origin}: {shown} is no setting{suggest_name(key, [*self._kinds, *self._tables])}"
+            )
+        try:
+            value = convert_value(self._kinds[key], given.value, is_text=given.is_text)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"{given.origin}: {key} {error}") from error
+        self._values[key] = (value, given.origin)
+        table = key.rpartition(".")[0]
+        while table:
+            if not self._switches.get(table, (True, None))[0]:
+                del self._switches[table]
+            table = table.rpartition(".")[0]
+
+    def _build_table(self, key: str, table: SettingTable) -> object:
+        """Return the configuration of a table, None when it is off."""
+        given = {each: value for each, (value, _) in self._values.items() if each.startswith(f"{key}.")}
+        inner = [each for each in self._switches if each.startswith(f"{key}.")]
+        on, _ = self._switches.get(key, (bool(given or inner) or table.default is not None, None))
+        if not on:
+            return None
+        plain = {each[len(key) + 1 :]: value for each, value in given.items() if "." not in each[len(key) + 1 :]}
+        nested = {
+            each[len(key) + 1 :]: self._build_table(each, below)
+            for each, below in self._tables.items()
+            if each.rpartition(".")[0] == key
+        }
+        return self.call_with_origins(key, lambda: table.type(**plain, **nested))

@@ -1,0 +1,89 @@
+"""Every setting with its value and its origin, for display; secrets are hidden."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from pathlib import Path
+
+from ricordo.guard import has_secret
+from ricordo.messages.tokens import Share, Tokens
+from ricordo.messages.types import JsonValue
+from ricordo.runtime.config_file import is_secret_name
+from ricordo.runtime.setting_layers import SettingOrigin, format_duration, list_setting_tables, list_setting_types
+from ricordo.runtime.settings import Settings, environment_variable
+
+__all__ = ["HIDDEN_VALUE", "SettingRow", "list_settings"]
+
+
+HIDDEN_VALUE = "[hidden]"
+"""What is shown instead of a secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingRow:
+    """A setting: its dotted key, its value as JSON, its environment variable, and where the value came from.
+
+    A table has the value True or False, for being on or off. `is_off` says that the table it stands in is off: the
+    value is then the one it would have.
+    """
+
+    key: str
+    value: JsonValue
+    variable: str
+    origin: SettingOrigin
+    is_table: bool = False
+    is_off: bool = False
+
+
+def list_settings(settings: Settings) -> list[SettingRow]:
+    """Return every setting in the order of the fields, each table followed by what stands in it."""
+    return list(_iter_rows(settings, Settings, "", settings.origins, is_off=False))
+
+
+def _iter_rows(
+    values: object, owner: type, prefix: str, origins: Mapping[str, SettingOrigin], *, is_off: bool
+) -> Iterator[SettingRow]:
+    plain, tables = list_setting_types(owner), list_setting_tables(owner)
+    for name in (each.name for each in fields(owner)):
+        key, value = f"{prefix}{name}", getattr(values, name)
+        if name in plain:
+            yield SettingRow(
+                key=key, value=_mask_value(key, value), variable=environment_variable(key), origin=_find_origin(key, origins),
+                is_off=is_off,
+            )  # fmt: skip
+        elif name in tables:
+            off = is_off or value is None
+            yield SettingRow(
+                key=key, value=not off, variable=environment_variable(key), origin=_find_origin(key, origins), is_table=True,
+                is_off=is_off,
+            )  # fmt: skip
+            made = tables[name].type() if value is None else value
+            yield from _iter_rows(made, type(made), f"{key}.", origins, is_off=off)
+
+
+def _find_origin(key: str, origins: Mapping[str, SettingOrigin]) -> SettingOrigin:
+    """Return where the value came from; for a table that nobody switched, the first setting that switched it on."""
+    inner = (origin for each, origin in origins.items() if each.startswith(f"{key}."))
+    return origins.get(key) or next(inner, SettingOrigin())
+
+
+def _mask_value(key: str, value: object) -> JsonValue:
+    shown = _to_json(value)
+    texts = [shown] if isinstance(shown, str) else shown if isinstance(shown, list) else []
+    secret = any(isinstance(each, str) and (has_secret(each) or has_secret(f'{key} = "{each}"')) for each in texts)
+    return HIDDEN_VALUE if secret or (isinstance(shown, str) and is_secret_name(key)) else shown
+
+
+def _to_json(value: object) -> JsonValue:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Share):
+        return f"{value.part * 100:g}%"
+    if isinstance(value, Tokens):
+        return value.count
+    if isinstance(value, timedelta | Path):
+        return format_duration(value) if isinstance(value, timedelta) else str(value)
+    if isinstance(value, frozenset | tuple):
+        return [str(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
+    # what only code can give, such as a model
+    return type(value).__name__

@@ -1,0 +1,434 @@
+"""Workspace: an open root, put together from concrete backends. Nothing else names them.
+
+A session that runs while something is forgotten still has it in its window until its next request.
+
+Invariant: the stored state of a session holds nothing forgotten, but for the newest request of the user.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import SystemClock
+from ricordo.concurrency import background_task, run_in_thread
+from ricordo.context.plan import find_newest_request
+from ricordo.curation.consolidator import ConsolidationJob
+from ricordo.curation.profile.storage import ProfileStores
+from ricordo.errors import StorageError, StorageReadOnly
+from ricordo.events import Emitter
+from ricordo.extraction.session_extraction import SessionExtraction
+from ricordo.extraction.worker import JobWorker
+from ricordo.guard import Redactor
+from ricordo.jobs import Job, JobQueue
+from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
+from ricordo.models.spending import SpendingMeter
+from ricordo.runtime.claiming import claim_trusted_root, read_root_identity
+from ricordo.runtime.doctor import Check, check_root
+from ricordo.runtime.guarded_models import GuardedReranker, guard_embedder
+from ricordo.runtime.models import BackgroundServices, choose_embedder
+from ricordo.runtime.rerankers import choose_reranker
+from ricordo.runtime.roots import LAYOUT_VERSION, cache_folder, claim_folder, read_version, upgrade_version
+from ricordo.runtime.services import Dependencies, RootServices, create_inbox, create_root_services, writable_folder
+from ricordo.runtime.trust import TRUST_LIST, check_links, is_vouched_for
+from ricordo.runtime.user_migration import migrate_to_users
+from ricordo.runtime.visible_roots import USER_LABEL, RootLayer, VisibleRoots, list_root_layers
+from ricordo.scope import Scope
+from ricordo.search.index import WorkspaceIndex
+from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot, MonotonicClock
+from ricordo.search.recall import Reranker
+from ricordo.storage import FileStore
+from ricordo.storage.contract import SupportsFolderCheck
+from ricordo.storage.folders import AttachedFolder, FolderHandle
+from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage.local import LocalFiles
+from ricordo.stores.contract import Backend, Store, StoreParts
+from ricordo.stores.layered import LayeredStore
+from ricordo.workspace.agent_state import AgentState, StateStore, StoredState
+from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import advance_ids
+from ricordo.workspace.history.tombstones import ForgottenStatements
+from ricordo.workspace.history.usage import UsageLog
+from ricordo.workspace.layout import AGENTS_FOLDER, INDEX_FILE, USERS, rename_records
+
+__all__ = [
+    "Dependencies",
+    "FilteredStateStore",
+    "Workspace",
+    "inspect_root",
+    "open_for_inspection",
+    "open_workspace",
+    "root_files",
+    "trust_list_files",
+    "working_directory_files",
+]
+
+
+class FilteredStateStore:
+    """Loads and saves through `states`."""
+
+    def __init__(self, states: StateStore, forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
+        """Hide what `forgotten` recognises; it is asked before each saving."""
+        self._states = states
+        self._list_forgotten = forgotten
+
+    async def load(self, agent: str, session: str) -> StoredState:
+        """Return the stored state, as `states` does."""
+        return await self._states.load(agent, session)
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        """Store the state without what was forgotten, and return the new version. Raises `VersionConflict`."""
+        known = [each for each in await self._list_forgotten() if each]
+        hidden = await run_sync(_remove_forgotten, state, known) if known else state
+        return await self._states.save(hidden, expected=expected)
+
+
+def _remove_forgotten(state: AgentState, known: Sequence[ForgottenStatements]) -> AgentState:
+    asked = find_newest_request(state.window)
+    window, todos = [*state.window], [*state.work_state.todos]
+    for each in known:
+        window = [m if at == asked else each.mask_message(m, state.session) for at, m in enumerate(window)]
+        todos = [replace(todo, content=each.mask(todo.content)) for todo in todos]
+    return replace(state, window=tuple(window), work_state=replace(state.work_state, todos=tuple(todos)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """An open root with its store, and what works on its sessions; `backend` is what `store` was bound from.
+
+    `memory_root` is the narrowest of the places that the scope sees, in which its sessions are. `shared` are the files of the
+    one that the root shares, None where it is the narrowest itself. `running_turns` are those at work in
+    `root`. `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated
+    memory of ledgers; None when it is switched off. `meter` counts what memory asks models for. `profiles` keeps what
+    is known of each user. `reranker` has a say in what is found.
+    """
+
+    root: Path
+    scope: Scope
+    memory_root: MemoryRoot
+    backend: Backend
+    store: Store
+    flush: SessionExtraction
+    curation: ConsolidationJob | None
+    inbox: JobQueue
+    worker: JobWorker
+    state_store: StateStore
+    meter: SpendingMeter
+    profiles: ProfileStores
+    running_turns: TurnActivity
+    emitter: Emitter
+    reranker: Reranker | None = None
+    shared: FileStore | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the narrowest place lies."""
+        return Path(self.memory_root.folder)
+
+
+@asynccontextmanager
+async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> AsyncIterator[Workspace]:
+    """Open the root for `scope`, create it when there is none, and close it at the end.
+
+    What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled. So is what
+    waits in that of the place which the root shares, as soon as that is looked into.
+    Raises: RootNotTrusted; ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder`
+    raises, and `load_reranker`.
+    """
+    serving, turns = BackgroundServices(), get_turn_activity(str(root))
+    embedder = await run_in_thread(choose_embedder, parts.embedder, parts.settings, parts.model)
+    parts, given = replace(parts, embedder=embedder), parts.reranker
+    chosen = await run_in_thread(choose_reranker, given) if isinstance(given, str) else given
+    opening = _WorkspaceOpener(root=root, scope=scope, parts=parts, serving=serving, turns=turns)
+    with parts.emitter.stage("open", scope):
+        layers = await run_in_thread(list_root_layers, root, scope, parts.settings.data)
+        await opening.claim()
+        place = await opening.open_memory_root(layers[0])
+        await opening.advance_ids(layers[1:])
+    reranker = GuardedReranker(reranker=chosen, redactor=place.redactor) if chosen is not None else None
+    seen = VisibleRoots(layers, place, opening.open_memory_root)
+    try:
+        clock = MonotonicClock(parts.clock)
+        await clock.catch_up(place.files)
+        backend = LayeredStore(
+            StoreParts(
+                redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter, key=place.key,
+                catch_up=partial(opening.advance_ids, layers),
+            ), seen, scope,
+            reranker=reranker, consolidation=parts.settings.consolidation, saved=opening.schedule_consolidation,
+        )  # fmt: skip
+        work = opening.services_for(place)
+        states = FileStateStore(place.files, place.redactor, await opening.open_grants(layers[0]))
+        async with (
+            background_task(serving.serve),
+            work.worker.lifespan(closing_seconds=work.flush.config.closing_seconds),
+            opening.drain_at_exit(),
+            work.maintenance.hurry_at_exit(),
+        ):
+            yield Workspace(
+                root=root,
+                scope=scope,
+                memory_root=place,
+                backend=backend,
+                store=backend.bind(scope),
+                flush=work.flush,
+                curation=work.maintenance.curation,
+                inbox=work.inbox,
+                worker=work.worker,
+                state_store=FilteredStateStore(states, partial(_list_forgotten, seen)),
+                profiles=work.profiles,
+                meter=work.meter,
+                running_turns=turns,
+                emitter=parts.emitter,
+                reranker=reranker,
+                shared=opening.files if len(layers) > 1 else None,
+            )
+    finally:
+        await opening.close()
+
+
+@dataclass(kw_only=True)
+class _WorkspaceOpener:
+    """Opens the places of one scope, and lets what has to be done in them be done beside whoever opened the root.
+
+    What users share is worked on by whoever looks into it, as nobody else does.
+    """
+
+    root: Path
+    scope: Scope
+    parts: Dependencies
+    serving: BackgroundServices
+    turns: TurnActivity
+    shared: BackgroundServices = field(default_factory=BackgroundServices)
+    _key: bytes = b""
+    _held_folders: list[FolderHandle] = field(default_factory=list)
+    _places: list[MemoryRoot] = field(default_factory=list)
+    _services: dict[str, RootServices] = field(default_factory=dict)
+
+    @property
+    def files(self) -> FileStore:
+        """The files of the root."""
+        files = AttachedFolder(self.root, disk=self.parts.disk)
+        if self._held_folders:
+            files.attach(self._held_folders[0])
+        return files
+
+    async def claim(self) -> None:
+        """Give the root to the scope if it is nobody's, and read its secret, which holds for all places in it."""
+        owner, self._key = await self._claim_root(self.root, self.scope)
+        self._held_folders.append(await run_in_thread(FolderHandle, self.root))
+        if (owner.project or owner.team) and await read_version(self.files) < LAYOUT_VERSION:
+            try:
+                await self._migrate_to_users()
+            except StorageReadOnly as error:
+                raise StorageReadOnly(
+                    f"{self.root} is from before users had places of their own, so what is private in it would be "
+                    "shown to all, and it can't be written to: open a copy of it where it can be written to."
+                ) from error
+
+    async def open_grants(self, layer: RootLayer) -> PermissionGrants | None:
+        """Return what keeps the permissions of a place's sessions; None where nothing of the root is kept."""
+        identity = await read_root_identity(self.files)
+        own = f"/{layer.folder.name}" if layer.folder != self.root else ""
+        return PermissionGrants(trust_list_files(self.parts), f"permissions/{identity}{own}") if identity else None
+
+    async def _claim_root(self, root: Path, scope: Scope) -> tuple[Scope, bytes]:
+        return await claim_trusted_root(
+            root, LocalFiles(root, disk=self.parts.disk), scope, settings=self.parts.settings,
+            listed=trust_list_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
+        )  # fmt: skip
+
+    async def _migrate_to_users(self) -> None:
+        """Give what an older layout kept for all users together to each of them; who is cut off, or late, goes on."""
+        files, disk = self.files, self.parts.disk
+        async with files.lock(USERS):
+            if await read_version(files) == LAYOUT_VERSION:
+                return
+            await ChangeSets(files, clock=self.parts.clock, ids=self.parts.ids).recover()
+            with self.parts.emitter.stage("recover", self.scope) as progress:
+                async with self._open_inboxes() as inbox:
+                    done = await migrate_to_users(
+                        files, lambda user: LocalFiles(self.root / USERS / user, disk=disk), inbox=inbox,
+                        config=self.parts.settings.consolidation,
+                    )  # fmt: skip
+                progress.counts.update(users=len(done.users), entries=sum(done.memories.values()))
+            # what is moved, or was never there, can be read without it
+            with suppress(StorageReadOnly):
+                await upgrade_version(files)
+
+    @asynccontextmanager
+    async def _open_inboxes(self) -> AsyncIterator[Callable[[str], JobQueue]]:
+        """Give what opens the inbox of a user's folder, and for the empty name that of the root; all are closed."""
+        opened: dict[str, JobQueue] = {}
+
+        def open_inbox(user: str) -> JobQueue:
+            folder = self.root / USERS / user if user else self.root
+            if user not in opened:
+                opened[user] = create_inbox(folder, LocalFiles(folder, disk=self.parts.disk), self.parts)
+            return opened[user]
+
+        try:
+            yield open_inbox
+        finally:
+            for each in opened.values():
+                await each.close()
+
+    async def open_memory_root(self, layer: RootLayer) -> MemoryRoot:
+        """Open a place."""
+        key = self._key
+        await run_in_thread(self._held_folders[0].check)
+        if layer.label == USER_LABEL:
+            _, key = await self._claim_root(layer.folder, layer.scope)
+        elif not await run_in_thread(is_vouched_for, self.parts.settings.trust, self.root):
+            await run_in_thread(check_links, layer.folder)
+        place = await _open_memory_root(layer, key, self.scope, self.parts, self._held_folders)
+        self._places.append(place)
+        self.serving.add_root(place)
+        if layer.label == SHARED_LABEL:
+            self.shared.add_task(self.services_for(place).worker.serve)
+        return place
+
+    async def advance_ids(self, layers: Sequence[RootLayer]) -> None:
+        """Let new ids sort after what was written in these, as those of one user's acts in all places are compared."""
+        for layer in layers:
+            await advance_ids(LocalFiles(layer.folder, disk=self.parts.disk), self.parts.ids)
+
+    def services_for(self, place: MemoryRoot) -> RootServices:
+        """Return what works in a place, which is made once."""
+        if place.label not in self._services:
+            self._services[place.label] = create_root_services(place, self.scope, self.parts, self.turns, self._places)
+        return self._services[place.label]
+
+    async def schedule_consolidation(self, place: MemoryRoot) -> None:
+        """Let what was saved for all be consolidated in time: no session is learned from where it lies."""
+        config = self.parts.settings.consolidation
+        if place.label != SHARED_LABEL or config is None:
+            return
+        work, later = self.services_for(place), self.parts.clock.now() + timedelta(seconds=config.min_gap)
+        # the entry is saved; an inbox that can't be used is told by whoever works on it
+        with suppress(StorageError):
+            if not await work.inbox.jobs(states={"waiting", "running"}, kinds={"consolidate"}, limit=1):
+                await work.inbox.put(Job(kind="consolidate", after=later))
+                work.worker.wake()
+
+    @asynccontextmanager
+    async def drain_at_exit(self) -> AsyncIterator[None]:
+        """Work for the shared place while the block runs, and work off what is due there once it has ended."""
+        # work that its end cuts off is due again
+        async with background_task(self.shared.serve):
+            yield
+        if shared := self._services.get(SHARED_LABEL):
+            shared.maintenance.hurry()
+            await shared.worker.drain(seconds=shared.flush.config.closing_seconds)
+
+    async def close(self) -> None:
+        """Close all that was opened."""
+        for work in self._services.values():
+            await work.inbox.close()
+        for place in self._places:
+            if place.usage:
+                await place.usage.close()
+            await place.index.close()
+        for folder in self._held_folders:
+            folder.close()
+
+
+def trust_list_files(parts: Dependencies) -> FileStore:
+    """Return the files of the list of trusted roots."""
+    return LocalFiles(parts.settings.data / TRUST_LIST, disk=parts.disk)
+
+
+def root_files(root: Path) -> FileStore:
+    """Return the files of a root as they are; nothing is opened, made or mended by this."""
+    return LocalFiles(root)
+
+
+@asynccontextmanager
+async def open_for_inspection(root: Path, parts: Dependencies) -> AsyncIterator[tuple[JobQueue, FileStore]]:
+    """Give the inbox and the files of a root to look at; nothing is worked off."""
+    files = LocalFiles(root, disk=parts.disk)
+    inbox = create_inbox(root, files, parts)
+    try:
+        yield inbox, files
+    finally:
+        await inbox.close()
+
+
+def working_directory_files(
+    folder: Path, root: Path, parts: Dependencies, within: FileStore | None = None
+) -> FileStore:
+    """Return the files of a working directory, whose locks are kept in the root `root`, that of the files `within`."""
+    files = AttachedFolder(folder, locks=root / "locks", disk=parts.disk)
+    if within is not None and isinstance(within, SupportsFolderCheck):
+        files.attach(within)
+    return files
+
+
+def scratch_files() -> FileStore:
+    """Return files that are gone with the process."""
+    return InMemoryFiles()
+
+
+async def inspect_root(root: Path, scratch: Path) -> list[Check]:
+    """Return what a look from outside finds in a root that can't be opened; an index is made in `scratch` for it."""
+    files = LocalFiles(root)
+    index = await WorkspaceIndex.open(scratch / INDEX_FILE, files)
+    try:
+        return await check_root(files, index, now=SystemClock().now())
+    finally:
+        await index.close()
+
+
+async def _list_forgotten(seen: VisibleRoots) -> list[ForgottenStatements]:
+    """Return what was forgotten in the places of a scope."""
+    return [await place.read_forgotten() for place in await seen.open_existing()]
+
+
+async def _open_memory_root(
+    layer: RootLayer, key: bytes, scope: Scope, parts: Dependencies, held: list[FolderHandle]
+) -> MemoryRoot:
+    """Open a place for who is in `scope`; `key` is the secret of its root for digests. Its folder joins `held`."""
+    files = AttachedFolder(layer.folder, disk=parts.disk)
+    owner = await claim_folder(files, layer.scope, clock=parts.clock, ids=parts.ids)
+    held.append(await run_in_thread(FolderHandle, layer.folder))
+    files.attach(held[-1])
+    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor)
+    await advance_ids(files, parts.ids)
+    with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
+        progress.counts["changes"] = await changes.recover()
+        progress.counts["files"] = await files.sweep()
+        await rename_records(files, await files.list_paths(AGENTS_FOLDER))
+    redactor = Redactor(key)
+    embedder = None if isinstance(parts.embedder, str | None) else guard_embedder(parts.embedder, redactor)
+    index_path = _index_path(layer.folder, parts)
+    index = await WorkspaceIndex.open(
+        index_path, files, commit=parts.disk.commit, embedder=embedder,
+        ann_vectors=parts.settings.ann_vectors, redactor=redactor,
+    )  # fmt: skip
+    return MemoryRoot(
+        label=layer.label,
+        scope=owner,
+        folder=str(layer.folder),
+        files=files,
+        index=index,
+        changes=changes,
+        redactor=redactor,
+        key=key,
+        clock=parts.clock,
+        ids=parts.ids,
+        usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
+        finds_profile=parts.settings.profile is not None,
+        index_path=str(index_path),
+    )
+
+
+def _index_path(root: Path, parts: Dependencies) -> Path:
+    """Return where the index goes: where the settings say, else the root, or the cache if that can't be written to."""
+    elsewhere = parts.settings.index
+    folder = writable_folder(root, parts) if elsewhere is None else cache_folder(elsewhere.absolute(), root)
+    return folder / INDEX_FILE

@@ -1,0 +1,81 @@
+"""Scope: whose memory this is. Nothing is read or written without one.
+
+It has up to six parts, wide to narrow: tenant, user, team, project, agent, session. A part becomes a folder name by
+`encode_folder_name`.
+
+Invariant: two different names never share a folder, also where upper and lower case are the same.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from ricordo.errors import InvalidScope
+
+__all__ = ["Scope", "encode_folder_name", "name_digest", "owner_part"]
+
+
+_MAX_PART_CHARS = 200
+_UNSAFE = re.compile(r"-[0-9a-f]{8}$|\.$|~")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
+_PARTS = ("tenant", "user", "team", "project", "agent", "session")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """Whose memory this is; at least one part is given, `None` means not bound to one."""
+
+    tenant: str | None = None
+    user: str | None = None
+    team: str | None = None
+    project: str | None = None
+    agent: str | None = None
+    session: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a scope without parts, and parts that are empty, too long or not printable."""
+        given = self.parts()
+        if not given:
+            raise InvalidScope
+        for name, value in given.items():
+            if not isinstance(value, str):
+                raise InvalidScope(f"The {name} of a scope is a text, not {value!r}: write {name}={str(value)[:40]!r}.")
+            if not value.strip() or len(value) > _MAX_PART_CHARS or not value.isprintable():
+                message = f"The {name} of a scope is a printable text of 1 to {_MAX_PART_CHARS} characters, not {value[:40]!r}."
+                raise InvalidScope(message)
+
+    def parts(self) -> dict[str, str]:
+        """Return the parts that are given, wide to narrow."""
+        return {name: value for name in _PARTS if (value := getattr(self, name)) is not None}
+
+    def __str__(self) -> str:
+        """Write the parts for people, such as `user=me project=shop`."""
+        return " ".join(f"{name}={value}" for name, value in self.parts().items())
+
+
+def encode_folder_name(name: str) -> str:
+    """Return the folder name for `name`: percent-encoded, at most 120 characters, different for different names.
+
+    A name that would meet another one where case is ignored, or is too long, gets eight hex digits of its SHA-256.
+    """
+    encoded = quote(name, safe="").replace(".", "%2E") if name.strip(".") == "" else quote(name, safe="")
+    if name == name.lower() and len(encoded) <= 100:
+        return encoded
+    return f"{encoded[:100]}-{name_digest(name)}"
+
+
+def owner_part(name: str) -> str:
+    """Return the folder name for a user or a tenant: that of `encode_folder_name`, and safe with names that were chosen for it.
+
+    A name that ends like one with a digest, or that Windows reserves or changes, gets a digest too: `ann-17239b6e`,
+    which would meet the folder of `Ann` where case is ignored, `con`, `aux.txt`, `ann.` and `annabe~1`.
+    """
+    part, encoded = encode_folder_name(name), quote(name, safe="")
+    is_unsafe = _RESERVED.match(part) or (part == encoded and _UNSAFE.search(part))
+    return f"{encoded.replace('.', '%2E')[:100]}-{name_digest(name)}" if is_unsafe else part
+
+
+def name_digest(name: str) -> str:
+    """Return eight hex digits of the SHA-256 of `name`."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,0 +1,532 @@
+"""The answer that needs no model: the best hit quoted with its place, or "not in memory".
+
+Nothing is put into other words. Questions are never quoted, nor is what came from outside, such as what a tool printed
+or an assistant repeated of it. What the quoted memory superseded, or what contradicts it, is named after it.
+
+Invariant: what another hit superseded is not quoted; its successor is.
+"""
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ricordo.concurrency import run_in_thread
+from ricordo.errors import StorageError
+from ricordo.guard import Trust
+from ricordo.language import (
+    Act,
+    content_words,
+    coverage,
+    detect_acts,
+    drop_questions,
+    is_correction,
+    overlap,
+    repeats_sentence,
+    split_sentences,
+    split_words,
+)
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import Chunk, Query
+from ricordo.search.query_context import core_words, parse_question
+from ricordo.search.recall import search
+from ricordo.search.results import TOOL_SPEAKER, Answer, Hit, SearchSource
+from ricordo.workspace.entry import Entry
+
+__all__ = [
+    "NOT_IN_MEMORY",
+    "answer_question",
+    "choose_quote",
+    "find_learned_memory",
+    "find_replaced",
+    "fitness",
+    "is_echo",
+    "is_only_question",
+]
+
+
+_MAX_HIT_CHARS = 2_000
+_SMALL_TALK_ACTS = frozenset[Act]({"acknowledgement", "farewell", "greeting", "praise", "reaction", "thanks"})
+_STATING_ACTS = frozenset[Act]({"convention", "correction", "decision", "goal", "lesson", "preference"})
+# "The limit is 10, right?" states
+_TAG_QUESTION = re.compile(
+    r",\s*(?:right|correct|ok(?:ay)?|yes|no|nicht wahr|oder|n'est-ce pas|verdad|vero|né)\s*\?\W*$", re.I
+)
+# people leave the mark out when they type
+_UNMARKED_QUESTION = re.compile(
+    r"^\W*(?:what|where|when|who|why|how|which \w+)(?:['’]s| (?:is|are|was|were|do|does|did|can|should))\b[^.!?,;:]*$",
+    re.IGNORECASE,
+)
+
+
+def is_only_question(hit: Hit, question: str) -> bool:
+    """Tell whether a hit is nothing but questions, or nothing but the words of `question`.
+
+    Judged by its first 2,000 characters. A saved memory in the words of the question is an answer to it.
+    """
+    memory = bool(hit.signals.get("memory"))
+    content = hit.entry.content.strip()[:_MAX_HIT_CHARS]
+    if not memory and split_words(content.casefold()) == split_words(question.casefold()):
+        return True
+    asked = False
+    for sentence in split_sentences(content):
+        found = detect_acts(sentence.text)
+        if _is_question_sentence(sentence.text, found, memory=memory):
+            asked = True
+        elif not found & _SMALL_TALK_ACTS:
+            return False
+    return asked
+
+
+def _is_question_sentence(sentence: str, found: frozenset[Act], *, memory: bool) -> bool:
+    if memory:
+        return "question" in found and not found & _STATING_ACTS
+    return ("question" in found and not _TAG_QUESTION.search(sentence)) or _UNMARKED_QUESTION.match(
+        sentence
+    ) is not None
+
+
+_ECHO_CANDIDATES = 12
+_MAX_ECHO_CHARS = 600
+_MIN_PRINTED_SHARE = 0.5
+"""Which share of a sentence a tool has to have printed, in words of its own, for the sentence to be the tool's."""
+
+
+async def is_echo(sources: Sequence[SearchSource], hit: Hit) -> bool:
+    """Tell whether the hit is an assistant's, and what it says was printed by a tool in its session and by no user.
+
+    Of a file that agents write it is not known from which session a line is: all of them are looked through. A source
+    that can't be searched tells of none.
+    """
+    entry, session = hit.entry, "" if hit.is_in_agent_file else hit.entry.source.session
+    is_own = hit.is_in_agent_file or (session and (hit.speaker == "assistant" or entry.by == "agent"))
+    if not is_own or hit.trust is not Trust.AGENT:
+        return False
+    asked = Query(text=entry.content[:_MAX_ECHO_CHARS], session=session or "", sorts=("transcript", "result"))
+    printed = False
+    for source in (each for each in sources if each.label == hit.source):
+        try:
+            matches = await source.index.search(asked, _ECHO_CANDIDATES)
+        except StorageError:
+            continue
+        earlier = [each.chunk for each in matches if not _is_said_later(each.chunk, entry)]
+        users = [chunk.content for chunk in earlier if chunk.speaker not in {"", "assistant", TOOL_SPEAKER}]
+        tools = [chunk.content for chunk in earlier if chunk.speaker == TOOL_SPEAKER or chunk.sort == "result"]
+        if any(repeats_sentence(entry.content, drop_questions(text)) for text in users):
+            return False
+        printed = (
+            printed
+            or any(repeats_sentence(entry.content, text) for text in tools)
+            or _paraphrases_tool(entry.content, tools, users)
+        )
+    return printed
+
+
+def _paraphrases_tool(text: str, tools: Sequence[str], users: Sequence[str]) -> bool:
+    """Tell whether a text says in other words what tools printed, and is nearer to that than to what users stated."""
+    printed = coverage(text, tools)
+    return printed >= _MIN_PRINTED_SHARE and printed > coverage(text, users)
+
+
+def _is_said_later(chunk: Chunk, entry: Entry) -> bool:
+    return bool(chunk.time and entry.time and chunk.time > entry.time)
+
+
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
+_MAX_CHARS = 600
+_MIN_SHARED_WORDS = 2
+_STATEMENT_MARGIN = 1.5
+_MIN_SUBJECT_OVERLAP = 0.5
+_MIN_SAME_OVERLAP = 0.7
+_MIN_COVERED_SHARE = 0.66
+_DIGIT = re.compile(r"\d")
+_IDENTIFIER = re.compile(r"\S*\w[._/@]\w\S*")
+_PAST_QUESTION = re.compile(
+    r"^\W*(?:\w+ )?(?:did|was|were|had)\b|\b(?:when|where|how|why|who|what) (?:did|was|were|had)\b", re.IGNORECASE
+)
+_CHANGE = re.compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
+_REPLACED_PHRASE = re.compile(
+    r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
+)
+_NEW_PHRASE = re.compile(r"\b(?:to|with|by|now|use) ((?:\S+\s?){1,3})", re.IGNORECASE)
+_STATEMENT_ACTS: frozenset[Act] = frozenset({"convention", "correction", "decision", "goal", "lesson", "preference"})
+
+
+def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tuple[Hit, float] | None:
+    """Return the hit that answers best and its fitness; None when no hit holds a word of the question."""
+    core = core_words(question, [hit.speaker for hit in hits])
+    counts = parse_question(question).expected == "number"
+    fit = [
+        (fitness(hit, core, config, counts=counts), hit)
+        for hit in hits
+        if hit.words and _has_current_version(hit, hits)
+    ]
+    if not fit:
+        return None
+    fit.sort(key=lambda pair: -pair[0])
+    best, chosen = fit[0][0], _best_statement(fit, config)
+    for near, hit in fit[1:]:
+        if best - near <= config.near and _is_plainer(hit, chosen):
+            chosen = hit
+    # who asks about a change wants the change, not what came after it
+    about_change = _CHANGE.search(question[:_MAX_CHARS]) is not None
+    for near, hit in fit:
+        if (best - near <= config.near and _restates(hit, chosen, core)) or (
+            not about_change and _retracts(hit, chosen, core)
+        ):
+            chosen = hit
+            break
+    if _PAST_QUESTION.search(question[:_MAX_CHARS]):
+        chosen = _goal_outcome(chosen, fit, config)
+    rests = _curated_equivalent(_memory_from_message(chosen, fit, config), fit, config, core)
+    return _current_version(_superseded_memory(rests, hits, core), hits), best
+
+
+def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> Hit | None:
+    """Return the curated memory that was learned from the message `chosen` and says what that says of the question.
+
+    It holds every word of what is asked for that the message has in its prose, not only inside a path or another
+    identifier, and something of the question besides names; None when none does.
+    """
+    messages = set(chosen.entry.source.messages)
+    if chosen.signals.get("memory") or not messages:
+        return None
+    core = core_words(question, [chosen.speaker])
+    prose = set(content_words(_IDENTIFIER.sub(" ", chosen.entry.content)))
+    held = {word for word in core & set(chosen.words) if prose & set(content_words(word))}
+    said = {word for word in chosen.words if word.casefold() != chosen.speaker.casefold()}
+    fits = [
+        hit
+        for hit in curated
+        if hit.signals.get("curated")
+        and not hit.superseded_by
+        and not _ends_with_question(hit)
+        and messages & set(hit.entry.source.messages)
+        and held <= set(hit.words)
+        and said & set(hit.words)
+        and hit.signals.get("expected", 0.0) >= chosen.signals.get("expected", 0.0)
+    ]
+    return max(fits, key=lambda hit: (len(said & set(hit.words)), hit.score), default=None)
+
+
+def find_replaced(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
+    """Return what held before on the subject of the chosen hit and was replaced by it, newest first.
+
+    That is what it supersedes, itself or by others, and an older memory that names what `chosen` says was left behind.
+    """
+    core = core_words(question, [hit.speaker for hit in hits])
+    older = [
+        hit
+        for hit in hits
+        if hit is not chosen
+        and ((hit.superseded_by and _current_version(hit, hits) is chosen) or _replaces_memory(chosen, hit, core))
+    ]
+    return sorted(older, key=_hit_time, reverse=True)
+
+
+def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = False) -> float:
+    """Return how well a hit answers, in 0..1.
+
+    Its score and what it covers of the question, less where it asks itself, and of that a share for the strongest
+    sign that what is asked for was never said. `core` are the words that say what is asked for; with
+    `counts` it is a number.
+    """
+    whole = 1.0 + config.coverage
+    fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _ends_with_question(hit)
+    lost = max(
+        config.absent * hit.signals.get("absent", 0.0),
+        config.stranger * hit.signals.get("stranger", 0.0),
+        config.uncounted * (counts and not hit.signals.get("expected")),
+        _thinness_penalty(hit, core, config),
+        _scatter_penalty(hit, core, config),
+    )
+    return min(max(fit * (1 - lost) / whole, 0.0), 1.0)
+
+
+def _thinness_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
+    held = len(core & set(hit.words))
+    if held > 1 or held == len(core):
+        return 0.0
+    return config.thin if held else config.bare
+
+
+def _scatter_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
+    """Return what an assistant's or a tool's text loses whose sentences each hold but some of its asked words."""
+    if not _speaker_rank(hit):
+        return 0.0
+    sentences = [set(content_words(each.text)) for each in split_sentences(hit.entry.content[:_MAX_CHARS])]
+    asked = [set(content_words(word)) for word in core & set(hit.words)]
+    held = [terms for terms in asked if any(terms & words for words in sentences)]
+    if len(held) < _MIN_SHARED_WORDS:
+        return 0.0
+    best = max(sum(bool(terms & words) for terms in held) for words in sentences)
+    return config.scattered * (1 - best / len(held))
+
+
+def _ends_with_question(hit: Hit) -> bool:
+    return hit.entry.content.rstrip().endswith(("?", "？"))
+
+
+def _best_statement(fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
+    """Return the best hit that states something, where one is near; else the best."""
+    best, chosen = fit[0]
+    if not _ends_with_question(chosen):
+        return chosen
+    near = [
+        hit
+        for fitness, hit in fit
+        if best - fitness <= _STATEMENT_MARGIN * config.near and not _ends_with_question(hit)
+    ]
+    return max(near, key=lambda hit: hit.score, default=chosen)
+
+
+def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
+    """Return the memory that rests on the chosen message and says as much of the question, else what was chosen."""
+    messages = set(chosen.entry.source.messages)
+    if chosen.signals.get("memory") or not messages:
+        return chosen
+    at = next(fitness for fitness, hit in fit if hit is chosen)
+    near = (
+        hit for fitness, hit in fit if at - fitness <= _STATEMENT_MARGIN * config.near and hit.signals.get("memory")
+    )
+    rests = (hit for hit in near if messages & set(hit.entry.source.messages) and set(hit.words) >= set(chosen.words))
+    return next(rests, chosen)
+
+
+def _goal_outcome(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
+    """Return the later memory that is near and says as much of the question, where a goal was chosen; else that."""
+    if chosen.entry.kind != "goal":
+        return chosen
+    at = next(fitness for fitness, hit in fit if hit is chosen)
+    near = (hit for fitness, hit in fit if at - fitness <= _STATEMENT_MARGIN * config.near and hit.entry.kind != "goal")
+    told = (
+        hit for hit in near if hit.signals.get("memory") and _is_later(hit, chosen) and not _ends_with_question(hit)
+    )
+    return next((hit for hit in told if set(hit.words) >= set(chosen.words)), chosen)
+
+
+def _curated_equivalent(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig, core: Set[str]) -> Hit:
+    """Return the curated memory that is near and says about the same, else what was chosen."""
+    if chosen.signals.get("curated"):
+        return chosen
+    at = next(fitness for fitness, hit in fit if hit is chosen)
+    near = (hit for fitness, hit in fit if at - fitness <= config.near and hit.signals.get("curated"))
+    return next((hit for hit in near if not _ends_with_question(hit) and _says_the_same(hit, chosen, core)), chosen)
+
+
+def _says_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
+    """Tell whether a curated memory says what was chosen; of what is later it must say nearly all, and nothing else."""
+    asked = core & set(chosen.words)
+    if len(asked & set(curated.words)) < _MIN_COVERED_SHARE * len(asked):
+        return False
+    left, right = (set(content_words(hit.entry.content[:_MAX_CHARS])) for hit in (curated, chosen))
+    if not _is_later(chosen, curated):
+        return overlap(left, right) >= _MIN_SUBJECT_OVERLAP
+    # what a person says later with another number is news
+    news = not _speaker_rank(chosen) and any(_DIGIT.search(word) for word in right - left)
+    otherwise = news or _restates(chosen, curated, core) or _retracts(chosen, curated, core)
+    return not otherwise and overlap(left, right) >= _MIN_SAME_OVERLAP
+
+
+def _superseded_memory(chosen: Hit, hits: Sequence[Hit], core: Set[str]) -> Hit:
+    """Return the memory that rests on the chosen message and was superseded, where it says what is asked for."""
+    messages = set(chosen.entry.source.messages)
+    if chosen.signals.get("memory") or not messages:
+        return chosen
+    rests = (hit for hit in hits if hit.superseded_by and messages & set(hit.entry.source.messages))
+    # a message may say more than what was superseded
+    asked = core & set(chosen.words)
+    return next((hit for hit in rests if 2 * len(asked & set(hit.words)) >= len(asked)), chosen)
+
+
+def _current_version(hit: Hit, hits: Sequence[Hit]) -> Hit:
+    """Return what took the place of a hit, which is itself when nothing did."""
+    by_id = {each.entry.id: each for each in hits if each.entry.id}
+    while hit.superseded_by in by_id:
+        hit = by_id.pop(hit.superseded_by)
+    return hit
+
+
+def _has_current_version(hit: Hit, hits: Sequence[Hit]) -> bool:
+    return not hit.superseded_by or not _current_version(hit, hits).superseded_by
+
+
+def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
+    """Tell whether `chosen` names what only the older memory says to be, as what was left behind."""
+    fits = older.signals.get("memory") and not older.superseded_by and not _speaker_rank(chosen)
+    if not fits or not _is_later(chosen, older):
+        return False
+    said = chosen.entry.content[:_MAX_CHARS]
+    held = set(content_words(older.entry.content[:_MAX_CHARS]))
+    shared = set(chosen.words) & set(older.words)
+    left = _replaced_words(said) - shared
+    new = {word for match in _NEW_PHRASE.finditer(said) for word in content_words(match[1])} - shared - left
+    is_change = _CHANGE.search(said) is not None or is_correction(said)
+    return is_change and bool(shared & core) and bool(held & left) and not held & new
+
+
+def _is_plainer(hit: Hit, other: Hit) -> bool:
+    """Tell whether `hit` says all that `other` says of the question, and was said rather than printed or called."""
+    return _speaker_rank(hit) < _speaker_rank(other) and set(hit.words) >= set(other.words)
+
+
+def _speaker_rank(hit: Hit) -> int:
+    """Return how far from plain words of a person a hit is: a memory or a person, an assistant, a tool."""
+    return {"assistant": 1, "tool": 2}.get(hit.speaker, 0)
+
+
+def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
+    """Tell whether `hit` is a later statement on all that `other` says of the question, and no less plain.
+
+    One of several words that say what is asked for makes no common subject yet; then the texts have to share more.
+    """
+    states = hit.entry.kind in _STATEMENT_ACTS or bool(detect_acts(hit.entry.content) & _STATEMENT_ACTS)
+    plain = _speaker_rank(hit) <= _speaker_rank(other)
+    if not (_is_later(hit, other) and states and plain and set(hit.words) >= set(other.words)):
+        return False
+    shared = core & set(other.words)
+    if len(shared) >= min(_MIN_SHARED_WORDS, len(core)):
+        return True
+    left, right = (set(content_words(each.entry.content[:_MAX_CHARS])) for each in (hit, other))
+    return overlap(left, right) >= _MIN_SUBJECT_OVERLAP
+
+
+def _retracts(hit: Hit, other: Hit, core: Set[str]) -> bool:
+    """Tell whether `hit` is later and speaks of a change, of what only `other` names or as a memory of its kind."""
+    said = hit.entry.content[:_MAX_CHARS]
+    shared = set(hit.words) & set(other.words)
+    if not _is_later(hit, other) or len(shared) < _MIN_SHARED_WORDS or not shared >= core & set(other.words):
+        return False
+    changes = _CHANGE.search(said) is not None or is_correction(said)
+    named = set(content_words(other.entry.content[:_MAX_CHARS])) - set(content_words(" ".join(other.words)))
+    # names alone, and words such as "next", are no common subject
+    both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind and bool(shared & core)
+    return changes and (both_memories or bool(named & _replaced_words(said)))
+
+
+def _replaced_words(text: str) -> set[str]:
+    """Return the content words that stand behind a word such as `from` or `instead of`: what was left behind."""
+    return {word for match in _REPLACED_PHRASE.finditer(text) for word in content_words(match[1])}
+
+
+def _is_later(hit: Hit, other: Hit) -> bool:
+    return _hit_time(hit) > _hit_time(other)
+
+
+def _hit_time(hit: Hit) -> datetime:
+    return hit.entry.since or hit.entry.time or _NO_TIME
+
+
+NOT_IN_MEMORY = "not in memory"
+_QUOTE_CANDIDATES = 12
+_NO_LEARNED_MERGE = 2.0
+_OVERFETCH = 5
+_MAX_OTHERS = 4
+_MAX_CURATED = 200
+_MAX_QUOTE_CHARS = 600
+
+
+async def answer_question(
+    sources: Sequence[SearchSource],
+    question: Query | str,
+    *,
+    now: datetime | None = None,
+    config: RecallConfig | None = None,
+) -> Answer:
+    """Return the passage that answers `question` best, quoted with file and line, or an answer that is not found.
+
+    Raises: `StorageError` when no source can be searched.
+    """
+    # one passage is quoted for what it says itself, not for where it stands, and a memory of it may lack what is asked
+    # the floor was measured for scores by words, and what shares no word with the question is never quoted
+    weights = replace(
+        config or RecallConfig(),
+        breadth=0.0,
+        reply=0.0,
+        company=0.0,
+        said=_NO_LEARNED_MERGE,
+        dense=0.0,
+        dense_context=0.0,
+    )
+    asked = Query(text=question) if isinstance(question, str) else question
+    # what is asked day by day must not take all the places
+    found = await search(sources, asked, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
+    stating = await _stating(found, asked.text)
+    trusted, chosen = await _choose_trusted(sources, stating, asked.text, weights)
+    hits = trusted[:_QUOTE_CANDIDATES]
+    if chosen is None or chosen[1] < weights.floor:
+        return Answer(
+            found=False,
+            text=NOT_IN_MEMORY,
+            score=chosen[1] if chosen else 0.0,
+            others=tuple(hits[:_MAX_OTHERS]),
+            unconfirmed=_find_unconfirmed(stating, trusted, asked.text, weights),
+        )
+    best, fit = chosen
+    known = hits
+    if not best.signals.get("memory") and (not asked.sorts or "curated" in asked.sorts):
+        curated = await search(sources, replace(asked, sorts=("curated",)), limit=_MAX_CURATED, now=now, config=weights)
+        curated = [hit for hit in curated if hit.trust is not Trust.EXTERNAL]
+        known = [*curated, *hits]
+        stated = await _stating(curated, asked.text)
+        learned = await run_in_thread(find_learned_memory, best, stated, asked.text)
+        best = learned or best
+    superseded = find_replaced(best, hits, asked.text)
+    contradicting = [*{hit.entry.id: hit for hit in known if hit.entry.id in best.contradicts}.values()]
+    return Answer(
+        found=True,
+        text="\n".join(
+            [
+                _format_quote(best),
+                *(f"Contradicts, not decided: {_format_quote(hit)}" for hit in contradicting),
+                *(f"Superseded: {_format_quote(hit)}" for hit in superseded),
+            ]
+        ),
+        hit=best,
+        path=best.path,
+        line_number=best.line_number,
+        score=fit,
+        contradicting=tuple(contradicting),
+        superseded=tuple(superseded),
+        others=tuple(hit for hit in hits if _hit_location(hit) != _hit_location(best) and hit not in superseded)[
+            :_MAX_OTHERS
+        ],
+    )
+
+
+async def _stating(hits: Sequence[Hit], question: str) -> list[Hit]:
+    """Return the hits that do not only ask; in a thread, as the words of many languages are made ready at first."""
+    return await run_in_thread(lambda: [hit for hit in hits if not is_only_question(hit, question)])
+
+
+async def _choose_trusted(
+    sources: Sequence[SearchSource], stating: Sequence[Hit], question: str, weights: RecallConfig
+) -> tuple[list[Hit], tuple[Hit, float] | None]:
+    """Return the hits that did not come from outside, and which of the first to quote, with its fitness."""
+    trusted = [hit for hit in stating if hit.trust is not Trust.EXTERNAL]
+    while True:
+        chosen = await run_in_thread(choose_quote, trusted[:_QUOTE_CANDIDATES], question, weights)
+        if chosen is None or chosen[1] < weights.floor or not await is_echo(sources, chosen[0]):
+            return trusted, chosen
+        trusted = [hit for hit in trusted if hit is not chosen[0]]
+
+
+def _find_unconfirmed(
+    stating: Sequence[Hit], trusted: Sequence[Hit], question: str, weights: RecallConfig
+) -> tuple[Hit, ...]:
+    """Return the one of what came from outside that would be quoted if it could be trusted; empty for none."""
+    outside = [hit for hit in stating if not any(hit is each for each in trusted)][:_QUOTE_CANDIDATES]
+    chosen = choose_quote(outside, question, weights)
+    return (chosen[0],) if chosen and chosen[1] >= weights.floor else ()
+
+
+def _hit_location(hit: Hit) -> tuple[str, str, int]:
+    return hit.source, hit.path, hit.line_number
+
+
+def _format_quote(hit: Hit) -> str:
+    content = hit.entry.content.strip()
+    shown = content if len(content) <= _MAX_QUOTE_CHARS else f"{content[: _MAX_QUOTE_CHARS - 1].rstrip()}…"
+    time = hit.entry.since or hit.entry.time
+    said = ", ".join(filter(None, (hit.speaker, f"{time:%Y-%m-%d}" if time else "")))
+    return f"{shown}\n({f'{said}; ' if said else ''}{hit.path}:{hit.line_number})"

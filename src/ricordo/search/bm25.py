@@ -1,0 +1,229 @@
+"""BM25 of a chunk alone and of the chunk with its neighbours, scaled to 0..1.
+
+BM25 is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with k1 1.2, b 0.75 and an idf
+that never falls below 0. It is divided by the most that the query's words can give.
+
+Invariant: a document that holds no word of the query changes no score. So length is compared with that of a usual
+message, and rarity is counted in places, a message, an entry or any other document, not in shares of the whole.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ricordo.search.contract import Chunk, Match
+from ricordo.search.documents import to_milliseconds
+from ricordo.search.terms import QueryWords
+
+__all__ = [
+    "B",
+    "Candidate",
+    "K1",
+    "LITERAL_SCORE",
+    "MAX_IDENTICAL",
+    "MAX_PER_GROUP",
+    "OWN_SHARE",
+    "SCORE_STEPS",
+    "ScoreDetails",
+    "TermStatistics",
+    "USUAL_LENGTH",
+    "build_match",
+    "candidate_statistics",
+    "place_key",
+    "rank_candidates",
+    "stem_prefix",
+    "unranked_matches",
+]
+
+
+LITERAL_SCORE = 0.5
+"""The score of a chunk that holds the query as it was typed, where no word of it is indexed."""
+K1, B = 1.2, 0.75
+"""How soon a word that is said again adds little, and how much length counts."""
+USUAL_LENGTH = 40.0
+"""The terms of a usual message."""
+OWN_SHARE = 0.6
+"""What the chunk alone counts; the rest is the chunk with its neighbours."""
+MAX_PER_GROUP, MAX_IDENTICAL = 20, 3
+"""The most matches of one message or one document that is neither a transcript nor entries, and of one text."""
+SCORE_STEPS = 1e9
+"""Scores that agree to so many parts are equal, so that the order of an addition decides nothing."""
+_IDF_SCALE = 500.0
+_MAX_COUNT = 3
+_MIN_STEM = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A chunk that may match, its terms, and the place that it is or belongs to."""
+
+    chunk: Chunk
+    own: str
+    around: str
+    place: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreDetails:
+    """What a chunk was measured by: its score, the signals of a match, and the words that it holds."""
+
+    score: float
+    signals: Mapping[str, float]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermStatistics:
+    """Of one index: in how many places each term stands, and which terms it has none of but a relative."""
+
+    frequencies: Mapping[str, int]
+    related_terms: frozenset[str] = frozenset()
+
+    def weights(self, words: QueryWords) -> list[float]:
+        """Return the weight of each word of a query: the rarer, the more, a generic word little.
+
+        A word's variants count as one, as often as the commonest of them.
+        """
+        return [math.log(1 + _IDF_SCALE / (count + 0.5)) * share for count, share in self._word_counts(words)]
+
+    def absent_words(self, words: QueryWords) -> tuple[str, ...]:
+        """Return the words of a query that stand nowhere, in no form, generic ones left out."""
+        return tuple(
+            word
+            for word, group, (count, share) in zip(words.words, words.groups, self._word_counts(words), strict=True)
+            if not count and share == 1.0 and not group & self.related_terms
+        )
+
+    def absent_share(self, words: QueryWords, absent: Collection[str]) -> float:
+        """Return the share that the absent words have in all that a query can reach."""
+        if not absent:
+            return 0.0
+        weights = self.weights(words)
+        return _covered_weight([word in absent for word in words.words], weights) / (sum(weights) or 1.0)
+
+    def _word_counts(self, words: QueryWords) -> Iterable[tuple[int, float]]:
+        for group, share in zip(words.groups, words.weights, strict=True):
+            yield max((self.frequencies.get(term, 0) for term in group), default=0), share
+
+
+def stem_prefix(term: str) -> str:
+    """Return the beginning that a word's relatives have in common with it; empty when the word is too short."""
+    return term[: max(_MIN_STEM, len(term) - 3)] if term.isalpha() and len(term) > _MIN_STEM else ""
+
+
+def place_key(chunk: Chunk) -> str:
+    """Return what counts as one place: the text of a message or entry, which may be repeated, else the document."""
+    return chunk.content[:200] if chunk.message or chunk.markup else chunk.path
+
+
+def rank_candidates(
+    candidates: Iterable[Candidate], words: QueryWords, statistics: TermStatistics, *, neighbours: bool = False
+) -> list[Match]:
+    """Return the candidates that hold a word of the query as matches, best first; of equals the newer first.
+
+    With `neighbours` a candidate matches also by what stands beside it. Of one message, or of a document that is
+    neither a transcript nor entries, at most 20 are taken, of equal texts 3, so that no pile of the same hides the
+    rest.
+    """
+    weights = statistics.weights(words)
+    absent = statistics.absent_words(words)
+    silent = statistics.absent_share(words, absent)
+    found = []
+    for candidate in candidates:
+        measured = _score_candidate(candidate, words, weights, silent)
+        if measured.score > 0 and (neighbours or measured.words):
+            found.append((measured, candidate.chunk))
+    found.sort(key=lambda row: (-round(row[0].score * SCORE_STEPS), -to_milliseconds(row[1].time), *_position(row[1])))
+    return [build_match(chunk, rank, measured, absent) for rank, (measured, chunk) in enumerate(_cap_repeats(found), 1)]
+
+
+def _cap_repeats(found: Iterable[tuple[ScoreDetails, Chunk]]) -> Iterable[tuple[ScoreDetails, Chunk]]:
+    """Yield what was found without what is too much of one heap or one text."""
+    taken: Counter[tuple[str, ...]] = Counter()
+    for measured, chunk in found:
+        heap = (chunk.path, str(chunk.line_number) if chunk.message or chunk.markup else "")
+        twin = (chunk.content,)
+        if taken[heap] < MAX_PER_GROUP and taken[twin] < MAX_IDENTICAL:
+            taken.update((heap, twin))
+            yield measured, chunk
+
+
+def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[float], silent: float) -> ScoreDetails:
+    """Return the signals of one candidate, each in 0..1, and the words of the query that it holds."""
+    own, around = candidate.own.split(), candidate.around.split()
+    own_counts = Counter(own)
+    all_counts = own_counts + Counter(around) if around else own_counts
+    most = sum(weights) or 1.0
+    held = [sum(own_counts[term] for term in group) for group in words.groups]
+    near = [sum(all_counts[term] for term in group) for group in words.groups]
+    signals = {
+        "bm25": _bm25(held, weights, len(own), USUAL_LENGTH) / most,
+        "context": _bm25(near, weights, len(own) + len(around), USUAL_LENGTH * (3 if around else 1)) / most,
+        "coverage": _covered_weight(held, weights) / most,
+        "reach": _covered_weight(near, weights) / most,
+        "absent": silent,
+    }
+    return ScoreDetails(
+        score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"],
+        signals=signals,
+        words=tuple(word for word, count in zip(words.words, held, strict=True) if count),
+    )
+
+
+def _covered_weight(counts: Sequence[int], weights: Sequence[float]) -> float:
+    return sum(weight for weight, count in zip(weights, counts, strict=True) if count)
+
+
+def candidate_statistics(candidates: Sequence[Candidate], words: QueryWords, profile: str = "") -> TermStatistics:
+    """Return the statistics of chunks that are not in an index; of profiles, only the one at the path `profile`."""
+    places: defaultdict[str, set[int]] = defaultdict(set)
+    known: set[str] = set()
+    wanted = set(words.terms)
+    for candidate in candidates:
+        if candidate.chunk.sort == "profile" and candidate.chunk.path != profile:
+            continue
+        terms = set(candidate.own.split())
+        known |= terms
+        for term in wanted & terms:
+            places[term].add(candidate.place)
+    stems = {term: start for term in wanted - known if (start := stem_prefix(term))}
+    related = {term for term, start in stems.items() if any(other.startswith(start) for other in known)}
+    return TermStatistics(
+        frequencies={term: len(found) for term, found in places.items()}, related_terms=frozenset(related)
+    )
+
+
+def unranked_matches(chunks: Iterable[Chunk], *, score: float, typed: str = "") -> list[Match]:
+    """Return the chunks as matches in their order, all with this score; all hold what was `typed`."""
+    whole = 1.0 if score else 0.0
+    signals = {"bm25": score, "context": score, "coverage": whole, "reach": whole}
+    measured = ScoreDetails(score=score, signals=signals, words=(typed,) if typed else ())
+    return [build_match(chunk, rank, measured) for rank, chunk in enumerate(chunks, 1)]
+
+
+def build_match(chunk: Chunk, rank: int, measured: ScoreDetails, absent: tuple[str, ...] = ()) -> Match:
+    """Return a chunk that was found as a match."""
+    return Match(
+        path=chunk.path,
+        line_number=chunk.line_number,
+        end_line=chunk.end_line,
+        content=chunk.content,
+        rank=rank,
+        score=measured.score,
+        chunk=chunk,
+        words=measured.words,
+        absent=absent,
+        signals=measured.signals,
+    )
+
+
+def _bm25(counts: Sequence[int], weights: Sequence[float], length: int, average: float) -> float:
+    """Return BM25 without its constant factor k1 + 1, so that each word gives at most its weight."""
+    norm = K1 * (1 - B + B * length / average)
+    capped = [min(count, _MAX_COUNT) for count in counts]
+    return sum(weight * count / (count + norm) for count, weight in zip(capped, weights, strict=True) if count)
+
+
+def _position(chunk: Chunk) -> tuple[str, int, int]:
+    return chunk.path, chunk.line_number, chunk.part

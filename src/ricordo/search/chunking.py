@@ -1,0 +1,492 @@
+"""Documents to chunks, and chunks to the rows of the index. Pure, so it can run in any thread.
+
+Markdown, transcripts, tool results and profiles each have a chunker; long texts are split. A row adds the terms of a
+chunk and the hashes it is compared by.
+
+Invariant: rows depend on the document's name, its bytes and the root's key alone, and hold no secret. Where
+`is_self_contained` is true, the rows of an appended tail are those that the whole document would give.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage
+from ricordo.guard import Redactor
+from ricordo.messages.codec import decode_message
+from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolResult, get_mark
+from ricordo.search.bm25 import place_key
+from ricordo.search.contract import Chunk
+from ricordo.search.documents import SearchDocument
+from ricordo.search.terms import neighbour_terms, own_terms
+from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
+from ricordo.workspace.markdown import decode_lines, find_frame_lines
+from ricordo.workspace.profile import Fact, kind_for_category, parse_profile, parse_profile_time
+
+__all__ = [
+    "ChunkRow",
+    "FACT_TAG",
+    "MAX_PIECE_CHARS",
+    "TailContext",
+    "build_rows",
+    "build_tail_rows",
+    "chunk_markdown",
+    "chunk_profile",
+    "chunk_tool_result",
+    "chunk_transcript",
+    "embedding_text",
+    "embedding_text_id",
+    "following_terms",
+    "hash64",
+    "is_self_contained",
+    "is_self_contained_block",
+    "message_text",
+    "speaker_line",
+    "split_chunk",
+    "split_text",
+]
+
+
+MAX_PIECE_CHARS = 1_000
+"""The most characters of a piece, about 150 words."""
+_MIN_PIECE_CHARS = 600
+
+
+def split_chunk(whole: Chunk, *, one_line: bool = False) -> list[Chunk]:
+    """Return `whole` cut into pieces with their own lines; with `one_line` all stand on the line of the whole."""
+    chunks = []
+    line = whole.line_number
+    for part, piece in enumerate(split_text(whole.content)):
+        end = line if one_line else line + piece.rstrip("\n").count("\n")
+        content = piece.strip("\n")
+        if content.strip():
+            chunks.append(
+                replace(whole, content=content, part=part, line_number=line, end_line=min(end, whole.end_line))
+            )
+        line += 0 if one_line else piece.count("\n")
+    return chunks
+
+
+def split_text(text: str) -> Iterator[str]:
+    """Yield `text` in pieces of at most 1,000 characters that join to it again, cut at the best seam near their end."""
+    start = 0
+    while len(text) - start > MAX_PIECE_CHARS:
+        end = start + _split_position(text[start : start + MAX_PIECE_CHARS])
+        yield text[start:end]
+        start = end
+    if start < len(text) or not text:
+        yield text[start:]
+
+
+def _split_position(window: str) -> int:
+    """Return where to cut: behind the last paragraph, line, sentence or word that ends past the least size."""
+    for pattern in ("\n\n", "\n", ". ", "。", " "):
+        at = window.rfind(pattern, _MIN_PIECE_CHARS)
+        if at >= 0:
+            return at + len(pattern)
+    return len(window)
+
+
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*")
+_LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+\S")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_WORD_CHARACTER = re.compile(r"\w")
+_ENTRY_ID = re.compile(rb"\^[0-9A-Za-z-]+[ \t]*\Z")
+_SORTS_WITH_ENTRIES = frozenset({"curated", "ledger", "note"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MarkdownLine:
+    number: int
+    text: str
+    heading: str
+
+
+def chunk_markdown(document: SearchDocument, data: bytes, *, first_line: int = 1, heading: str = "") -> list[Chunk]:
+    """Return the chunks of `data` in the order of its lines, the first of which has the number `first_line`.
+
+    `heading` is the one that the data stands under, for the tail of a document.
+    """
+    lines = decode_lines(data)
+    located = _parse_document_entries(document, data) if document.sort in _SORTS_WITH_ENTRIES else []
+    taken = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
+    if document.sort == "curated":
+        taken |= find_frame_lines(data)
+    marked = list(_lines_with_headings(lines, heading))
+    chunks = [_entry_chunk(document, entry, lines, marked[entry.line - 1].heading) for entry in located]
+    for paragraph in _split_paragraphs(line for line in marked if line.number not in taken):
+        chunks += _chunk_paragraph(document, paragraph)
+    chunks.sort(key=lambda chunk: (chunk.line_number, chunk.part))
+    return [
+        replace(chunk, line_number=chunk.line_number + first_line - 1, end_line=chunk.end_line + first_line - 1)
+        for chunk in _attach_neighbours(chunks)
+    ]
+
+
+def is_self_contained_block(tail: bytes) -> bool:
+    """Tell whether `tail`, appended to a ledger, means the same when it is read alone: bullets that carry their ids."""
+    if not tail.startswith(b"- ") or b"```" in tail or b"~~~" in tail:
+        return False
+    bullets = re.split(rb"\n(?=- )", tail.rstrip(b"\n"))
+    return all(_ENTRY_ID.search(bullet) for bullet in bullets)
+
+
+def _parse_document_entries(document: SearchDocument, data: bytes) -> list[LocatedEntry]:
+    found = parse_entries(data, document.path)
+    # in a foreign note a bullet is a memory only when it says so
+    return [entry for entry in found if document.sort != "note" or not entry.entry.id.startswith("h")]
+
+
+def _entry_chunk(document: SearchDocument, located: LocatedEntry, lines: list[str], heading: str) -> Chunk:
+    entry = located.entry
+    return Chunk(
+        path=document.path,
+        line_number=located.line,
+        end_line=located.end_line,
+        content=entry.content,
+        sort=document.sort,
+        markup="\n".join(lines[located.line - 1 : located.end_line]) + "\n",
+        heading=heading,
+        entry_id=entry.id,
+        kind=entry.kind,
+        tags=entry.tags,
+        time=entry.said_at,
+        session=entry.source.session or "",
+    )
+
+
+def _lines_with_headings(lines: list[str], heading: str) -> Iterator[_MarkdownLine]:
+    """Yield each line with the heading it stands under; a heading stands under itself."""
+    fenced = False
+    for number, text in enumerate(lines, 1):
+        if _FENCE.match(text):
+            fenced = not fenced
+        match = None if fenced else _HEADING.fullmatch(text)
+        heading = match[2] if match else heading
+        yield _MarkdownLine(number=number, text=text.rstrip("\r"), heading=heading)
+
+
+def _split_paragraphs(lines: Iterator[_MarkdownLine]) -> Iterator[list[_MarkdownLine]]:
+    """Yield runs of lines that belong together: cut at blank lines, headings and list items, never inside a fence."""
+    run: list[_MarkdownLine] = []
+    fenced = False
+    for line in lines:
+        apart = bool(run) and line.number != run[-1].number + 1
+        starts = not fenced and bool(
+            not line.text.strip() or _LIST_ITEM.match(line.text) or _HEADING.fullmatch(line.text)
+        )
+        if run and (apart or starts):
+            yield run
+            run = []
+        if _FENCE.match(line.text):
+            fenced = not fenced
+        if fenced or (line.text.strip() and not _HEADING.fullmatch(line.text)):
+            run.append(line)
+    if run:
+        yield run
+
+
+def _chunk_paragraph(document: SearchDocument, paragraph: list[_MarkdownLine]) -> list[Chunk]:
+    text = "\n".join(line.text for line in paragraph)
+    if not _WORD_CHARACTER.search(text):
+        return []
+    whole = Chunk(
+        path=document.path,
+        line_number=paragraph[0].number,
+        end_line=paragraph[-1].number,
+        content=text,
+        sort=document.sort,
+        heading=paragraph[0].heading,
+        entry_id=document.entry_id,
+        kind="session-summary" if document.sort == "session" else "",
+        session=document.session,
+    )
+    return split_chunk(whole)
+
+
+def _attach_neighbours(chunks: list[Chunk]) -> Iterator[Chunk]:
+    """Yield the chunks, prose knowing the prose on both sides; entries stand for themselves."""
+    for at, chunk in enumerate(chunks):
+        before, after = chunks[at - 1 : at] if at else [], chunks[at + 1 : at + 2]
+        if chunk.markup:
+            yield chunk
+        else:
+            yield replace(
+                chunk,
+                before=before[0].content if before and not before[0].markup else "",
+                after=after[0].content if after and not after[0].markup else "",
+            )
+
+
+def chunk_transcript(
+    document: SearchDocument, data: bytes, redactor: Redactor, *, first_line: int = 1, before: str = ""
+) -> list[Chunk]:
+    """Return the chunks of the messages in `data`, whose first line has the number `first_line`.
+
+    `before` is the message that precedes them, as `speaker_line` gives it.
+    """
+    spoken = [
+        pieces
+        for number, message in _parse_messages(data.split(b"\n"), first_line)
+        if _is_searchable(message)
+        and (pieces := split_chunk(_message_chunk(document, message, number, redactor), one_line=True))
+    ]
+    chunks: list[Chunk] = []
+    for at, pieces in enumerate(spoken):
+        earlier = speaker_line(spoken[at - 1][-1]) if at else before
+        later = speaker_line(spoken[at + 1][0]) if at + 1 < len(spoken) else ""
+        chunks += [replace(piece, before=earlier, after=later) for piece in pieces]
+    return chunks
+
+
+def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
+    """Return the pieces of an evicted tool result, each with its lines; none of a picture or other data."""
+    if not document.path.endswith(".txt") and b"\0" in data:
+        return []
+    text = data.decode("utf-8", "replace")
+    whole = Chunk(
+        path=document.path,
+        line_number=1,
+        end_line=text.rstrip("\n").count("\n") + 1,
+        content=text,
+        sort=document.sort,
+        session=document.session,
+    )
+    return split_chunk(whole)
+
+
+def message_text(message: Message) -> str:
+    """Return what a message says and does as text: its words, its tool calls with arguments, its results."""
+    return "\n".join(shown for part in message.parts if (shown := _part_text(part)))
+
+
+def speaker_line(chunk: Chunk) -> str:
+    """Return a message as its neighbours know it: who said what."""
+    return f"{chunk.speaker}: {chunk.content}"
+
+
+def _is_searchable(message: Message) -> bool:
+    return message.role != "system" and get_mark(message) in {None, "cut"}
+
+
+def _part_text(part: Part) -> str:
+    match part:
+        case Text():
+            return part.text
+        case ToolCall():
+            return f"{part.name} {part.arguments}"
+        case ToolResult():
+            return "\n".join(_part_text(inner) for inner in part.parts)
+        case Media():
+            return " ".join(filter(None, (part.name, part.description)))
+        case _:
+            return ""
+
+
+def _parse_messages(lines: Iterable[bytes], first_line: int) -> Iterator[tuple[int, Message]]:
+    for number, line in enumerate(lines, first_line):
+        if not line.strip():
+            continue
+        try:
+            yield number, decode_message(line)
+        except (InvalidMessage, RecursionError):
+            continue
+
+
+def _message_chunk(document: SearchDocument, message: Message, number: int, redactor: Redactor) -> Chunk:
+    name = redactor.clean(message.name) if message.name else ""
+    return Chunk(
+        path=document.path,
+        line_number=number,
+        end_line=number,
+        # what was written before a form of secrets was known may hold one
+        content=redactor.clean(message_text(message)),
+        sort=document.sort,
+        kind="message",
+        time=message.time,
+        session=document.session,
+        message=message.id,
+        # what a tool printed is nobody's statement, whatever name it goes by
+        speaker="tool" if message.role == "tool" or message.tool_results else name or message.role,
+    )
+
+
+FACT_TAG = "profile"
+"""The tag that facts of a profile have."""
+_NOT_SESSIONS = frozenset({"", "unknown", "manual", "import", "consolidation"})
+
+
+def chunk_profile(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Chunk]:
+    """Return the facts of a profile that say something, without secrets, in the order of its lines."""
+    try:
+        facts = parse_profile(data, document.path).profile.facts
+    except DocumentInvalid:
+        return []
+    text, at, line = data.decode("utf-8", "replace"), 0, 1
+    chunks = []
+    for fact in facts:
+        if not fact.content.strip():
+            continue
+        found = _find_fact(text, fact.content, at)
+        line, at = line + text.count("\n", at, found), found
+        chunks.append(_fact_chunk(document, fact, line, redactor))
+    return chunks
+
+
+def _find_fact(text: str, content: str, start: int) -> int:
+    """Return where a document says this, from `start` on; `start` where it is written in a way of its own."""
+    written = (json.dumps(content, ensure_ascii=ascii_only) for ascii_only in (False, True))
+    return next((at for each in written if (at := text.find(each, start)) >= 0), start)
+
+
+def _fact_chunk(document: SearchDocument, fact: Fact, line: int, redactor: Redactor) -> Chunk:
+    entry = _fact_entry(fact, redactor)
+    return Chunk(
+        path=document.path,
+        line_number=line,
+        end_line=line,
+        content=entry.content,
+        sort=document.sort,
+        markup=render_entry(entry),
+        entry_id=redactor.clean(fact.id),
+        kind=entry.kind,
+        tags=entry.tags,
+        time=entry.said_at,
+        session=entry.source.session or "",
+    )
+
+
+def _fact_entry(fact: Fact, redactor: Redactor) -> Entry:
+    known = fact.source.thread not in _NOT_SESSIONS
+    quote = fact.source.quote and redactor.clean(fact.source.quote)
+    plain = Entry(
+        content=redactor.clean(fact.content.strip()), tags=(FACT_TAG,), by="user" if fact.is_protected else "flush"
+    )
+    told = Entry(
+        content=plain.content,
+        kind=kind_for_category(fact.category),
+        tags=plain.tags,
+        time=parse_profile_time(fact.updated_at) or parse_profile_time(fact.created_at),
+        by=plain.by,
+        confidence=fact.confidence,
+        confirmed=parse_profile_time(fact.confirmed_at),
+        pinned=fact.pinned,
+        source=Source(
+            session=fact.source.thread if known else None,
+            messages=tuple(filter(None, fact.source.messages)) if known else (),
+            quote=(quote or None) if known else None,
+        ),
+    )
+    try:
+        return told.validate()
+    except InvalidEntry:
+        # what a person wrote into it by hand may fit into no line
+        return plain
+
+
+def embedding_text(chunk: Chunk) -> str:
+    """Return by whom and under which heading it stands, and the text itself; neighbours are left out.
+
+    Its date is left out too: that is found as words, and of a short text it would be half of what it means.
+    """
+    # the heading of a ledger is a date
+    heading = chunk.heading if any(map(str.isalpha, chunk.heading)) else ""
+    about = "".join(f"{name}: " for name in (chunk.speaker, heading) if name)
+    return f"{about}{chunk.content}"
+
+
+def embedding_text_id(chunk: Chunk) -> int:
+    """Return the number of the text that is embedded, the same before and after it was stored."""
+    return hash64(embedding_text(chunk))
+
+
+def hash64(text: str) -> int:
+    """Return a digest of 64 bits, as a signed number."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkRow:
+    """A chunk and its terms, its own and its neighbours', joined by spaces.
+
+    `place`, `twin` and `meaning` are digests of 64 bits, of the place that it is or belongs to, of its text, and of
+    what an embedder reads of it; `digest` is of all but the line numbers.
+    """
+
+    chunk: Chunk
+    own: str
+    around: str
+    place: int
+    twin: int
+    meaning: int
+    digest: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class TailContext:
+    """What a document's tail follows: how many lines, the heading it stands under, the text of the last message."""
+
+    lines: int
+    heading: str = ""
+    before: str = ""
+
+
+def build_rows(document: SearchDocument, data: bytes, redactor: Redactor) -> list[ChunkRow]:
+    """Return the rows of a whole document in the order of its lines, without the secrets that it may hold."""
+    if document.sort == "transcript":
+        chunks = chunk_transcript(document, data, redactor)
+    elif document.sort == "result":
+        chunks = chunk_tool_result(document, redactor.clean_bytes(data))
+    elif document.sort == "profile":
+        chunks = chunk_profile(document, data, redactor)
+    else:
+        chunks = chunk_markdown(document, redactor.clean_bytes(data))
+    return [*_build_chunk_rows(chunks)]
+
+
+def build_tail_rows(document: SearchDocument, data: bytes, tail: TailContext, redactor: Redactor) -> list[ChunkRow]:
+    """Return the rows of the bytes that were appended to a document; only where `is_self_contained` says so."""
+    if document.sort == "transcript":
+        chunks = chunk_transcript(document, data, redactor, first_line=tail.lines + 1, before=tail.before)
+    else:
+        chunks = chunk_markdown(document, redactor.clean_bytes(data), first_line=tail.lines + 1, heading=tail.heading)
+    return [*_build_chunk_rows(chunks)]
+
+
+def following_terms(rows: list[ChunkRow]) -> str:
+    """Return what the first of these rows adds to the neighbours' terms of the message before it."""
+    return (
+        " ".join(neighbour_terms(replace(rows[0].chunk, before="", after=speaker_line(rows[0].chunk)))) if rows else ""
+    )
+
+
+def is_self_contained(document: SearchDocument, data: bytes) -> bool:
+    """Tell whether the appended bytes mean the same without what stands before them."""
+    return document.sort == "transcript" or (document.sort == "ledger" and is_self_contained_block(data))
+
+
+def _build_chunk_rows(chunks: Iterable[Chunk]) -> Iterator[ChunkRow]:
+    """Yield the rows of chunks; the pieces of one message belong to one place, which its first piece names."""
+    message, place = ("", 0), 0
+    for chunk in chunks:
+        if not chunk.message or (chunk.message, chunk.line_number) != message:
+            message, place = (chunk.message, chunk.line_number), hash64(place_key(chunk))
+        yield _build_row(chunk, place)
+
+
+def _build_row(chunk: Chunk, place: int) -> ChunkRow:
+    own = " ".join(own_terms(chunk))
+    around = " ".join(neighbour_terms(chunk))
+    fields = (
+        own, around, place, chunk.content, chunk.markup, chunk.heading, chunk.entry_id, chunk.kind, chunk.tags,
+        chunk.time, chunk.session, chunk.message, chunk.speaker, chunk.part,
+    )  # fmt: skip
+    digest = blake2b(repr(fields).encode("utf-8", "replace"), digest_size=12).digest()
+    return ChunkRow(
+        chunk=chunk, own=own, around=around, place=place, twin=hash64(chunk.content), meaning=embedding_text_id(chunk),
+        digest=digest,
+    )  # fmt: skip

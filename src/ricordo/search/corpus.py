@@ -1,0 +1,355 @@
+"""The corpus: all rows of an index in memory, as segments and a small tail of new rows.
+
+A row is known by its position, which never changes; removed rows are only marked. A piece of a long entry has the
+fields of the bullet that points to it.
+
+Invariant: numbers ascend with positions, and rows are only added at the end.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from ricordo.search.bm25 import K1, USUAL_LENGTH, B
+from ricordo.search.contract import ALL_SORTS
+from ricordo.search.postings import COLUMNS, OWN_COUNT_MASK, Array, IndexedRow, Postings, Segment, pack_counts
+
+__all__ = ["Corpus", "HAS_RANKING_FIELDS", "IS_ENTRY", "IS_MESSAGE"]
+
+
+IS_MESSAGE, IS_ENTRY, HAS_RANKING_FIELDS = 1, 2, 4
+_LONGEST_TAIL = 8_192
+_FILTER_CACHE_SIZE = 16
+_MOST_PARTS, _MAX_DEAD_SHARE = 8, 0.25
+_NAME_COLUMNS = ("kind", "tags", "session")
+_SORTS: tuple[str, ...] = ALL_SORTS
+_LONG, _PROFILE = _SORTS.index("long"), _SORTS.index("profile")
+_COLUMN_TYPES = {
+    **{name: kind for name, kind in COLUMNS.items() if name not in {"own", "around"}},
+    "place": "<i4", "own": "<f8", "every": "<f8", "live": "|b1",
+}  # fmt: skip
+
+
+class Corpus:
+    """The rows of one index. `own` and `every` are the norms of BM25, of a row alone and with its neighbours.
+
+    `changed_documents` are the documents whose rows changed; who follows them takes them out. `revision` grows with any change.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no rows."""
+        self.count = 0
+        self.dead_count = 0
+        self.revision = 0
+        self.places = 0
+        self.has_neighbours = False
+        self.paths: dict[int, str] = {}
+        self.changed_documents: set[int] = set()
+        self.names: dict[str, dict[str, int]] = {name: {} for name in _NAME_COLUMNS}
+        self._sorts: Array = np.zeros(0, dtype=np.int8)
+        self._profiles: list[int] = []
+        self._hidden_cache: dict[str, tuple[int, ...]] = {}
+        self._columns: dict[str, Array] = {name: np.zeros(0, dtype=kind) for name, kind in _COLUMN_TYPES.items()}
+        self._parts: list[tuple[int, Postings]] = []
+        self._tail = _TailPostings()
+        self._tail_start = 0
+        self._place_keys, self._place_ids = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self._new_places: dict[int, int] = {}
+        self._long_entry_rows: dict[int, list[int]] = {}
+        self._path_order: Array | None = None
+        self._filter_cache: dict[tuple[tuple[str, ...], str, frozenset[str], str], Array | None] = {}
+
+    def __getitem__(self, column: str) -> Array:
+        """Return a column."""
+        return self._columns[column][: self.count]
+
+    @property
+    def max_number(self) -> int:
+        """The highest number; 0 without rows."""
+        return int(self._columns["number"][self.count - 1]) if self.count else 0
+
+    @property
+    def is_fragmented(self) -> bool:
+        """Whether it is in so many pieces, or holds so much that was removed, that it is worth loading anew."""
+        return len(self._parts) > _MOST_PARTS or self.dead_count > _MAX_DEAD_SHARE * self.count
+
+    @property
+    def sorts(self) -> Array:
+        """The sort of each document, by its number, as its place among all sorts."""
+        return self._sorts
+
+    @property
+    def path_order(self) -> Array:
+        """The place of each document among all, by its number, when they are sorted by their paths."""
+        if self._path_order is None:
+            self._path_order = np.zeros(len(self._sorts), dtype=np.int64)
+            self._path_order[sorted(self.paths, key=self.paths.__getitem__)] = np.arange(len(self.paths))
+        return self._path_order
+
+    def hidden_documents(self, profile: str) -> tuple[int, ...]:
+        """Return the documents, by number, that are profiles other than the one at the path `profile`."""
+        if profile not in self._hidden_cache:
+            self._hidden_cache[profile] = tuple(at for at in self._profiles if self.paths[at] != profile)
+        return self._hidden_cache[profile]
+
+    def document_mask(
+        self, sorts: Collection[str], path: str, skipped: Collection[str], profile: str = ""
+    ) -> "Array | None":
+        """Return which documents, by number, are of these sorts below `path` and not skipped; None if all are.
+
+        No other profile is among them than the one at the path `profile`.
+        """
+        asked = (tuple(sorts), path, frozenset(skipped), profile)
+        if asked not in self._filter_cache:
+            passing = np.isin(self._sorts, [_SORTS.index(sort) for sort in sorts])
+            if path or skipped:
+                inside = [at for at, own in self.paths.items() if own.startswith(path) and own not in skipped]
+                passing &= np.isin(np.arange(len(passing)), inside)
+            passing[list(self.hidden_documents(profile))] = False
+            if len(self._filter_cache) >= _FILTER_CACHE_SIZE:
+                self._filter_cache.clear()
+            self._filter_cache[asked] = None if passing[np.array([*self.paths], dtype=np.int64)].all() else passing
+        return self._filter_cache[asked]
+
+    def add_documents(self, documents: Iterable[tuple[int, str, str]]) -> None:
+        """Take in documents: number, path and sort. They come before their rows."""
+        new = list(documents)
+        if not new:
+            return
+        self._sorts = _resize(self._sorts, max(number for number, _, _ in new) + 1)
+        self._path_order, self._filter_cache, self._hidden_cache = None, {}, {}
+        self.revision += 1
+        for number, path, sort in new:
+            self.paths[number] = path
+            self._sorts[number] = _SORTS.index(sort)
+            if self._sorts[number] == _PROFILE:
+                self._profiles.append(number)
+
+    def find_postings(self, term: str) -> list[tuple[Array, Array]]:
+        """Return the positions that hold a term and their counts, as far as there are any, in ascending pieces."""
+        found = [(base, *postings.find(term)) for base, postings in self._parts]
+        if self.count > self._tail_start:
+            found.append((self._tail_start, *self._tail.find(term)))
+        # arrays are indexed by whole words of the machine, and would be made so again at each use
+        return [(rows.astype(np.int64) + base, counts) for base, rows, counts in found if len(rows)]
+
+    def visible_mask(self, rows: Array, hidden: Collection[int]) -> Array:
+        """Return which of these rows are there, and in none of the `hidden_documents` documents."""
+        seen: Array = self["live"][rows]
+        if not hidden:
+            return seen
+        shown = np.ones(len(self._sorts), dtype=np.bool_)
+        shown[list(hidden)] = False
+        return seen & shown[self["document"][rows]]
+
+    def has_relative(self, start: str, hidden: Collection[int] = ()) -> bool:
+        """Tell whether a row that is visible holds itself a term that begins with `start`."""
+        every: list[tuple[int, Postings | _TailPostings]] = [*self._parts, (self._tail_start, self._tail)]
+        return any(
+            bool(np.any(self.visible_mask(rows[counts & OWN_COUNT_MASK > 0] + np.uint32(base), hidden)))
+            for base, part in every
+            for rows, counts in part.find_prefix(start)
+        )
+
+    def add(self, rows: Sequence[IndexedRow]) -> None:
+        """Add a few rows, whose numbers are higher than all before."""
+        self.revision += 1
+        for row in rows:
+            self._tail.add(self.count - self._tail_start, row)
+            self.changed_documents.add(row.document)
+            self._append({**row._asdict(), "own": len(row.own.split()), "around": len(row.around.split())})
+        self._copy_bullet_fields([row.entry for row in rows if row.entry])
+        if self.count - self._tail_start > _LONGEST_TAIL:
+            self._flush_tail()
+
+    def add_segment(self, block: Segment) -> None:
+        """Add a block, whose numbers are higher than all before."""
+        self._flush_tail()
+        self.revision += 1
+        at, columns = self.count, block.columns
+        self._reserve(at + len(block))
+        for name, value in columns.items():
+            if name in self._columns and name not in {"place", "own", *_NAME_COLUMNS}:
+                self._columns[name][at : at + len(block)] = value
+        for name, listed in zip(_NAME_COLUMNS, (block.kinds, block.tags, block.sessions), strict=True):
+            codes = np.fromiter((self._name_code(name, one) for one in listed), dtype=np.int32, count=len(listed))
+            self._columns[name][at : at + len(block)] = codes[columns[name]]
+        own, every = _bm25_norms(columns["own"], columns["around"])
+        self.has_neighbours |= bool(np.any(columns["around"]))
+        self._columns["own"][at : at + len(block)], self._columns["every"][at : at + len(block)] = own, every
+        self._columns["place"][at : at + len(block)] = self._place_ids_for(columns["place"])
+        self._columns["live"][at : at + len(block)] = True
+        self.count += len(block)
+        self._parts.append((at, block.postings))
+        self._tail_start = self.count
+        self.changed_documents.update(np.unique(columns["document"]).tolist())
+        entries = columns["entry"]
+        long = self._sorts[columns["document"]] == _LONG
+        for row in np.flatnonzero(long & (entries != 0)).tolist():
+            self._long_entry_rows.setdefault(int(entries[row]), []).append(at + row)
+        pointing = entries[(columns["shape"] & IS_ENTRY) > 0]
+        self._copy_bullet_fields(
+            {
+                *entries[long].tolist(),
+                *(self._long_entry_rows and self._long_entry_rows.keys() & set(pointing.tolist())),
+            }
+            - {0}
+        )
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Forget rows; numbers that are not there are passed over."""
+        positions = self.positions(numbers)
+        positions = positions[self["live"][positions]]
+        self.revision += 1
+        self._columns["live"][positions] = False
+        self.dead_count += len(positions)
+        self.changed_documents.update(self["document"][positions].tolist())
+        self._copy_bullet_fields(
+            [entry for entry in self["entry"][positions].tolist() if entry in self._long_entry_rows]
+        )
+
+    def move(self, lines: Iterable[tuple[int, int]]) -> None:
+        """Put rows on other lines, given as number and line."""
+        self.revision += 1
+        for number, line in lines:
+            positions = self.positions([number])
+            self._columns["line"][positions] = line
+            self.changed_documents.update(self["document"][positions].tolist())
+
+    def positions(self, numbers: Sequence[int]) -> Array:
+        """Return the positions of those of these numbers that are there."""
+        wanted = np.array(numbers, dtype=np.int64)
+        held = self["number"]
+        at = np.searchsorted(held, wanted)
+        inside = at < self.count
+        at, wanted = at[inside], wanted[inside]
+        there: Array = at[held[at] == wanted]
+        return there
+
+    def _append(self, values: "dict[str, int | str]") -> None:
+        self._reserve(self.count + 1)
+        for name in ("number", "document", "line", "part", "twin", "time", "entry", "shape", "meaning"):
+            self._columns[name][self.count] = values[name]
+        for name in _NAME_COLUMNS:
+            self._columns[name][self.count] = self._name_code(name, str(values[name]))
+        self.has_neighbours |= bool(values["around"])
+        own, every = _bm25_norms(np.array([values["own"]]), np.array([values["around"]]))
+        self._columns["own"][self.count], self._columns["every"][self.count] = own[0], every[0]
+        self._columns["place"][self.count] = self._place_id_for(int(values["place"]))
+        self._columns["live"][self.count] = True
+        entry = int(values["entry"])
+        if entry and self._sorts[int(values["document"])] == _LONG:
+            self._long_entry_rows.setdefault(entry, []).append(self.count)
+        self.count += 1
+
+    def _copy_bullet_fields(self, entries: Collection[int]) -> None:
+        """Give the pieces of long entries the fields of the newest bullet that points to them, or none."""
+        wanted = self._long_entry_rows.keys() & set(entries)
+        if not wanted:
+            return
+        pointing = np.isin(self["entry"], list(wanted)) & self["live"] & ((self["shape"] & IS_ENTRY) > 0)
+        newest = {int(self["entry"][row]): row for row in np.flatnonzero(pointing).tolist()}
+        nothing = {name: self._name_code(name, "") for name in _NAME_COLUMNS} | {"time": np.iinfo(np.int64).min}
+        for entry in wanted:
+            for name in (*_NAME_COLUMNS, "time"):
+                fields = self._columns[name]
+                fields[self._long_entry_rows[entry]] = fields[newest[entry]] if entry in newest else nothing[name]
+
+    def _flush_tail(self) -> None:
+        """Make the tail a block of its own."""
+        if self.count > self._tail_start:
+            self._parts.append((self._tail_start, self._tail.to_postings()))
+        self._tail = _TailPostings()
+        self._tail_start = self.count
+
+    def _name_code(self, column: str, name: str) -> int:
+        names = self.names[column]
+        return names.setdefault(name, len(names))
+
+    def _place_ids_for(self, keys: Array) -> Array:
+        if self._new_places:
+            self._add_places(list(self._new_places), list(self._new_places.values()))
+            self._new_places = {}
+        unique, inverse = np.unique(keys, return_inverse=True)
+        at = np.searchsorted(self._place_keys, unique)
+        known = np.zeros(len(unique), dtype=np.bool_)
+        inside = at < len(self._place_keys)
+        known[inside] = self._place_keys[at[inside]] == unique[inside]
+        ids = np.zeros(len(unique), dtype=np.int32)
+        ids[known] = self._place_ids[at[known]]
+        ids[~known] = np.arange(self.places, self.places + int(np.sum(~known)))
+        self.places += int(np.sum(~known))
+        self._add_places(unique[~known], ids[~known])
+        numbered: Array = ids[inverse]
+        return numbered
+
+    def _add_places(self, keys: "Array | list[int]", ids: "Array | list[int]") -> None:
+        every = np.concatenate((self._place_keys, np.asarray(keys, dtype=np.int64)))
+        order = np.argsort(every)
+        self._place_ids = np.concatenate((self._place_ids, np.asarray(ids, dtype=np.int32)))[order]
+        self._place_keys = every[order]
+
+    def _place_id_for(self, key: int) -> int:
+        at = int(np.searchsorted(self._place_keys, key))
+        if at < len(self._place_keys) and self._place_keys[at] == key:
+            return int(self._place_ids[at])
+        if key not in self._new_places:
+            self._new_places[key] = self.places
+            self.places += 1
+        return self._new_places[key]
+
+    def _reserve(self, size: int) -> None:
+        if size > len(self._columns["number"]):
+            room = max(size, self.count + self.count // 4, 1_024)
+            self._columns = {name: _resize(column[: self.count], room) for name, column in self._columns.items()}
+
+
+class _TailPostings:
+    """The postings of rows that were added one by one."""
+
+    def __init__(self) -> None:
+        self._terms: dict[str, tuple[array[int], bytearray]] = {}
+
+    def add(self, row: int, terms: IndexedRow) -> None:
+        own = Counter(terms.own.split())
+        every = own + Counter(terms.around.split())
+        for term, times in every.items():
+            rows, counts = self._terms.setdefault(term, (array("I"), bytearray()))
+            rows.append(row)
+            counts.append(pack_counts(own[term], times))
+
+    def find(self, term: str) -> tuple[Array, Array]:
+        rows, counts = self._terms.get(term, ((), b""))
+        # a copy, as an array that lends its memory can't grow
+        return np.array(rows, dtype=np.uint32), np.frombuffer(bytes(counts), dtype=np.uint8)
+
+    def find_prefix(self, start: str) -> Iterator[tuple[Array, Array]]:
+        return (self.find(term) for term in self._terms if term.startswith(start))
+
+    def to_postings(self) -> Postings:
+        written = sorted((term.encode("utf-8", "surrogatepass"), held) for term, held in self._terms.items())
+        lengths = [len(rows) for _, (rows, _) in written]
+        return Postings.create(
+            vocabulary=b"".join(term for term, _ in written),
+            ends=np.cumsum([len(term) for term, _ in written], dtype=np.uint32),
+            starts=np.concatenate(([0], np.cumsum(lengths))).astype(np.uint32),
+            rows=np.frombuffer(b"".join(rows.tobytes() for _, (rows, _) in written), dtype=np.uint32),
+            counts=np.frombuffer(b"".join(counts for _, (_, counts) in written), dtype=np.uint8),
+        )
+
+
+def _bm25_norms(own: Array, around: Array) -> tuple[Array, Array]:
+    """Return the norms of BM25 for rows with so many terms, alone and with their neighbours."""
+    mine, beside = own.astype(np.float64), around.astype(np.float64)
+    usual = USUAL_LENGTH * np.where(beside > 0, 3, 1)
+    return K1 * (1 - B + B * mine / USUAL_LENGTH), K1 * (1 - B + B * (mine + beside) / usual)
+
+
+def _resize(column: Array, size: int) -> Array:
+    if size <= len(column):
+        return column
+    larger = np.zeros(size, dtype=column.dtype)
+    larger[: len(column)] = column
+    return larger

@@ -1,0 +1,458 @@
+"""Lexical search over the corpus: the scores of `bm25`, without looking at rows that hold no word of the query.
+
+The postings of a query's words are merged once and cached until the corpus changes.
+
+Invariant: matches, order and signals are those of `bm25.rank_candidates` over the same rows.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from ricordo.search.bm25 import (
+    MAX_IDENTICAL,
+    MAX_PER_GROUP,
+    OWN_SHARE,
+    SCORE_STEPS,
+    ScoreDetails,
+    TermStatistics,
+    stem_prefix,
+)
+from ricordo.search.contract import Query
+from ricordo.search.corpus import IS_ENTRY, IS_MESSAGE, Corpus
+from ricordo.search.documents import PreparedQuery, to_milliseconds
+from ricordo.search.postings import CONTEXT_COUNT_SHIFT, NO_TIME, OWN_COUNT_MASK, Array
+from ricordo.search.terms import QueryWords
+
+__all__ = [
+    "LexicalScores",
+    "PostingsCache",
+    "RankedRow",
+    "RankedRows",
+    "WordPostings",
+    "best_rows",
+    "cap_repeats",
+    "filter_mask",
+    "measure_rows",
+    "newest_numbers",
+    "score_rows",
+    "search",
+]
+
+
+_MIN_CACHE_ROWS = 2**18
+_CACHE_FACTOR = 4
+_MAX_UNKNOWN_TERMS = 4_096
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordPostings:
+    """The rows that hold a word, ascending, how often, alone and with neighbours, and what it gives them.
+
+    `gain` is what it adds to a score for each unit of its weight.
+    """
+
+    rows: Array
+    own: Array
+    every: Array
+    gain: Array
+
+
+class PostingsCache:
+    """The words of queries to one corpus. Of those that were asked for longest ago none are kept."""
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self._corpus: Corpus | None = None
+        self._revision = -1
+        self._hidden: tuple[int, ...] = ()
+        self._words: OrderedDict[frozenset[str], WordPostings] = OrderedDict()
+        self._places: dict[str, int] = {}
+        self._relatives: dict[str, bool] = {}
+        self._size = 0
+
+    def find(
+        self, corpus: Corpus, words: QueryWords, hidden: tuple[int, ...] = ()
+    ) -> tuple[tuple[WordPostings, ...], TermStatistics]:
+        """Return where each word of a query stands, and how common its terms are in what is not in `hidden` documents.
+
+        Rows of those are still among where a word stands; whoever asks lets none of them through.
+        """
+        if corpus is not self._corpus or corpus.revision != self._revision or hidden != self._hidden:
+            self._corpus, self._revision, self._hidden = corpus, corpus.revision, hidden
+            self._words.clear()
+            self._places.clear()
+            self._relatives.clear()
+            self._size = 0
+        found = tuple(self._find_word(corpus, group) for group in words.groups)
+        frequencies = {term: self._places[term] for term in words.terms}
+        related = {term for term, count in frequencies.items() if not count and self._has_relative(corpus, term)}
+        self._evict(len(words.groups), max(_MIN_CACHE_ROWS, _CACHE_FACTOR * corpus.count))
+        return found, TermStatistics(frequencies=frequencies, related_terms=frozenset(related))
+
+    def _find_word(self, corpus: Corpus, group: frozenset[str]) -> WordPostings:
+        if group in self._words:
+            self._words.move_to_end(group)
+            return self._words[group]
+        held = {term: corpus.find_postings(term) for term in sorted(group)}
+        for term, pieces in held.items():
+            self._places[term] = _count_places(corpus, pieces, self._hidden)
+        made = _merge_postings(corpus, [piece for pieces in held.values() for piece in pieces])
+        self._words[group] = made
+        self._size += len(made.rows)
+        return made
+
+    def _has_relative(self, corpus: Corpus, term: str) -> bool:
+        """Tell whether a term that stands nowhere has a relative that does."""
+        if term not in self._relatives:
+            if len(self._relatives) >= _MAX_UNKNOWN_TERMS:
+                self._relatives.clear()
+            start = stem_prefix(term)
+            self._relatives[term] = bool(start) and corpus.has_relative(start, self._hidden)
+        return self._relatives[term]
+
+    def _evict(self, needed: int, most: int) -> None:
+        """Forget what was asked for longest ago, but for the words of this query."""
+        while self._size > most and len(self._words) > needed:
+            group, gone = self._words.popitem(last=False)
+            self._size -= len(gone.rows)
+            kept = frozenset().union(*self._words)
+            for term in group - kept:
+                del self._places[term]
+
+
+def _count_places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]], hidden: tuple[int, ...]) -> int:
+    """Return in how many places a term stands that are not in the `hidden` documents."""
+    if corpus.places == corpus.count and not corpus.dead_count and not hidden:
+        # no two rows are of one place
+        return sum(int(np.count_nonzero(counts & OWN_COUNT_MASK)) for _, counts in pieces)
+    seen = np.zeros(corpus.places, dtype=np.bool_)
+    for rows, counts in pieces:
+        own = rows[counts & OWN_COUNT_MASK > 0]
+        seen[corpus["place"][own[corpus.visible_mask(own, hidden)] if corpus.dead_count or hidden else own]] = True
+    return int(np.count_nonzero(seen))
+
+
+def _merge_postings(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> WordPostings:
+    """Return the postings of a word: its terms count as one."""
+    if all(before[0][-1] < after[0][0] for before, after in pairwise(pieces)):
+        rows = np.concatenate([rows for rows, _ in pieces] or [np.zeros(0, dtype=np.int64)])
+        counts = np.concatenate([counts for _, counts in pieces] or [np.zeros(0, dtype=np.uint8)])
+        return _build_word_postings(corpus, rows, counts & OWN_COUNT_MASK, counts >> CONTEXT_COUNT_SHIFT)
+    own, every = np.zeros(corpus.count, dtype=np.uint16), np.zeros(corpus.count, dtype=np.uint16)
+    for rows, counts in pieces:
+        own[rows] += counts & OWN_COUNT_MASK
+        every[rows] += counts >> CONTEXT_COUNT_SHIFT
+    held = np.flatnonzero(every)
+    return _build_word_postings(
+        corpus, held, np.minimum(own[held], OWN_COUNT_MASK), np.minimum(every[held], OWN_COUNT_MASK)
+    )
+
+
+def _build_word_postings(corpus: Corpus, rows: Array, own: Array, every: Array) -> WordPostings:
+    alone = own / (own + corpus["own"][rows])
+    beside = every / (every + corpus["every"][rows]) if corpus.has_neighbours else alone
+    return WordPostings(rows=rows, own=own, every=every, gain=OWN_SHARE * alone + (1 - OWN_SHARE) * beside)
+
+
+_MIN_RANKED = 64
+_SCORE_MARGIN = 1e-6
+_PARTITION_FACTOR = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedRow:
+    """A row that was found: its number and what it was measured by."""
+
+    number: int
+    details: ScoreDetails
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedRows:
+    """Rows that were found, the best first, with what they were measured by: a column for each signal.
+
+    `word_bits` tells by bits which of the `query_words` words a row holds; `absent_words` are those that no row holds, and `absent_share` is
+    their share. `has_vector` are the rows that have the signals `semantic_signals`.
+    """
+
+    rows: Array
+    numbers: Array
+    scores: Array
+    signals: Mapping[str, Array]
+    word_bits: Array
+    query_words: tuple[str, ...]
+    absent_words: tuple[str, ...]
+    absent_share: float
+    semantic_signals: Mapping[str, Array] = field(default_factory=dict)
+    has_vector: "Array | None" = None
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows)
+
+    def to_list(self, places: "Array | None" = None) -> list[RankedRow]:
+        """Return one by one those that are ranked at these places, or all."""
+        at = np.arange(len(self)) if places is None else places
+        names, columns = (
+            (*self.signals, "absent", *self.semantic_signals),
+            [column[at].tolist() for column in self._columns()],
+        )
+        without = len(names) - len(self.semantic_signals)
+        known = [False] * len(at) if self.has_vector is None else self.has_vector[at].tolist()
+        codes = [int(code) for code in self.word_bits[at].tolist()]
+        # many rows hold the same words
+        words = {code: tuple(word for nth, word in enumerate(self.query_words) if code >> nth & 1) for code in {*codes}}
+        rows = zip(
+            self.numbers[at].tolist(), self.scores[at].tolist(), codes, known, zip(*columns, strict=True), strict=True
+        )
+        return [
+            RankedRow(
+                number=number,
+                details=ScoreDetails(
+                    score=score, words=words[code],
+                    signals=dict(zip(names, values if has_meaning else values[:without], strict=False)),
+                ),
+            )
+            for number, score, code, has_meaning, values in rows
+        ]  # fmt: skip
+
+    def _columns(self) -> Iterator[Array]:
+        """Yield what each row is measured by."""
+        yield from self.signals.values()
+        yield np.full(len(self), self.absent_share)
+        yield from self.semantic_signals.values()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LexicalScores:
+    """What the words of a query say of every row: `scores`, of which `max_score` is the most that the query can reach."""
+
+    query: PreparedQuery
+    words: tuple[WordPostings, ...]
+    weights: tuple[float, ...]
+    statistics: TermStatistics
+    scores: Array
+    max_score: float
+
+
+def search(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> RankedRows:
+    """Return the rows that hold a word, best first."""
+    lexical = score_rows(corpus, asked, occurrences)
+    rows = np.array(best_rows(corpus, lexical, asked.limit), dtype=np.int64)
+    return measure_rows(corpus, rows, lexical)
+
+
+def score_rows(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> LexicalScores:
+    """Return the score of every row by the words that it holds."""
+    words, statistics = occurrences.find(corpus, asked.words, corpus.hidden_documents(asked.query.profile))
+    weights = tuple(statistics.weights(asked.words))
+    scores = np.zeros(corpus.count)
+    for weight, word in zip(weights, words, strict=True):
+        scores[word.rows] += weight * word.gain
+    return LexicalScores(
+        query=asked, words=words, weights=weights, statistics=statistics, scores=scores, max_score=sum(weights) or 1.0
+    )
+
+
+def newest_numbers(corpus: Corpus, asked: PreparedQuery) -> list[int]:
+    """Return the numbers of the newest rows that pass the filters, the newest first; those without a time last.
+
+    Of two with one time in one document the later one is the newer one.
+    """
+    rows, limit = np.arange(corpus.count), asked.limit
+    rows = rows[filter_mask(corpus, rows, asked)]
+    times = corpus["time"][rows]
+    if len(rows) > limit:
+        least = np.partition(times, len(rows) - limit)[len(rows) - limit]
+        rows, times = rows[times >= least], times[times >= least]
+    fields = zip(
+        times.tolist(), corpus["document"][rows].tolist(), corpus["line"][rows].tolist(), corpus["part"][rows].tolist(),
+        corpus["number"][rows].tolist(), strict=True,
+    )  # fmt: skip
+    ordered = sorted(
+        (-time, corpus.paths[document], line if time == NO_TIME else -line, part, number)
+        for time, document, line, part, number in fields
+    )
+    return [row[-1] for row in ordered[:limit]]
+
+
+def filter_mask(corpus: Corpus, rows: Array, asked: PreparedQuery) -> Array:
+    """Return which of these rows are there and pass the filters."""
+    query = asked.query
+    passing = corpus["live"][rows]
+    documents = corpus.document_mask(query.sorts, query.path, asked.skipped_paths, query.profile)
+    if documents is not None:
+        passing &= documents[corpus["document"][rows]]
+    for column, codes in _filter_codes(corpus, query):
+        passing &= np.isin(corpus[column][rows], codes)
+    if query.since or query.until:
+        times = corpus["time"][rows]
+        passing &= times >= to_milliseconds(query.since) if query.since else times != NO_TIME
+        passing &= times < to_milliseconds(query.until) if query.until else True
+    return passing
+
+
+def _passes_everything(corpus: Corpus, asked: PreparedQuery) -> bool:
+    """Tell whether every row is there and passes the filters, which is told without looking at any."""
+    query = asked.query
+    filters = query.kinds or query.tags or query.session or query.since or query.until
+    return (
+        not (filters or corpus.dead_count)
+        and corpus.document_mask(query.sorts, query.path, asked.skipped_paths, query.profile) is None
+    )
+
+
+def _filter_codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
+    """Yield the columns of names that are filtered, with what may stand there."""
+    if query.kinds:
+        yield "kind", [corpus.names["kind"].get(kind, -1) for kind in query.kinds]
+    if query.session:
+        yield "session", [corpus.names["session"].get(query.session, -1)]
+    if query.tags:
+        marks = [f"\n{tag}\n" for tag in query.tags]
+        yield "tags", [code for tags, code in corpus.names["tags"].items() if any(mark in tags for mark in marks)]
+
+
+def best_rows(corpus: Corpus, lexical: LexicalScores, limit: int) -> list[int]:
+    """Return the best rows in order, without what is too much of one heap or one text."""
+    asked, found, scores = lexical.query, lexical.words, lexical.scores
+    wanted = max(_MIN_RANKED, 2 * limit)
+    while True:
+        least = _score_bound(corpus, asked, found, scores, wanted)
+        rows = _filter_rows(corpus, asked, found, np.flatnonzero(scores >= least if least else scores))
+        best = cap_repeats(
+            corpus, rows, np.rint(scores[rows] / lexical.max_score * SCORE_STEPS).astype(np.int64), limit
+        )
+        if len(best) == limit or not least:
+            return best
+        wanted *= 8
+
+
+def _score_bound(
+    corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], scores: Array, wanted: int
+) -> float:
+    """Return a score that at least so many rows reach, 0 when there is none: the rows of one word will do."""
+    for word in sorted(found, key=lambda word: len(word.rows)):
+        if len(word.rows) >= wanted:
+            reached = scores[_filter_rows(corpus, asked, [word], word.rows)]
+            if len(reached) >= wanted:
+                return max(
+                    float(np.partition(reached, len(reached) - wanted)[len(reached) - wanted]) - _SCORE_MARGIN, 0.0
+                )
+    return 0.0
+
+
+def _filter_rows(corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], rows: Array) -> Array:
+    """Return those of these rows that the query lets through: without neighbours, a row must hold a word itself."""
+    if not _passes_everything(corpus, asked):
+        rows = rows[filter_mask(corpus, rows, asked)]
+    if asked.query.neighbours:
+        return rows
+    holding = np.zeros(len(rows), dtype=np.bool_)
+    for word in found:
+        holding |= _word_counts(word, rows)[0] > 0
+    kept: Array = rows[holding]
+    return kept
+
+
+def _word_counts(word: WordPostings, rows: Array) -> tuple[Array, Array]:
+    """Return how often rows hold a word, alone and with their neighbours."""
+    if not len(word.rows):
+        nothing = np.zeros(len(rows), dtype=np.uint8)
+        return nothing, nothing
+    at = np.minimum(np.searchsorted(word.rows, rows), len(word.rows) - 1)
+    there = word.rows[at] == rows
+    return word.own[at] * there, word.every[at] * there
+
+
+def cap_repeats(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+    """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
+    if len(rows) > _PARTITION_FACTOR * limit:
+        # of far more than are wanted only the best are put in order, unless too many of those are of one heap
+        high = steps >= np.partition(steps, len(steps) - 2 * limit)[len(steps) - 2 * limit]
+        best = _sort_and_cap(corpus, rows[high], steps[high], limit)
+        if len(best) == limit:
+            return best
+    return _sort_and_cap(corpus, rows, steps, limit)
+
+
+def _sort_and_cap(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+    """Return what `cap_repeats` does, with all of the rows put in order."""
+    ordered = rows[_sort_order(corpus, rows, steps)]
+    # mostly nothing is too much, which arrays tell at once
+    best = ordered[:limit]
+    heaps, twins = np.sort(_group_keys(corpus, best)), np.sort(corpus["twin"][best])
+    if np.any(heaps[MAX_PER_GROUP:] == heaps[:-MAX_PER_GROUP]) or np.any(
+        twins[MAX_IDENTICAL:] == twins[:-MAX_IDENTICAL]
+    ):
+        return _cap_sorted(corpus, ordered, limit)
+    unchanged: list[int] = best.tolist()
+    return unchanged
+
+
+def _sort_order(corpus: Corpus, rows: Array, steps: Array) -> Array:
+    """Return the order of these rows: of equals the newer first, then by the place in the files."""
+    order = np.argsort(-steps, kind="stable")
+    ordered = steps[order]
+    same = ordered[1:] == ordered[:-1]
+    if not np.any(same):
+        return order
+    # only equals change places among themselves, and mostly there are few
+    places = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    equals = order[places]
+    times, documents, lines, parts = (corpus[name][rows[equals]] for name in ("time", "document", "line", "part"))
+    newest_first = np.where(times == NO_TIME, 0, -times)
+    order[places] = equals[np.lexsort((parts, lines, corpus.path_order[documents], newest_first, -steps[equals]))]
+    return order
+
+
+def _group_keys(corpus: Corpus, rows: Array) -> Array:
+    """Return a number for the message, the entry or else the document of each row."""
+    whole = (corpus["shape"][rows] & (IS_MESSAGE | IS_ENTRY)) == 0
+    heaps: Array = (corpus["document"][rows].astype(np.int64) << 32) | np.where(whole, 0, corpus["line"][rows])
+    return heaps
+
+
+def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
+    """Return the first rows in their order without what is too much of one heap or one text."""
+    taken: Counter[int] = Counter()
+    twins: Counter[int] = Counter()
+    best: list[int] = []
+    fields = zip(rows.tolist(), _group_keys(corpus, rows).tolist(), corpus["twin"][rows].tolist(), strict=True)
+    for row, heap, twin in fields:
+        if taken[heap] < MAX_PER_GROUP and twins[twin] < MAX_IDENTICAL:
+            taken[heap] += 1
+            twins[twin] += 1
+            best.append(row)
+            if len(best) == limit:
+                break
+    return best
+
+
+def measure_rows(corpus: Corpus, rows: Array, lexical: LexicalScores) -> RankedRows:
+    """Return the signals of each row, those that hold no word too."""
+    words, most = lexical.words, lexical.max_score
+    absent = lexical.statistics.absent_words(lexical.query.words)
+    weights = np.array(lexical.weights)
+    own, every = np.zeros((len(words), len(rows))), np.zeros((len(words), len(rows)))
+    for nth, word in enumerate(words):
+        own[nth], every[nth] = _word_counts(word, rows)
+    bm25 = weights @ (own / (own + corpus["own"][rows])) / most
+    context = weights @ (every / (every + corpus["every"][rows])) / most
+    return RankedRows(
+        rows=rows,
+        numbers=corpus["number"][rows],
+        scores=OWN_SHARE * bm25 + (1 - OWN_SHARE) * context,
+        signals={
+            "bm25": bm25, "context": context, "coverage": weights @ (own > 0) / most,
+            "reach": weights @ (every > 0) / most,
+        },
+        word_bits=(1 << np.arange(len(words))) @ (own > 0),
+        query_words=lexical.query.words.words,
+        absent_words=absent,
+        absent_share=lexical.statistics.absent_share(lexical.query.words, absent),
+    )  # fmt: skip

@@ -1,0 +1,389 @@
+"""What a question asks for: the kind of answer, the times and the speaker it names, and the sessions near to it. Pure.
+
+A time without a year is the latest one. What was said in the two weeks after a time still counts, the later the less.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from ricordo.language import DateMention, find_dates
+from ricordo.language.dates import MONTHS
+from ricordo.search.config import RecallConfig
+from ricordo.search.results import Passage
+from ricordo.search.terms import query_words
+
+__all__ = [
+    "DateRange",
+    "ExpectedAnswer",
+    "PassageLocation",
+    "QueryContext",
+    "Question",
+    "build_query_context",
+    "core_words",
+    "date_closeness",
+    "find_date_ranges",
+    "holds_expected",
+    "parse_question",
+    "passage_location",
+    "passage_similarity",
+    "reply_score",
+    "session_key",
+]
+
+
+ExpectedAnswer: TypeAlias = Literal["time", "number", "place", "person", ""]
+_ANSWER_PATTERNS: tuple[tuple[str, ExpectedAnswer], ...] = (
+    (r"\bhow (?:many|much|often|long|old)\b|\bwie ?(?:viele?|oft|lange)\b", "number"),
+    (r"\b(?:combien|cuánt[oa]s?|quant[ieo]s?)\b|多少|几个", "number"),
+    (r"\b(?:when|wann|quand|cuándo|quando)\b|什么时候|何时|いつ", "time"),
+    (r"\b(?:what|which) (?:year|month|day|date|time)\b", "time"),
+    (r"\b(?:where|wohin|wo|où|dónde|dove|onde)\b|哪里|在哪|どこ", "place"),
+    (r"\b(?:who|whom|whose|wer|wem|wen|qui|quién|chi|quem)\b|谁|誰", "person"),
+)
+_ONE_TIME = re.compile(
+    r"\b(?:how (?:long|often|old)|first|last|latest|wie (?:lange|oft|alt)|erste[rsn]?|letzte[rsn]?"
+    r"|combien de (?:temps|fois)|premi(?:er|ère)|derni(?:er|ère)|cuánto tiempo|primer[oa]?|últim[oa]"
+    r"|quanto tempo|prim[oa]|ultim[oa]|primeir[oa])\b|多久|第一次|最后一次|最初|最後"
+)
+_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|my|me|mine|ich|mein\w*|mir|mich)\b")
+_TIME_WORD_LIST = (
+    "jan january feb february march apr april june july aug august sep sept september oct october nov november dec"
+    " december monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago"
+)
+_TIME_WORDS = frozenset(_TIME_WORD_LIST.split())
+_PERIODS = "week weekend month year night summer winter spring fall"
+_PERIOD = re.compile(rf"\b(?:last|next|this) (?:{_PERIODS.replace(' ', '|')})\b", re.IGNORECASE)
+_DATE = re.compile(r"\b(?:\d{4}-\d\d|(?:19|20)\d\d|\d{1,2}:\d\d)\b")
+_NUMBER_WORD_LIST = "one two three four five six seven eight nine ten eleven twelve once twice dozen several"
+_NUMBER_WORDS = frozenset(_NUMBER_WORD_LIST.split())
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"\w+")
+_CAPITALISED = re.compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
+_POSSESSIVE = re.compile(r"[’']s?$")
+_MAX_CHARS = 500
+_FEW, _MANY = 2, 5
+_NAME = re.compile(r"(?<=[^.!?\s] )[A-Z][a-z]+")
+_PLACE = re.compile(r"\b(?:in|at|to|from|near|on) (?:the )?[A-Z]\w+|[\w.-]+/[\w./-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What was asked: the text in lower case, what kind of answer it expects, whether it is about the one who asks.
+
+    `words` are its content words, `original_text` the text as it was typed, and `asks_for_one_time` tells that it asks for one time
+    alone.
+    """
+
+    text: str
+    expected: ExpectedAnswer
+    is_first_person: bool
+    words: tuple[str, ...] = ()
+    original_text: str = ""
+    asks_for_one_time: bool = False
+
+    def breadth(self, people: Collection[str]) -> float:
+        """Return how likely the answer is spread over several passages, in 0..1, names of `people` not counted.
+
+        A question of few words names a subject, on which more than one thing may have been said: it is 1 up to two
+        words and 0 from five on, which single out one thing that was said.
+        """
+        if self.asks_for_one_time:
+            return 0.0
+        names = {name.casefold() for name in people}
+        asked = sum(_POSSESSIVE.sub("", word) not in names for word in self.words)
+        return min(max((_MANY - asked) / (_MANY - _FEW), 0.0), 1.0)
+
+
+@lru_cache(maxsize=256)
+def parse_question(text: str) -> Question:
+    """Return what the question asks for, judged by its first 500 characters."""
+    lowered = text[:_MAX_CHARS].lower()
+    expected: ExpectedAnswer = next((kind for pattern, kind in _ANSWER_PATTERNS if re.search(pattern, lowered)), "")
+    return Question(
+        text=lowered,
+        expected=expected,
+        is_first_person=_FIRST_PERSON.search(lowered) is not None,
+        words=query_words(text).words,
+        original_text=text[:_MAX_CHARS],
+        asks_for_one_time=expected == "time" or _ONE_TIME.search(lowered) is not None,
+    )
+
+
+def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
+    """Return the words of a question that say what is asked for: no generic words, no names of things or `people`."""
+    asked = text[:_MAX_CHARS]
+    capitalised = _CAPITALISED.findall(asked)
+    names = {name.casefold() for name in (*people, *capitalised)}
+    words = query_words(asked)
+    own = (word for word, share in zip(words.words, words.weights, strict=True) if share == 1.0)
+    # `sql` is a part of the name PostgreSQL
+    names |= {part for name in capitalised for part in query_words(name).words}
+    return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names)
+
+
+def holds_expected(text: str, expected: ExpectedAnswer) -> bool:
+    """Tell whether `text` holds something of the expected kind; False when nothing is expected."""
+    if not expected:
+        return False
+    said = text[:4_000]
+    if expected == "number":
+        return _DIGIT.search(said) is not None or not _NUMBER_WORDS.isdisjoint(_WORD.findall(said.lower()))
+    if expected == "time":
+        dated = not _TIME_WORDS.isdisjoint(_WORD.findall(said.lower())) or _PERIOD.search(said) is not None
+        return dated or (_DIGIT.search(said) is not None and _DATE.search(said) is not None)
+    return (_PLACE if expected == "place" else _NAME).search(said) is not None
+
+
+_FOLLOW_UP_DAYS = 14
+_NEAR_FUTURE_DAYS = 45
+_FEBRUARY = 2
+_ARTICLE = r"\s+(?:(?:the|dem|der|le|la|el|il|o|a|de|del|di|do|da)\s+)?$"
+_BEFORE = re.compile(
+    rf"(?:\b(?:before|until|till|by|vor|bis|avant|jusqu'(?:à|en|au)|antes|hasta|prima|fino a|até)){_ARTICLE}", re.I
+)
+_AFTER = re.compile(
+    rf"(?:\b(?:after|since|nach|seit|après|depuis|después|desde|dopo|dal|depois)){_ARTICLE}", re.I
+)  # fmt: skip
+_PREPOSITIONS = (
+    r"in|during|of|last|before|until|till|after|since|im|seit|vor|nach|bis|letzten|en|avant|après|depuis|antes de|desde"
+    r"|después de|a|prima di|dopo|da|em|até|depois de"
+)
+_BARE_MONTH = re.compile(
+    rf"\b(?:{_PREPOSITIONS})\s+(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b(?!\s*,?\s*\d)"
+    r"|(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)",
+    re.IGNORECASE,
+)
+_BEFORE_SUFFIX = re.compile(r"\s*(?:之前|以前|までに|より前)")
+_AFTER_SUFFIX = re.compile(r"\s*(?:之后|之後|以后|以後|以来|以降|から)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateRange:
+    """Days that a question means, both included."""
+
+    first: date
+    last: date
+
+
+@lru_cache(maxsize=256)
+def find_date_ranges(text: str, today: date) -> tuple[DateRange, ...]:
+    """Return the times that `text` names, understood on the day `today`; none where it names no time."""
+    mentions = find_dates(text, today)
+    found = [_date_range(text, each.start, each.end, *_shift_to_past(each, today)) for each in mentions]
+    for match in _BARE_MONTH.finditer(text):
+        at = match.start("month") if match["month"] else match.start()
+        if not any(each.start < match.end() and at < each.end for each in mentions):
+            month = MONTHS[match["month"].casefold()] if match["month"] else int(match["number"])
+            found.append(_date_range(text, at, match.end(), *_latest_month(month, today)))
+    return tuple(found)
+
+
+def date_closeness(day: date, spans: Sequence[DateRange]) -> float:
+    """Return 1 for a day inside a span, less for the days after it, 0 two weeks after it and before it."""
+    return max((_range_closeness(day, span) for span in spans), default=0.0)
+
+
+def _shift_to_past(mention: DateMention, today: date) -> tuple[date, date]:
+    """Return the days a year earlier where a day or month without a year was taken for one that is far off."""
+    first, last = mention.first, mention.last
+    named = any(word in MONTHS for word in mention.text.casefold().split())
+    soon = today + timedelta(days=_NEAR_FUTURE_DAYS if mention.grain == "day" else 0)
+    if not (mention.relative and named and first > soon):
+        return first, last
+    return _latest_month(first.month, today) if mention.grain == "month" else (_year_before(first), _year_before(last))
+
+
+def _year_before(day: date) -> date:
+    return day.replace(year=day.year - 1, day=min(day.day, 28) if day.month == _FEBRUARY else day.day)
+
+
+def _latest_month(month: int, today: date) -> tuple[date, date]:
+    """Return the days of the latest such month that has begun."""
+    year = today.year if month <= today.month else today.year - 1
+    following = date(year + month // 12, month % 12 + 1, 1)
+    return date(year, month, 1), following - timedelta(days=1)
+
+
+def _date_range(text: str, start: int, end: int, first: date, last: date) -> DateRange:
+    lead = text[max(start - 16, 0) : start]
+    if _BEFORE.search(lead) or _BEFORE_SUFFIX.match(text, end):
+        return DateRange(first=date.min, last=max(first, date.min + timedelta(days=1)) - timedelta(days=1))
+    if _AFTER.search(lead) or _AFTER_SUFFIX.match(text, end):
+        return DateRange(first=first, last=date.max)
+    return DateRange(first=first, last=last)
+
+
+def _range_closeness(day: date, span: DateRange) -> float:
+    if day <= span.last:
+        return float(day >= span.first)
+    # a time that is open to the past ends where it says
+    late = (day - span.last).days if span.first != date.min else _FOLLOW_UP_DAYS
+    return max(1 - late / _FOLLOW_UP_DAYS, 0.0)
+
+
+PassageLocation: TypeAlias = tuple[str, str, int, int]
+"""Label of the source, path, line and part: where a passage stands."""
+_SESSION_PASSAGES = 3
+_ROLES = frozenset({"user", "assistant", "tool"})
+_QUESTION_END_CHARS = 200
+_QUESTION_MARK = re.compile("[？؟]")
+_CONJUNCTION = re.compile(r"\s*(?:,|&|/|and|or|und|oder|et|ou|y|o|e|и|или|और|या|和|与|與|と)\s*")
+"""What stands between two who are asked about as one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryContext:
+    """What every passage is measured against.
+
+    `speaker` is the one speaker the question is about, or empty; `absent_words` are its words that no source holds; `date_ranges` the
+    times it names; `breadth` how likely its answer is spread over sessions. `session_similarity` and `session_coverage` say how near each
+    session is and how much of the question it holds, `questions` how near the lines are that end in a question, with
+    their speaker; `rerank_scores` is what a reranker says of a passage.
+    """
+
+    question: Question
+    now: datetime
+    config: RecallConfig
+    speaker: str = ""
+    absent_words: frozenset[str] = frozenset()
+    date_ranges: tuple[DateRange, ...] = ()
+    breadth: float = 0.0
+    session_similarity: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    session_coverage: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    questions: Mapping[tuple[str, str, int], tuple[float, str]] = field(default_factory=dict)
+    rerank_scores: Mapping[PassageLocation, float] = field(default_factory=dict)
+
+    @property
+    def is_blank(self) -> bool:
+        """Tell whether nothing is asked but what is newest."""
+        return not self.question.text.strip()
+
+
+def build_query_context(
+    question: Question,
+    passages: Sequence[Passage],
+    *,
+    now: datetime,
+    config: RecallConfig,
+    reranked: Mapping[PassageLocation, float] | None = None,
+) -> QueryContext:
+    """Return what the passages are measured against, as far as the question and all of them tell it."""
+    people = {speaker.casefold() for speaker in {passage.match.chunk.speaker for passage in passages}} - {""}
+    spans = find_date_ranges(question.original_text, now.date()) if config.dates and question.original_text else ()
+    # an entry stands for itself, so where there are none but entries nobody asks for their company
+    alone = all(passage.match.chunk.markup for passage in passages)
+    sessions, company = ({}, {}) if alone else _measure_sessions(passages, question, config)
+    return QueryContext(
+        question=question,
+        now=now,
+        config=config,
+        speaker=_find_speaker(question, people),
+        absent_words=_find_absent_words(passages),
+        date_ranges=spans,
+        breadth=0.0 if spans or not config.breadth else question.breadth(people),
+        session_similarity=sessions,
+        session_coverage=company,
+        questions=_find_questions(passages) if config.reply else {},
+        rerank_scores=reranked or {},
+    )
+
+
+def passage_location(passage: Passage) -> PassageLocation:
+    """Return where a passage stands."""
+    chunk = passage.match.chunk
+    return passage.label, chunk.path, chunk.line_number, chunk.part
+
+
+def _find_absent_words(passages: Iterable[Passage]) -> frozenset[str]:
+    """Return the words of the question that no source holds."""
+    by_source = {passage.label: passage.match.absent for passage in passages}
+    return frozenset.intersection(*map(frozenset, by_source.values())) if by_source else frozenset()
+
+
+def _find_speaker(question: Question, people: Collection[str]) -> str:
+    """Return the one speaker whom the question is about; empty when it names none, or begins with several as one.
+
+    Of several it is about the first: "What did Ann say to Bo about it?" asks for words of Ann. A name goes before
+    the word for a part in a conversation, as in "Which tool did Ann take?".
+    """
+    places = sorted(
+        (match.start(), match.end(), name)
+        for name in people
+        if (match := re.search(rf"\b{re.escape(name)}\b", question.text))
+    )
+    found = [place for place in places if place[2] not in _ROLES] or places
+    if not found:
+        return "user" if question.is_first_person else ""
+    if len(found) > 1 and _CONJUNCTION.fullmatch(question.text[found[0][1] : found[1][0]]):
+        return ""
+    return found[0][2]
+
+
+def passage_similarity(passage: Passage, config: RecallConfig) -> float:
+    """Return how near a passage is by its words and its meaning, in 0..1."""
+    match = passage.match
+    signals = match.signals
+    near = config.own * signals.get("bm25", match.score) + config.context * signals.get("context", match.score)
+    weight = config.own + config.context
+    if "dense" in signals:
+        near += config.dense * signals["dense"]
+        weight += config.dense
+    if "dense_context" in signals:
+        near += config.dense_context * signals["dense_context"]
+        weight += config.dense_context
+    return near / weight if weight else 0.0
+
+
+def session_key(passage: Passage) -> tuple[str, str]:
+    """Return what a passage has in common with those it stands among: its source, and its session or else its file."""
+    chunk = passage.match.chunk
+    return passage.label, chunk.session or chunk.path
+
+
+def _measure_sessions(
+    passages: Iterable[Passage], question: Question, config: RecallConfig
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """Return for each session how near its best passages are, and which share of the words they hold together."""
+    near: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    held: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for passage in passages:
+        key = session_key(passage)
+        near[key].append(passage_similarity(passage, config))
+        held[key].update(passage.match.words)
+    asked = max(len(question.words), 1)
+    return (
+        {key: sum(sorted(each)[-_SESSION_PASSAGES:]) / _SESSION_PASSAGES for key, each in near.items()},
+        {key: min(len(words) / asked, 1.0) for key, words in held.items()},
+    )
+
+
+def _find_questions(passages: Iterable[Passage]) -> dict[tuple[str, str, int], tuple[float, str]]:
+    """Return how near each line of a transcript is that ends in a question, and who asks; by source, path and line."""
+    found: dict[tuple[str, str, int], tuple[float, str]] = {}
+    for passage in passages:
+        match = passage.match
+        if match.chunk.message and _ends_with_question(match.content):
+            near = match.signals.get("bm25", match.score), match.chunk.speaker
+            at = (passage.label, match.chunk.path, match.chunk.line_number)
+            found[at] = max(near, found.get(at, near))
+    return found
+
+
+def _ends_with_question(content: str) -> bool:
+    """Tell whether a text asks something at its end."""
+    end = content[-_QUESTION_END_CHARS:]
+    return "?" in end or (not end.isascii() and _QUESTION_MARK.search(end) is not None)
+
+
+def reply_score(passage: Passage, asked: QueryContext) -> float:
+    """Return how near the question is that the line above asks, 0 where nobody else asks there."""
+    chunk = passage.match.chunk
+    if not chunk.message:
+        return 0.0
+    near, speaker = asked.questions.get((passage.label, chunk.path, chunk.line_number - 1), (0.0, ""))
+    return near if speaker != chunk.speaker else 0.0

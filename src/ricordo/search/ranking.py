@@ -1,0 +1,544 @@
+"""Ranking, decided from values alone: passages in, hits out, each thing once and within the budget. Pure.
+
+The order is total: of equal scores the newer comes first, then the narrower source, then the place in the files.
+
+Invariant: a passage is dropped only as a duplicate, as superseded, for the limit or the budget, or because nothing of
+the question is in it; what holds now in the place of a superseded memory is a hit above it.
+"""
+
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from heapq import heapify, heappop, heapreplace
+from itertools import takewhile
+from math import ceil
+from typing import Protocol, TypeAlias, TypeVar
+
+from ricordo.language import jaccard
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import Query
+from ricordo.search.documents import matches_filters
+from ricordo.search.query_context import PassageLocation, QueryContext, Question, build_query_context, session_key
+from ricordo.search.results import Explanation, Hit, Passage, RejectedHit
+from ricordo.search.signals import (
+    NO_DATE,
+    ScoredPassage,
+    is_reply,
+    iter_best_first,
+    max_entry_score,
+    score_passage,
+    sort_key,
+)
+from ricordo.search.supersession import (
+    CuratedMemory,
+    SupersessionChains,
+    attach_successor,
+    find_supersessions,
+    group_contradictions,
+    move_to_curated,
+    place_newer_first,
+    place_successors_first,
+)
+from ricordo.workspace.entry import Entry
+
+__all__ = [
+    "DeduplicationResult",
+    "RANK_FACTOR",
+    "deduplicate",
+    "diversify",
+    "explain",
+    "fit_budget",
+    "rank",
+    "rank_subset",
+]
+
+
+_MIN_OVERLAP = 0.4
+_FEW = 32
+_ROUNDING = 1e-9
+_TEXT_CACHE_SIZE = 8_192
+_HASH_MASK = 255
+_WORD = re.compile(r"\w+")
+_TextFeatures: TypeAlias = tuple[bool, bool, frozenset[str], tuple[str, ...], int, int]
+"""Whether a row was superseded and asks, the words of the question it holds, and all its words as they are written,
+with a bit for each and how many of them share theirs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeduplicationResult:
+    """The rows that are kept, best first, and those that repeat one of them, each with that one."""
+
+    unique: list[ScoredPassage] = field(default_factory=list)
+    duplicates: list[tuple[ScoredPassage, ScoredPassage]] = field(default_factory=list)
+
+
+class _LearnedMemories:
+    """The memories among the rows, by the one message that each was learned from; read when a message comes up."""
+
+    def __init__(self) -> None:
+        self._unread: list[ScoredPassage] = []
+        self._by_message: dict[tuple[str, str], list[ScoredPassage]] = {}
+
+    def add(self, row: ScoredPassage) -> None:
+        """Take in a row that is kept."""
+        if row.passage.match.chunk.markup:
+            self._unread.append(row)
+
+    def find_replacement(self, row: ScoredPassage, said: float) -> ScoredPassage | None:
+        """Return the better memory that was learned from this message and holds `said` of its words; else None."""
+        message = row.passage.match.chunk.message
+        if not message:
+            return None
+        for memory in self._unread:
+            if memory.memory is not None and len(memory.memory.source.messages) == 1:
+                key = memory.passage.label, memory.memory.source.messages[0]
+                self._by_message.setdefault(key, []).append(memory)
+        self._unread.clear()
+        memories = self._by_message.get((row.passage.label, message), ())
+        return next((each for each in memories if len(row.words & each.words) >= said * len(row.words)), None)
+
+
+class _Kept:
+    """The rows that are kept, best first, with what tells which of them says the same as another row."""
+
+    def __init__(self, duplicate: float) -> None:
+        self.rows: list[ScoredPassage] = []
+        self._marks: list[_TextFeatures] = []
+        self._duplicate = duplicate
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._read = 0
+
+    def add(self, row: ScoredPassage, marks: _TextFeatures) -> None:
+        """Keep a row behind all others."""
+        self.rows.append(row)
+        self._marks.append(marks)
+
+    def put(self, at: int, row: ScoredPassage, marks: _TextFeatures) -> None:
+        """Keep a row in the place of another, whose words stay in the index and cost a look."""
+        self.rows[at], self._marks[at] = row, marks
+        if at < self._read:
+            self._index(at)
+
+    def twin(self, row: ScoredPassage, marks: _TextFeatures) -> int | None:
+        """Return the place of the first that says the same; first by what costs little, as they may be many."""
+        superseded, asks, held, words, bits, sharing = marks
+        duplicate = self._duplicate
+        size = len(words) if duplicate >= _MIN_OVERLAP else 0
+        for at in self._candidates(row):
+            other_superseded, other_asks, other_held, others, other_bits, _ = self._marks[at]
+            if size and others:
+                larger = max(size, len(others))
+                # no more words are shared than bits, but for those that share theirs
+                if (bits & other_bits).bit_count() + sharing < _MIN_OVERLAP * larger:
+                    continue
+                # texts that share so much are of like size
+                both = size + len(others)
+                if both - larger < _MIN_OVERLAP * larger:
+                    continue
+                # words of the question that one alone holds are among those that they do not share
+                if held != other_held and len(held ^ other_held) > (1 - duplicate) * both:
+                    continue
+                if len({*words}.intersection(others)) < _MIN_OVERLAP * larger:
+                    continue
+            # a number apart may be all that a change is, and a question of the same words is no twin of its answer
+            if superseded == other_superseded and asks == other_asks and _is_duplicate(row, self.rows[at], duplicate):
+                return at
+        return None
+
+    def _candidates(self, row: ScoredPassage) -> Iterable[int]:
+        """Return the places, in their order, that a twin of the row may have: all of them while they are few."""
+        if len(self.rows) < _FEW or self._duplicate <= 0:
+            return range(len(self.rows))
+        for at in range(self._read, len(self.rows)):
+            self._index(at)
+        self._read = len(self.rows)
+        # a twin lacks so few of the words that it has one of any that are more; rare ones tell most
+        lacking = len(row.words) - ceil(self._duplicate * len(row.words) - _ROUNDING)
+        rarest = sorted(row.words, key=lambda word: len(self._places.get(word, ())))[: lacking + 1]
+        return sorted({at for word in rarest for at in self._places.get(word, ())})
+
+    def _index(self, at: int) -> None:
+        for word in self.rows[at].words:
+            self._places[word].append(at)
+
+
+def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int) -> DeduplicationResult:
+    """Return the first `most` rows without those that repeat a better one; no more are asked for than that takes."""
+    kept, repeated = _Kept(config.duplicate), list[tuple[ScoredPassage, ScoredPassage]]()
+    places: set[tuple[str, str, int | str]] = set()
+    learned = _LearnedMemories()
+    for row in scored:
+        chunk = row.passage.match.chunk
+        # the pieces of one message or entry are one hit
+        place = (row.passage.label, chunk.entry_id or chunk.path, "" if chunk.entry_id else chunk.line_number)
+        if place in places:
+            continue
+        places.add(place)
+        if (memory := learned.find_replacement(row, config.said)) is not None:
+            repeated.append((row, memory))
+            continue
+        marks = _text_features(row)
+        twin = kept.twin(row, marks)
+        if twin is None:
+            kept.add(row, marks)
+            learned.add(row)
+        elif _is_curated_version(row, better := kept.rows[twin], config):
+            repeated.append((better, row))
+            kept.put(twin, replace(row, score=better.score), marks)
+        else:
+            repeated.append((row, better))
+        if len(kept.rows) >= most:
+            break
+    return DeduplicationResult(unique=kept.rows, duplicates=repeated)
+
+
+def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]:
+    """Return the rows so that each loses `lost_marker_message` for every better one of its session or document, best first.
+
+    This is maximal marginal relevance (Carbonell and Goldstein, 1998), with the session as what makes two alike. An
+    entry stands for itself, and loses nothing.
+    """
+    if not loss:
+        return list(rows)
+    waiting: dict[object, deque[int]] = {}
+    for at, row in enumerate(rows):
+        # the first of a session is the best of it, whatever all of them lose
+        own = at if row.passage.match.chunk.markup else session_key(row.passage)
+        waiting.setdefault(own, deque()).append(at)
+    shown = Counter[tuple[str, str]]()
+    firsts = [(-rows[places[0]].score, places[0], 0.0, places) for places in waiting.values()]
+    heapify(firsts)
+    chosen = list[ScoredPassage]()
+    while firsts:
+        _, at, lost, places = firsts[0]
+        row = rows[at]
+        loses = _diversity_penalty(row, loss, shown)
+        if loses == lost:
+            chosen.append(replace(row, score=row.score - lost, diversity_penalty=lost) if lost else row)
+            shown[session_key(row.passage)] += 1
+            places.popleft()
+        if not places:
+            heappop(firsts)
+            continue
+        row = rows[places[0]]
+        loses = _diversity_penalty(row, loss, shown)
+        heapreplace(firsts, (loses - row.score, places[0], loses, places))
+    return chosen
+
+
+def _diversity_penalty(row: ScoredPassage, loss: float, shown: Counter[tuple[str, str]]) -> float:
+    """Return what a row loses for the better ones of its session, at most all that it has."""
+    return 0.0 if row.passage.match.chunk.markup else min(loss * shown[session_key(row.passage)], row.score)
+
+
+def _text_features(row: ScoredPassage) -> _TextFeatures:
+    match = row.passage.match
+    return row.successor is not None, row.is_question, frozenset(match.words), *_distinct_written_words(match.content)
+
+
+@lru_cache(maxsize=_TEXT_CACHE_SIZE)
+def _distinct_written_words(content: str) -> tuple[tuple[str, ...], int, int]:
+    # other scripts have no words that are told apart so cheaply; a tuple takes a quarter of what a set does
+    words = tuple({*_WORD.findall(content.lower())}) if content.isascii() else ()
+    bits = 0
+    for word in words:
+        bits |= 1 << (hash(word) & _HASH_MASK)
+    return words, bits, len(words) - bits.bit_count()
+
+
+def _is_duplicate(left: ScoredPassage, right: ScoredPassage, duplicate: float) -> bool:
+    return bool(left.words) and jaccard(left.words, right.words) >= duplicate
+
+
+def _is_curated_version(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) -> bool:
+    """Tell whether `row`, which says the same as `other`, is curated memory, `other` is not, and they come near."""
+    curated = row.passage.match.chunk.sort == "curated" != other.passage.match.chunk.sort
+    return curated and other.score - row.score <= config.near
+
+
+class _HasEntry(Protocol):
+    @property
+    def entry(self) -> Entry: ...
+
+
+_Row = TypeVar("_Row", bound=_HasEntry)
+
+
+def fit_budget(rows: Iterable[_Row], limit: int, budget: Tokens | None) -> tuple[list[_Row], list[_Row]]:
+    """Return the first `limit` rows whose contents fit into `budget` together, and those passed over as too long."""
+    chosen: list[_Row] = []
+    over: list[_Row] = []
+    room = budget.count if budget else 0
+    for row in rows:
+        if len(chosen) == limit:
+            break
+        cost = estimate_text(row.entry.content) if budget else 0
+        (chosen if cost <= room else over).append(row)
+        room -= cost if cost <= room else 0
+    return chosen, over
+
+
+RANK_FACTOR = 2
+"""How many times as many as are wanted are put in order, as some make room for others."""
+_SEMANTIC_SIGNALS = ("dense", "dense_context")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ranking:
+    """What ranking came to: rows in their order with what it left out on the way."""
+
+    rows: list[ScoredPassage]
+    deduplicated: DeduplicationResult
+    superseded: list[ScoredPassage]
+    is_certain: bool = True
+
+
+def rank(
+    passages: Sequence[Passage],
+    question: Question,
+    *,
+    limit: int,
+    now: datetime,
+    config: RecallConfig,
+    curated: Sequence[Passage] | CuratedMemory = (),
+    query: Query | None = None,
+    budget: Tokens | None = None,
+    reranked: Mapping[PassageLocation, float] | None = None,
+) -> list[Hit]:
+    """Return at most `limit` hits, best first; empty when there are no passages.
+
+    `curated` is all of curated memory, found or not: where an entry stands and what took its place is told by it. What
+    the filters of `query` keep out is not shown for that. With a `budget` a hit that is too long for what is left
+    of it is passed over for the next. `reranked` are scores in 0..1 that a reranker gave passages.
+    """
+    wanted = RANK_FACTOR * limit
+    decided = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
+    chosen, _ = fit_budget(decided.rows, limit, budget)
+    return [_build_hit(row, now) for row in chosen]
+
+
+def rank_subset(
+    passages: Sequence[Passage],
+    question: Question,
+    *,
+    limit: int,
+    now: datetime,
+    config: RecallConfig,
+    unseen: float | None,
+    curated: CuratedMemory,
+    query: Query,
+    budget: Tokens | None = None,
+) -> list[Hit] | None:
+    """Return the hits of `rank` over these passages and others that are at most `unseen` near; None where that
+    can't be told without the others.
+    """
+    decided = _rank_passages(
+        passages, question, RANK_FACTOR * limit, now, config, curated=curated, query=query, unseen=unseen
+    )
+    return [_build_hit(row, now) for row in fit_budget(decided.rows, limit, budget)[0]] if decided.is_certain else None
+
+
+def explain(
+    passages: Sequence[Passage],
+    question: Question,
+    *,
+    limit: int,
+    now: datetime,
+    config: RecallConfig,
+    curated: Sequence[Passage] | CuratedMemory = (),
+    query: Query | None = None,
+    budget: Tokens | None = None,
+    reranked: Mapping[PassageLocation, float] | None = None,
+    rejected: int = 10,
+) -> Explanation:
+    """Return the hits of `rank`, and the best candidates that are none, at most `rejected` of them, with the reason."""
+    wanted = RANK_FACTOR * limit + rejected
+    deeper = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
+    chosen, over = fit_budget(deeper.rows, limit, budget)
+    shown = {id(row) for row in (*chosen, *over)}
+    beside = {row.entry.id for row in chosen if row.contradicts}
+    left: list[tuple[ScoredPassage, RejectedHit]] = [
+        *((row, RejectedHit(hit=_build_hit(row, now), reason="budget")) for row in over),
+        *((row, RejectedHit(hit=_build_hit(row, now), reason="limit")) for row in deeper.rows if id(row) not in shown),
+        *(
+            (row, _reject_duplicate(row, kept, now))
+            for row, kept in deeper.deduplicated.duplicates
+            if row.entry.id not in beside
+        ),
+        *((row, RejectedHit(hit=_build_hit(row, now), reason="superseded")) for row in deeper.superseded),
+    ]
+    left.sort(key=lambda pair: sort_key(pair[0]))
+    return Explanation(
+        hits=tuple(_build_hit(row, now) for row in chosen),
+        rejected=tuple(reason for _, reason in left[:rejected]),
+        candidates=len(passages),
+    )
+
+
+def _rank_passages(
+    passages: Sequence[Passage],
+    question: Question,
+    wanted: int,
+    now: datetime,
+    config: RecallConfig,
+    *,
+    curated: Sequence[Passage] | CuratedMemory,
+    query: Query | None,
+    reranked: Mapping[PassageLocation, float] | None = None,
+    unseen: float | None = None,
+) -> _Ranking:
+    """Return at least `wanted` rows in their order, where there are as many.
+
+    It is not sure of that where others than these passages, at most `unseen` near, may be among them.
+    """
+    every = curated if isinstance(curated, CuratedMemory) else CuratedMemory(tuple(curated))
+    shown = _filter_curated(every, query)
+    passages = move_to_curated(passages, shown)
+    chain = find_supersessions((*every.successors, *passages))
+    asked = build_query_context(question, passages, now=now, config=config, reranked=reranked)
+    found = [passage for passage in passages if asked.is_blank or _is_relevant(passage, asked)]
+    superseded: list[ScoredPassage] = []
+    in_order = _newest_first(found, asked) if asked.is_blank else iter_best_first(found, asked)
+    if unseen is not None:
+        most = max_entry_score(unseen, asked)
+        in_order = takewhile(lambda row: row.score > most, in_order)
+    folds = deduplicate(_separate_superseded(in_order, chain, superseded), config, wanted)
+    rows = folds.unique
+    if not asked.is_blank:
+        rows = [row for row in diversify(rows, config.breadth * asked.breadth) if _scores(row)]
+        rows = place_newer_first(rows, config)
+    offered = _find_successors(found, shown.passages, asked, chain) if chain.successor else {}
+    rows = place_successors_first(rows, offered, chain)
+    return _Ranking(
+        rows=group_contradictions(rows, every, shown, lambda passage: score_passage(_without_match(passage), asked)),
+        deduplicated=folds, superseded=superseded,
+        is_certain=unseen is None or len(folds.unique) >= wanted,
+    )  # fmt: skip
+
+
+def _filter_curated(curated: CuratedMemory, query: Query | None) -> CuratedMemory:
+    """Return what the filters of the query let through of curated memory."""
+    if query is None or query == Query(
+        text=query.text, sorts=query.sorts, neighbours=query.neighbours, profile=query.profile
+    ):
+        return curated if query is None or "curated" in query.sorts else CuratedMemory()
+    return CuratedMemory(tuple(passage for passage in curated.passages if matches_filters(passage.match.chunk, query)))
+
+
+def _is_relevant(passage: Passage, asked: QueryContext) -> bool:
+    """Tell whether a passage holds anything of the question, in words or in meaning, or is the reply to what does."""
+    match = passage.match
+    return (
+        bool(match.words)
+        or is_reply(passage, asked)
+        or any(match.signals.get(name, 0.0) > 0 for name in _SEMANTIC_SIGNALS)
+    )
+
+
+def _scores(row: ScoredPassage) -> bool:
+    """Tell whether a row is worth a hit: what was found by its meaning alone, and scores nothing, has nothing to do
+    with the question.
+    """
+    return row.score > 0 or bool(row.passage.match.words)
+
+
+def _newest_first(passages: Sequence[Passage], asked: QueryContext) -> Iterator[ScoredPassage]:
+    """Yield passages that nothing was asked of, the newest first."""
+    yield from sorted((score_passage(passage, asked) for passage in passages), key=sort_key)
+
+
+def _separate_superseded(
+    rows: Iterator[ScoredPassage], chain: SupersessionChains, superseded: list[ScoredPassage]
+) -> Iterator[ScoredPassage]:
+    """Yield the rows with what took their place; those whose successor is not seen go to `superseded`."""
+    for row in rows:
+        stands = attach_successor(row, chain) if chain.successor else row
+        if stands.is_current:
+            yield stands
+        else:
+            superseded.append(stands)
+
+
+def _find_successors(
+    found: Sequence[Passage], shown: Sequence[Passage], asked: QueryContext, chain: SupersessionChains
+) -> dict[str, ScoredPassage]:
+    """Return what took the place of other entries, by its id, as it was found or as curated memory holds it."""
+    unfound = [
+        score_passage(_without_match(each), asked) for each in shown if each.match.chunk.entry_id in chain.entries
+    ]
+    rows = [score_passage(each, asked) for each in found if each.match.chunk.entry_id in chain.entries]
+    best_last = [attach_successor(row, chain) for row in (*unfound, *sorted(rows, key=sort_key, reverse=True))]
+    return {row.entry.id: row for row in best_last if row.is_current}
+
+
+def _without_match(passage: Passage) -> Passage:
+    """Return the passage as one that holds nothing of the question."""
+    return replace(passage, match=replace(passage.match, score=0.0, words=(), absent=(), signals={}))
+
+
+def _reject_duplicate(row: ScoredPassage, kept: ScoredPassage, now: datetime) -> RejectedHit:
+    return RejectedHit(
+        hit=_build_hit(row, now),
+        reason="duplicate",
+        replacement=f"{kept.passage.match.path}:{kept.passage.match.line_number}",
+    )
+
+
+def _build_hit(row: ScoredPassage, now: datetime) -> Hit:
+    match = row.passage.match
+    score = min(row.score, 1.0)
+    return Hit(
+        entry=row.entry,
+        score=score,
+        why=_explain_hit(row, now),
+        path=match.path,
+        line_number=match.line_number,
+        end_line=match.end_line,
+        source=row.passage.label,
+        speaker=match.chunk.speaker,
+        heading=match.chunk.heading,
+        words=match.words,
+        superseded_by=row.successor.match.chunk.entry_id if row.successor else "",
+        contradicts=row.contradicts,
+        signals=row.signals,
+        shares=_normalize_shares(row, score),
+    )
+
+
+def _normalize_shares(row: ScoredPassage, score: float) -> dict[str, float]:
+    """Return the shares so that they sum to the score: with what another memory's place gave or took."""
+    shares = dict(row.shares)
+    placed = row.score - sum(shares.values())
+    if abs(placed) > 1e-9:
+        shares["place"] = placed
+    over = row.score / score if score else 1.0
+    return {name: share / over for name, share in shares.items()} if over > 1 else shares
+
+
+def _explain_hit(row: ScoredPassage, now: datetime) -> str:
+    """Return the reasons of a hit in words, the strongest first."""
+    words = row.passage.match.words
+    reasons = [f"has {', '.join(words)}"] if words else []
+    if row.signals["speaker"]:
+        speaker = row.passage.match.chunk.speaker
+        reasons.append(f"by {speaker}" if speaker else "about the one asked for")
+    if row.signals["reply"]:
+        reasons.append("follows a question like it")
+    if row.signals["dates"]:
+        reasons.append("of that time")
+    if row.signals["memory"]:
+        reasons.append(row.entry.kind)
+    if row.time != NO_DATE:
+        days = (now - row.time).days
+        reasons.append("today" if days < 1 else f"{days} days ago" if days > 1 else "yesterday")
+    if row.successor:
+        reasons.append(f"superseded by {row.successor.match.path}:{row.successor.match.line_number}")
+    elif row.outdated:
+        reasons.append("a later statement exists")
+    if row.contradicts:
+        reasons.append(f"contradicts {', '.join(row.contradicts)}: not decided")
+    return "; ".join(reasons)

@@ -1,0 +1,408 @@
+"""Recall: every visible workspace is searched, and what they give is ranked as one.
+
+An optional reranker has a deadline and can't fail a search. Hits can be given their neighbours, and those that surely
+have to do with a session's first message can be selected. A source that can't be searched does not fail the others.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from typing import Protocol
+
+import anyio
+
+from ricordo.concurrency import compute
+from ricordo.errors import InvalidQuery, StorageError
+from ricordo.messages.tokens import Tokens, safe_boundary
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import MEMORY_SORTS, CandidateIndex, Candidates, Chunk, CuratedMatches, PruningRule, Query
+from ricordo.search.query_context import PassageLocation, Question, find_date_ranges, parse_question, passage_location
+from ricordo.search.ranking import RANK_FACTOR, rank, rank_subset
+from ricordo.search.ranking import explain as explained
+from ricordo.search.results import Explanation, Hit, Neighbour, Passage, SearchSource
+from ricordo.search.retrieval import ChunkLocation, ChunkNeighbours, NeighbourIndex
+from ricordo.search.supersession import CuratedMemory
+from ricordo.search.terms import QueryWords, own_terms, query_words
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.layout import ledger_date
+
+__all__ = [
+    "DEFAULT_OPENING_MEMORIES",
+    "MAX_NEIGHBOUR_CHARS",
+    "RerankResult",
+    "Reranker",
+    "attach_neighbours",
+    "explain",
+    "informative_heading",
+    "recall_memories",
+    "rerank_passages",
+    "search",
+    "search_words",
+    "select_relevant",
+]
+
+
+_MAX_RERANK_CHARS = 2_000
+
+
+class Reranker(Protocol):
+    """Says how well texts answer a query."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return a score in 0..1 for each text, higher is better, in their order.
+
+        It is cancelled at its deadline, so it must not block the event loop: a model is run in a thread.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankResult:
+    """What a reranker said, by the place of each passage; `error` is why nothing can be had of it, else empty."""
+
+    scores: Mapping[PassageLocation, float] = field(default_factory=dict)
+    error: str = ""
+
+
+async def rerank_passages(
+    reranker: Reranker, query: str, passages: Mapping[PassageLocation, Passage], *, seconds: float
+) -> RerankResult:
+    """Return what `reranker` says of the first 2,000 characters of each passage; nothing where it can't be had."""
+    if not passages or seconds <= 0:
+        return RerankResult()
+    texts = [passage.match.content[:_MAX_RERANK_CHARS] for passage in passages.values()]
+    given: Sequence[float] = ()
+    with anyio.move_on_after(seconds) as deadline:
+        try:
+            given = tuple(float(score) for score in await reranker.scores(query, texts))
+        except Exception as error:  # noqa: BLE001  (a plug-in of somebody else may raise anything, and stops nothing)
+            return RerankResult(error=f"it failed: {type(error).__name__}")
+    if deadline.cancelled_caught:
+        return RerankResult(error=f"it did not answer within {seconds:g} s")
+    if len(given) != len(texts) or not all(math.isfinite(score) and 0 <= score <= 1 for score in given):
+        return RerankResult(error="it did not give a score in 0..1 for each text")
+    return RerankResult(scores=dict(zip(passages, given, strict=True)))
+
+
+_MAX_CURATED = 2_000
+_DUPLICATE_RESERVE = 8
+_AT_ONCE = 200
+"""Of so many passages the ranking takes some milliseconds at most."""
+_SIMILARITY_WEIGHTS = {"bm25": "own", "context": "context", "dense": "dense", "dense_context": "dense_context"}
+"""The signals that tell how near a passage is, with the weights of their names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SourceResults:
+    """What the sources gave: the passages, and all of their curated memory where it is needed to place them.
+
+    `unseen` is how near the nearest passage is that was not read, None when all were.
+    """
+
+    passages: list[Passage]
+    curated: CuratedMemory
+    unseen: float | None = None
+
+
+async def recall_memories(
+    sources: Sequence[SearchSource],
+    query: Query | str,
+    *,
+    limit: int = 10,
+    budget: Tokens | None = None,
+    now: datetime | None = None,
+    config: RecallConfig | None = None,
+    reranker: Reranker | None = None,
+) -> list[Hit]:
+    """Return at most `limit` memories for `query`, best first; empty when nothing in memory has to do with it.
+
+    A text is looked for in memory documents only, not in transcripts; a `Query` says itself which sorts it means, and
+    without any it means all. `sources` come narrowest first. `now` (aware, by default the system's time) is what ages
+    are counted from. With a `budget` the hits together have at most so many tokens, estimated: one that is too
+    long for what is left is passed over for the next. A `reranker` joins where it answers in time.
+
+    Raises: `InvalidQuery` if `limit` is below 1, `StorageError` when no source can be searched.
+    """
+    asked = _memory_query(query)
+    return await search(
+        sources, asked, limit=limit, budget=budget, now=now, config=config, reranker=reranker
+    )  # fmt: skip
+
+
+async def search(
+    sources: Sequence[SearchSource],
+    query: Query | str,
+    *,
+    limit: int = 10,
+    budget: Tokens | None = None,
+    now: datetime | None = None,
+    config: RecallConfig | None = None,
+    reranker: Reranker | None = None,
+) -> list[Hit]:
+    """Return at most `limit` hits from everything that was written down, transcripts too; otherwise as `recall_memories`."""
+    asked, weights, moment = _prepare_query(query, limit), config or RecallConfig(), now or datetime.now(UTC)
+    most, question = max(limit, weights.candidates), parse_question(asked.text)
+    if reranker is None and asked.text.strip():
+        some = await _search_sources(sources, asked, most, _pruning_rule(question, limit, moment, weights))
+        ranking = partial(
+            rank_subset, some.passages, question, limit=limit, now=moment, config=weights, curated=some.curated,
+            query=asked, budget=budget, unseen=some.unseen,
+        )  # fmt: skip
+        sure = await compute(ranking, size=len(some.passages), at_once=_AT_ONCE)
+        if sure is not None:
+            return sure
+    found = await _search_sources(sources, asked, most)
+    reranked = await _rerank(found, asked, moment, weights, reranker) if reranker else None
+    ranking_all = partial(
+        rank, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
+        budget=budget, reranked=reranked.scores if reranked else None,
+    )  # fmt: skip
+    return await compute(ranking_all, size=len(found.passages), at_once=_AT_ONCE)
+
+
+async def explain(
+    sources: Sequence[SearchSource],
+    query: Query | str,
+    *,
+    limit: int = 10,
+    rejected: int = 10,
+    budget: Tokens | None = None,
+    now: datetime | None = None,
+    config: RecallConfig | None = None,
+    reranker: Reranker | None = None,
+) -> Explanation:
+    """Return the hits of `search`, and at most `rejected` of the best candidates that are none, with the reason.
+
+    A text is looked for in everything; a `Query` with `sorts=MEMORY_SORTS` gives what `recall_memories` gives.
+    """
+    asked, weights, moment = _prepare_query(query, limit), config or RecallConfig(), now or datetime.now(UTC)
+    found = await _search_sources(sources, asked, max(limit, weights.candidates))
+    question = parse_question(asked.text)
+    reranked = await _rerank(found, asked, moment, weights, reranker) if reranker else None
+    explaining = partial(
+        explained, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated,
+        query=asked, budget=budget, reranked=reranked.scores if reranked else None, rejected=max(rejected, 0),
+    )  # fmt: skip
+    told = await compute(explaining, size=len(found.passages), at_once=_AT_ONCE)
+    return replace(told, reranker_error=reranked.error) if reranked and reranked.error else told
+
+
+def _memory_query(query: Query | str) -> Query:
+    return Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
+
+
+def _prepare_query(query: Query | str, limit: int) -> Query:
+    if limit < 1:
+        raise InvalidQuery(f"A search returns at least one hit: the limit can't be {limit}.")
+    return replace(Query(text=query) if isinstance(query, str) else query, neighbours=True)
+
+
+def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallConfig) -> PruningRule:
+    """Return which candidates may be among the best, as far as the question tells it."""
+    unread = config.expected * bool(question.expected) + config.speaker * question.is_first_person
+    if config.dates and find_date_ranges(question.original_text, now.date()):
+        unread += config.dates
+    scale = config.own + config.context + config.session
+    return PruningRule(
+        weights={name: getattr(config, at) for name, at in _SIMILARITY_WEIGHTS.items()},
+        margin=unread / scale,
+        min_count=RANK_FACTOR * limit + _DUPLICATE_RESERVE,
+        recency=config.recency / scale,
+        now=now,
+        half_lives=config.half_lives,
+        default_half_life=config.default_half_life,
+    )
+
+
+async def _search_sources(
+    sources: Sequence[SearchSource], asked: Query, most: int, cut: PruningRule | None = None
+) -> _SourceResults:
+    """Return what the sources hold; raise the last trouble when none of them can be searched."""
+    passages: list[Passage] = []
+    curated: list[tuple[CuratedMatches, str, int]] = []
+    unseen: list[float] = []
+    trouble: StorageError | None = None
+    searched = 0
+    for nearness, source in enumerate(sources):
+        try:
+            found = await _find_source_candidates(source, asked, most, cut)
+        except StorageError as error:
+            trouble = error
+            continue
+        searched += 1
+        matches = [match for match in found.matches if not source.hides(match.chunk)]
+        passages.extend(Passage(label=source.label, source_rank=nearness, match=match) for match in matches)
+        unseen += [] if found.unseen is None else [found.unseen]
+        if found.unseen is not None or any(match.chunk.entry_id for match in matches):
+            curated.append((found.curated, source.label, nearness))
+    if trouble is not None and not searched:
+        raise trouble
+    return _SourceResults(passages=passages, curated=_curated_memory(tuple(curated)), unseen=max(unseen, default=None))
+
+
+async def _find_source_candidates(source: SearchSource, asked: Query, most: int, cut: PruningRule | None) -> Candidates:
+    index, asked = source.index, replace(asked, profile=source.profile)
+    if isinstance(index, CandidateIndex):
+        return await index.find_candidates(asked, most, cut, beside=source.beside)
+    matches = await index.search(asked, most)
+    return Candidates(matches=matches, curated=await _load_curated(source) if matches else CuratedMatches())
+
+
+@lru_cache(maxsize=4)
+def _curated_memory(curated: tuple[tuple[CuratedMatches, str, int], ...]) -> CuratedMemory:
+    """Return the curated memory of the sources; the same value for the same memory."""
+    return CuratedMemory(
+        tuple(
+            Passage(label=label, source_rank=nearness, match=match)
+            for held, label, nearness in curated
+            for match in held.matches
+        )
+    )
+
+
+async def _rerank(
+    found: _SourceResults, asked: Query, now: datetime, config: RecallConfig, reranker: Reranker
+) -> RerankResult:
+    """Return what the reranker says of the passages that are the best without it."""
+    if not asked.text.strip():
+        return RerankResult()
+    by_place = {passage_location(passage): passage for passage in found.passages}
+    question = parse_question(asked.text)
+    ranking = partial(rank, found.passages, question, limit=config.reranked, now=now, config=config, query=asked)
+    best = await compute(ranking, size=len(found.passages), at_once=_AT_ONCE)
+    places = {(hit.source, hit.path, hit.line_number) for hit in best}
+    offered = {place: passage for place, passage in by_place.items() if place[:3] in places}
+    return await rerank_passages(reranker, asked.text, offered, seconds=config.rerank_seconds)
+
+
+async def _load_curated(source: SearchSource) -> CuratedMatches:
+    """Return curated memory; nothing where it can't be read, which takes nothing from what was found."""
+    try:
+        return CuratedMatches(tuple(await source.index.search(Query(text="", sorts=("curated",)), _MAX_CURATED)))
+    except StorageError:
+        return CuratedMatches()
+
+
+_NON_WORD = re.compile(r"[\W_]+")
+MAX_NEIGHBOUR_CHARS = 160
+"""The most characters that are shown of a neighbour."""
+
+
+async def attach_neighbours(sources: Sequence[SearchSource], hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits in their order, with the text right before and after each, where the same is told on.
+
+    That is the message before and after a message, the piece of a long text, what stands under the same heading of a
+    topic, and what a ledger holds of the same session.
+    """
+    shown = list(hits)
+    for source in sources:
+        places = [at for at, hit in enumerate(shown) if hit.source == source.label and hit.path]
+        if not places or not isinstance(source.index, NeighbourIndex):
+            continue
+        try:
+            told = await source.index.beside([_chunk_location(shown[at]) for at in places])
+        except StorageError:
+            # the hits are what was asked for
+            continue
+        for at, one in zip(places, told, strict=True):
+            if one is not None:
+                shown[at] = _with_neighbours(shown[at], one, source)
+    return shown
+
+
+def informative_heading(hit: Hit) -> str:
+    """Return the heading of a hit where it tells more than the name of its file does; else nothing."""
+    name = hit.path.rpartition("/")[2].rpartition(".")[0]
+    if ledger_date(hit.path) or _normalize_name(hit.heading) == _normalize_name(name):
+        return ""
+    return hit.heading
+
+
+def _normalize_name(name: str) -> str:
+    return _NON_WORD.sub(" ", name.casefold()).strip()
+
+
+def _chunk_location(hit: Hit) -> ChunkLocation:
+    return ChunkLocation(path=hit.path, line_number=hit.line_number, content=hit.entry.content)
+
+
+def _with_neighbours(hit: Hit, told: ChunkNeighbours, source: SearchSource) -> Hit:
+    return replace(hit, before=_neighbour(told.before, source), after=_neighbour(told.after, source))
+
+
+def _neighbour(chunk: Chunk | None, source: SearchSource) -> Neighbour | None:
+    if chunk is None or source.hides(chunk):
+        return None
+    text = " ".join(chunk.content.split())
+    if len(text) > MAX_NEIGHBOUR_CHARS:
+        text = f"{text[: safe_boundary(text, MAX_NEIGHBOUR_CHARS)].rstrip()}…"
+    return Neighbour(text=text, speaker=chunk.speaker, line_number=chunk.line_number)
+
+
+DEFAULT_OPENING_MEMORIES = 5
+"""How many memories are loaded for the first message of a session when no number is set."""
+_MAX_SEARCH_WORDS = 8
+_MIN_STEM_CHARS = 4
+_FEW, _MANY = 3.0, 16.0
+
+
+def search_words(text: str) -> tuple[str, ...]:
+    """Return what to look for word by word: the first eight words that say something, each also in its shortest form.
+
+    Empty for a text that says nothing, such as a greeting.
+    """
+    words = query_words(text)
+    telling = [
+        (shown, group)
+        for shown, group, share in zip(words.words, words.groups, words.weights, strict=True)
+        if share == 1
+    ]
+    forms: dict[str, None] = {}
+    for shown, group in telling[:_MAX_SEARCH_WORDS]:
+        forms[shown] = None
+        stem = min(sorted(group), key=len)
+        if len(stem) >= _MIN_STEM_CHARS and shown.startswith(stem):
+            forms[stem] = None
+    return tuple(forms)
+
+
+def select_relevant(text: str, hits: Iterable[Hit], limit: int) -> list[Hit]:
+    """Return at most `limit` of the hits that have to do with `text`, first those that hold most of its words.
+
+    Of equals the earlier hit comes first. What was superseded is left out, and so is what was only extracted and
+    nobody has curated: that is found by search alone.
+    """
+    asked = query_words(text)
+    least = _min_matched_weight(sum(asked.weights))
+    shown = {(hit.entry.id or hit.entry.content, hit.path): hit for hit in hits if _is_showable(hit)}
+    held = [(_matched_weight(asked, hit.entry), hit) for hit in _unique_by_content(shown.values())]
+    chosen = sorted((row for row in held if row[0] >= least), key=lambda row: -row[0])
+    return [hit for _, hit in chosen[:limit]]
+
+
+def _min_matched_weight(said: float) -> float:
+    """Return how many words a memory has to hold of a text that says so much."""
+    return 1.0 if said < _FEW else 2.0 if said <= _MANY else 3.0
+
+
+def _is_showable(hit: Hit) -> bool:
+    entry = hit.entry
+    holds = entry.state == "active" and not hit.superseded_by
+    return holds and not (entry.by == "flush" and ledger_date(hit.path) is not None)
+
+
+def _unique_by_content(hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits without those that say what an earlier one says."""
+    return list({hit.entry.content: hit for hit in reversed(list(hits))}.values())[::-1]
+
+
+def _matched_weight(asked: QueryWords, entry: Entry) -> float:
+    terms = frozenset(own_terms(_as_chunk(entry)))
+    return sum(share for group, share in zip(asked.groups, asked.weights, strict=True) if group & terms)
+
+
+def _as_chunk(entry: Entry) -> Chunk:
+    return Chunk(path="", line_number=1, end_line=1, content=entry.content, sort="note", tags=entry.tags)

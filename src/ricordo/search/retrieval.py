@@ -1,0 +1,319 @@
+"""Retrieval of matches and of their neighbours: from the database, or from the files where it can't serve.
+
+Where no word of a query is indexed, its text is looked for as typed; a query without text asks for the newest.
+
+Invariant: a chunk that no longer stands where it was found has no neighbours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import anyio.to_thread
+
+from ricordo.errors import FileMissing, StorageError
+from ricordo.guard import Redactor
+from ricordo.search.bm25 import (
+    LITERAL_SCORE,
+    Candidate,
+    build_match,
+    candidate_statistics,
+    rank_candidates,
+    unranked_matches,
+)
+from ricordo.search.chunking import build_rows
+from ricordo.search.contract import Candidates, Chunk, CuratedMatches, DocumentSort, Match, PruningRule, Query
+from ricordo.search.documents import (
+    MAX_LITERAL_CHARS,
+    PreparedQuery,
+    SearchDocument,
+    classify_document,
+    contains_text,
+    matches_filters,
+)
+from ricordo.search.tables import load_chunks, load_term_statistics, newest_chunks, search_full_text, search_literal
+from ricordo.search.terms import QueryWords
+from ricordo.storage.contract import FileInfo, FileStore
+from ricordo.storage.sqlite import Connection
+
+if TYPE_CHECKING:
+    from ricordo.search.segments import CorpusSearcher
+    from ricordo.search.vector_search import SemanticQuery
+
+__all__ = [
+    "CURATED_QUERY",
+    "ChunkLocation",
+    "ChunkNeighbours",
+    "FileScanner",
+    "MAX_CURATED",
+    "NeighbourIndex",
+    "find_candidates",
+    "find_neighbours",
+    "find_neighbours_in",
+    "merge_matches",
+    "newest_first_key",
+    "search_database",
+]
+
+
+_SUPERSEDED_MARKER = "[state:: superseded"
+_SORTS_WITH_HEADINGS: frozenset[DocumentSort] = frozenset({"curated", "session", "note"})
+_BEFORE_SQL = "(line, part) < (?, ?) AND line <= ? ORDER BY line DESC, part DESC"
+_AFTER_SQL = "(line, part) > (?, ?) AND line >= ? ORDER BY line, part"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkLocation:
+    """Where a chunk was found, and what it says there."""
+
+    path: str
+    line_number: int
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkNeighbours:
+    """A chunk as it stands, and what belongs to it right before and after: None where nothing does."""
+
+    chunk: Chunk
+    before: Chunk | None = None
+    after: Chunk | None = None
+
+
+@runtime_checkable
+class NeighbourIndex(Protocol):
+    """An index that can tell what stands beside a chunk."""
+
+    async def beside(self, spots: Sequence[ChunkLocation]) -> list[ChunkNeighbours | None]:
+        """Return what stands at and beside each of these, in their order; None for one that stands there no more."""
+        ...
+
+
+def find_neighbours(connection: Connection, spots: Sequence[ChunkLocation]) -> list[ChunkNeighbours | None]:
+    """Return what stands at and beside each of these in the tables."""
+    return [_find_chunk_neighbours(connection, spot) for spot in spots]
+
+
+def find_neighbours_in(document: Sequence[Chunk], spot: ChunkLocation) -> ChunkNeighbours | None:
+    """Return what stands at and beside a spot in a document that was read; None if it stands there no more."""
+    ordered = sorted(document, key=lambda chunk: (chunk.line_number, chunk.part))
+    for at, chunk in enumerate(ordered):
+        if (chunk.line_number, chunk.content) == (spot.line_number, spot.content):
+            before, after = ordered[at - 1 : at] if at else [], ordered[at + 1 : at + 2]
+            return _related_neighbours(chunk, before, after)
+    return None
+
+
+def _find_chunk_neighbours(connection: Connection, spot: ChunkLocation) -> ChunkNeighbours | None:
+    found = connection.execute(
+        """SELECT chunk.id, document, line, part FROM chunk JOIN document ON document.id = chunk.document
+        WHERE path = ? AND line = ? AND content = ? LIMIT 1""",
+        (spot.path, spot.line_number, spot.content.encode("utf-8", "replace").decode()),
+    ).fetchone()
+    if found is None:
+        return None
+    number, document, line, part = found
+    near = [_adjacent_id(connection, which, (document, line, part, line)) for which in (_BEFORE_SQL, _AFTER_SQL)]
+    held = load_chunks(connection, [number, *(each for row in near for each in row)])
+    before, after = ([held[each] for each in row if each in held] for row in near)
+    return _related_neighbours(held[number], before, after) if number in held else None
+
+
+def _adjacent_id(connection: Connection, which: str, place: tuple[int, ...]) -> list[int]:
+    row = connection.execute(f"SELECT id FROM chunk WHERE document = ? AND {which} LIMIT 1", place).fetchone()
+    return [row[0]] if row else []
+
+
+def _related_neighbours(chunk: Chunk, before: Sequence[Chunk], after: Sequence[Chunk]) -> ChunkNeighbours:
+    return ChunkNeighbours(
+        chunk=chunk,
+        before=next((each for each in before if _is_related(chunk, each)), None),
+        after=next((each for each in after if _is_related(chunk, each)), None),
+    )
+
+
+def _is_related(chunk: Chunk, other: Chunk) -> bool:
+    """Tell whether what stands next to a chunk is about the same: of one conversation, session or heading."""
+    if _SUPERSEDED_MARKER in other.markup:
+        return False
+    if chunk.sort == "ledger":
+        return bool(chunk.session) and chunk.session == other.session
+    if chunk.sort in _SORTS_WITH_HEADINGS:
+        return chunk.heading == other.heading
+    return chunk.sort != "profile"
+
+
+CURATED_QUERY = Query(text="", sorts=("curated",))
+"""Asks for curated memory, the newest first."""
+MAX_CURATED = 2_000
+"""How much of it is looked at."""
+_MIN_CANDIDATES = 200
+
+
+def search_database(
+    reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
+) -> list[Match]:
+    """Return what the database holds for the query."""
+    if asked.words.groups and (found := _search_terms(reader, segments, asked, sense)):
+        return found
+    return _search_without_terms(reader, segments, asked)
+
+
+def _search_without_terms(reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery) -> list[Match]:
+    """Return what is found without words: the newest where nothing is asked, else what holds the query literally."""
+    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _MIN_CANDIDATES)
+    if not query.text.strip():
+        if segments is not None:
+            return unranked_matches(segments.newest(reader, asked), score=0.0)
+        latest = [chunk for chunk in newest_chunks(reader, query, wanted) if chunk.path not in asked.skipped_paths]
+        return unranked_matches(latest[:limit], score=0.0)
+    if len(query.text.strip()) > MAX_LITERAL_CHARS:
+        return []
+    typed = [
+        chunk
+        for chunk in search_literal(reader, query, wanted)
+        if chunk.path not in asked.skipped_paths and contains_text(chunk.content, query.text)
+    ]
+    return unranked_matches(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
+
+
+def _search_terms(
+    reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
+) -> list[Match]:
+    """Return what holds a word of the query: from the postings, and where there are none from the full-text table."""
+    query, words = asked.query, asked.words
+    if segments is not None:
+        found, absent = segments.search(reader, asked, sense)
+        return [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
+    likeliest = search_full_text(reader, query, words, max(asked.limit, _MIN_CANDIDATES))
+    kept = [candidate for candidate in likeliest if candidate.chunk.path not in asked.skipped_paths]
+    return rank_candidates(
+        kept, words, load_term_statistics(reader, words, query.profile), neighbours=query.neighbours
+    )[: asked.limit]
+
+
+def find_candidates(
+    reader: Connection,
+    segments: "CorpusSearcher | None",
+    asked: PreparedQuery,
+    sense: "SemanticQuery | None",
+    cut: PruningRule | None,
+) -> Candidates | None:
+    """Return what the database holds for ranking; None where there are no postings.
+
+    What is not found by its words is looked for as `search_database` does, and all of that is returned.
+    """
+    if segments is None:
+        return None
+    matches, unseen = list[Match](), None
+    if asked.words.groups:
+        found, absent, unseen = segments.find_candidates(reader, asked, sense, cut)
+        matches = [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
+    matches = matches or _search_without_terms(reader, segments, asked)
+    curated = CuratedMatches()
+    if any(each.chunk.entry_id for each in matches):
+        curated = segments.curated_matches(
+            reader, PreparedQuery(query=CURATED_QUERY, words=QueryWords(), limit=MAX_CURATED)
+        )
+    return Candidates(matches=matches, unseen=unseen, curated=curated)
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(kw_only=True)
+class FileScanner:
+    """The files of one workspace, read as they are, but for the secrets that `redactor` finds."""
+
+    files: FileStore
+    redactor: Redactor
+    _cache: dict[str, tuple[FileInfo, list[Candidate]]] = field(default_factory=dict)
+
+    async def search(
+        self, documents: Sequence[tuple[SearchDocument, FileInfo]], query: Query, words: QueryWords, limit: int
+    ) -> list[Match]:
+        """Return what these documents hold for the query, best first; a file that can't be read is passed over."""
+        candidates: list[Candidate] = []
+        for document, info in documents:
+            candidates += await self._candidates(document, info)
+        return await anyio.to_thread.run_sync(_rank_candidates, candidates, query, words, limit)
+
+    async def beside(self, spots: Sequence[ChunkLocation], folder: str) -> list[ChunkNeighbours | None]:
+        """Return what stands at and beside each of these in the files, None for one that stands there no more."""
+        read: dict[str, list[Chunk]] = {}
+        for path in {spot.path for spot in spots}:
+            document, info = classify_document(path, folder), await self.files.info(path)
+            if document is not None and info is not None:
+                read[path] = [each.chunk for each in await self._candidates(document, info)]
+        return [find_neighbours_in(read.get(spot.path, ()), spot) for spot in spots]
+
+    async def _candidates(self, document: SearchDocument, info: FileInfo) -> list[Candidate]:
+        kept = self._cache.get(document.path)
+        if kept is None or kept[0] != info:
+            try:
+                data = (await self.files.read(document.path)).data
+                kept = (info, await anyio.to_thread.run_sync(_read_candidates, document, data, self.redactor))
+            except (FileMissing, StorageError, ValueError, OverflowError, RecursionError):
+                return []
+            self._cache[document.path] = kept
+        return kept[1]
+
+
+def _read_candidates(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Candidate]:
+    return [
+        Candidate(chunk=row.chunk, own=row.own, around=row.around, place=row.place)
+        for row in build_rows(document, data, redactor)
+    ]
+
+
+def _rank_candidates(candidates: Sequence[Candidate], query: Query, words: QueryWords, limit: int) -> list[Match]:
+    candidates = _apply_bullet_fields(candidates)
+    passing = [candidate for candidate in candidates if matches_filters(candidate.chunk, query)]
+    if words.groups and (
+        found := rank_candidates(
+            passing, words, candidate_statistics(candidates, words, query.profile), neighbours=query.neighbours
+        )
+    ):
+        return found[:limit]
+    if not query.text.strip():
+        return unranked_matches(sorted((one.chunk for one in passing), key=newest_first_key)[:limit], score=0.0)
+    literal = [chunk for chunk in _sort_by_position(passing) if contains_text(chunk.content, query.text)]
+    return unranked_matches(literal[:limit], score=LITERAL_SCORE, typed=query.text.strip())
+
+
+def _apply_bullet_fields(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, pieces of long entries with the fields of the bullets that point to them."""
+    bullets = {each.chunk.entry_id: each.chunk for each in candidates if each.chunk.markup}
+    return [
+        replace(each, chunk=_copy_fields(each.chunk, bullet))
+        if each.chunk.sort == "long" and (bullet := bullets.get(each.chunk.entry_id))
+        else each
+        for each in candidates
+    ]
+
+
+def _copy_fields(chunk: Chunk, bullet: Chunk) -> Chunk:
+    return replace(
+        chunk, kind=bullet.kind, tags=bullet.tags, time=bullet.time, session=bullet.session, markup=bullet.markup
+    )
+
+
+def newest_first_key(chunk: Chunk) -> tuple[timedelta, str, int, int]:
+    """Order by time; of two with one time in one document the later one is the newer one."""
+    line = -chunk.line_number if chunk.time else chunk.line_number
+    return (_NEVER - (chunk.time or _NEVER), chunk.path, line, chunk.part)
+
+
+def _sort_by_position(candidates: Sequence[Candidate]) -> list[Chunk]:
+    return sorted((one.chunk for one in candidates), key=lambda chunk: (chunk.path, chunk.line_number, chunk.part))
+
+
+def merge_matches(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:
+    """Return both, best first; of equals what is in the index first, and where nothing was asked for the newest."""
+    both = sorted((*indexed, *scanned), key=_best_first_key)[:limit]
+    return [replace(match, rank=rank) for rank, match in enumerate(both, 1)]
+
+
+def _best_first_key(match: Match) -> tuple[float, tuple[timedelta, str, int, int] | tuple[()]]:
+    return (-match.score, () if match.score else newest_first_key(match.chunk))

@@ -1,0 +1,337 @@
+"""Segments: the columns and postings of a range of chunks, stored in the index's file to be loaded at once.
+
+Compaction makes a segment of the chunks that are in none, and merges it with smaller ones before it. Only its last
+step, one transaction, holds the write lock.
+
+Invariant: a segment is a cache of the rows. A damaged or missing one is replaced by reading the rows, and one that
+another process wrote meanwhile is never overwritten.
+"""
+
+import json
+import zlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+import numpy as np
+
+from ricordo.messages.json_text import decode_json
+from ricordo.search.bm25 import unranked_matches
+from ricordo.search.candidates import prune_candidates
+from ricordo.search.candidates import search as hybrid_search
+from ricordo.search.chunking import embedding_text, embedding_text_id, hash64
+from ricordo.search.contract import RANKING_FIELD_MARKERS, SUPERSEDES_MARKER, Chunk, CuratedMatches, PruningRule
+from ricordo.search.corpus import HAS_RANKING_FIELDS, IS_ENTRY, IS_MESSAGE, Corpus
+from ricordo.search.documents import PreparedQuery
+from ricordo.search.lexical import PostingsCache, RankedRow, RankedRows, newest_numbers, search
+from ricordo.search.postings import COLUMNS, NO_TIME, Array, IndexedRow, Postings, Segment, SegmentBuilder
+from ricordo.search.tables import load_chunks
+from ricordo.search.vector_search import MissingVectors, SemanticQuery
+from ricordo.storage.sqlite import Connection, Database
+
+__all__ = ["CorpusSearcher", "decode_segment", "encode_segment"]
+
+
+_MIN_SEGMENT_ROWS = 1_000
+_MERGE_FACTOR = 4
+_READ_BATCH, _FEW = 2_000, 250
+_CHUNK_CACHE_SIZE = 4_096
+_POSTINGS_TYPES: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
+_HAS_RANKING_FIELDS_SQL = " OR ".join(f"instr(markup, '{mark}') > 0" for mark in RANKING_FIELD_MARKERS)
+_ROWS_SQL = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', {_HAS_RANKING_FIELDS_SQL},
+    kind, tags, session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
+    WHERE chunk.id >= ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CompactionPlan:
+    """What is to become one segment: chunks from `first` to `last`, in place of the segments `replaced`."""
+
+    first: int
+    last: int
+    change: int
+    replaced: tuple[int, ...]
+
+
+class CorpusSearcher:
+    """The rows of one database as a corpus that follows what is written, by other processes too.
+
+    It is used only where the database's calls run, which is in turn.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing in memory; the first search loads it."""
+        self._corpus: Corpus | None = None
+        self._last_change = 0
+        self._last_document = 0
+        self._curated, self._curated_numbers, self._curated_at = CuratedMatches(), list[int](), (-1, -1)
+        self._successors: set[int] = set()
+        self._successors_up_to = 0
+        self._postings_cache = PostingsCache()
+        self._chunk_cache: dict[int, Chunk] = {}
+        self._chunks_at = -1
+
+    def search(
+        self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None = None
+    ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...]]:
+        """Return the rows that hold a word of the query with their chunks, best first, and its words that none holds.
+
+        With `prepare_query` they are joined by the rows that are near in meaning.
+        """
+        corpus = self._current_corpus(connection)
+        ranked = self._rank(corpus, asked, sense)
+        there = load_chunks(connection, ranked.numbers.tolist())
+        return [(one, there[one.number]) for one in ranked.to_list() if one.number in there], ranked.absent_words
+
+    def newest(self, connection: Connection, asked: PreparedQuery) -> list[Chunk]:
+        """Return the newest chunks that pass the filters, the newest first; those without a time last."""
+        return [*load_chunks(connection, newest_numbers(self._current_corpus(connection), asked)).values()]
+
+    def missing_vectors(self, connection: Connection, sense: SemanticQuery, limit: int) -> MissingVectors:
+        """Return what has no vector yet, the newest first, and which vectors nothing has any more."""
+        corpus = self._current_corpus(connection)
+        numbers, count = sense.missing_numbers(corpus, limit)
+        texts = {embedding_text_id(chunk): embedding_text(chunk) for chunk in load_chunks(connection, numbers).values()}
+        return MissingVectors(texts=texts, count=count, unused=sense.unused_rows(corpus))
+
+    def find_candidates(
+        self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None, cut: PruningRule | None
+    ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...], float | None]:
+        """Return what `search` does, without what `cut` leaves out, and how near the nearest of that is."""
+        corpus = self._current_corpus(connection)
+        ranked = self._rank(corpus, asked, sense)
+        unseen = None
+        if cut is None:
+            found = ranked.to_list()
+        else:
+            found, unseen = prune_candidates(corpus, ranked, cut, self._find_successors(connection, corpus))
+        there = self._load_chunks(connection, [one.number for one in found])
+        return [(one, there[one.number]) for one in found if one.number in there], ranked.absent_words, unseen
+
+    def _load_chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
+        """Return what `load_chunks` does; what was read lately is at hand, as what a number stands for never changes.
+
+        A move to another line is a change that was followed; a piece of a long entry has fields of another row.
+        """
+        if self._chunks_at != self._last_change:
+            self._chunk_cache.clear()
+            self._chunks_at = self._last_change
+        held = {number: self._chunk_cache[number] for number in numbers if number in self._chunk_cache}
+        read = load_chunks(connection, [number for number in numbers if number not in held])
+        if len(self._chunk_cache) > _CHUNK_CACHE_SIZE:
+            self._chunk_cache.clear()
+        self._chunk_cache.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
+        return held | read
+
+    def _rank(self, corpus: Corpus, asked: PreparedQuery, sense: SemanticQuery | None) -> RankedRows:
+        if sense is None:
+            return search(corpus, asked, self._postings_cache)
+        return hybrid_search(corpus, asked, sense, self._postings_cache)
+
+    def curated_matches(self, connection: Connection, asked: PreparedQuery) -> CuratedMatches:
+        """Return the chunks that `newest` would; they are only read again when they may have changed."""
+        corpus = self._current_corpus(connection)
+        state = corpus.max_number, self._last_change
+        if state != self._curated_at:
+            numbers = newest_numbers(corpus, asked)
+            if numbers != self._curated_numbers or self._last_change != self._curated_at[1]:
+                matches = unranked_matches(load_chunks(connection, numbers).values(), score=0.0)
+                self._curated, self._curated_numbers = CuratedMatches(tuple(matches)), numbers
+            self._curated_at = state
+        return self._curated
+
+    def _find_successors(self, connection: Connection, corpus: Corpus) -> Collection[int]:
+        """Return the numbers of entries that took the place of others."""
+        if corpus.max_number > self._successors_up_to:
+            wanted = (self._successors_up_to, SUPERSEDES_MARKER)
+            rows = connection.execute("SELECT id FROM chunk WHERE id > ? AND instr(markup, ?) > 0", wanted)
+            self._successors.update(row[0] for row in rows)
+            self._successors_up_to = corpus.max_number
+        return self._successors
+
+    async def compact(self, database: Database) -> None:
+        """Make a segment of what is in none, if that is worth it."""
+        fold = await database.read(_plan_compaction)
+        if fold is None:
+            return
+        builder, first = SegmentBuilder(), fold.first
+        while rows := await database.read(partial(_read_rows, first=first, last=fold.last, limit=_READ_BATCH)):
+            await anyio.to_thread.run_sync(builder.add, rows)
+            first = rows[-1].number + 1
+        data, length = await anyio.to_thread.run_sync(_build_segment, builder)
+        if await database.write(lambda connection: _store_segment(connection, fold, data, length)):
+            await database.read(self._reload_if_fragmented)
+
+    def _reload_if_fragmented(self, connection: Connection) -> None:
+        """Load the corpus anew where it is in many pieces or holds much that was removed."""
+        if self._corpus is not None and self._corpus.is_fragmented:
+            self._corpus = None
+            self._current_corpus(connection)
+
+    def _current_corpus(self, connection: Connection) -> Corpus:
+        """Return the corpus as the connection sees the rows."""
+        corpus, self._corpus = self._corpus, None
+        if corpus is None or not self._apply_changes(connection, corpus):
+            corpus = Corpus()
+            self._chunk_cache.clear()
+            self._last_change, self._last_document = _last_pruned_change(connection), 0
+            self._add_documents(connection, corpus)
+            _load_segments(connection, corpus)
+            self._apply_changes(connection, corpus)
+        self._corpus = corpus
+        return corpus
+
+    def _apply_changes(self, connection: Connection, corpus: Corpus) -> bool:
+        """Take in what was written since; False when that can't be told any more."""
+        highest, change = connection.execute(
+            """SELECT (SELECT coalesce(max(id), 0) FROM chunk),
+                (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change')"""
+        ).fetchone()
+        if highest > corpus.max_number:
+            self._add_documents(connection, corpus)
+            _load_rows(connection, corpus, corpus.max_number + 1, highest)
+        if change == self._last_change:
+            return True
+        changes = connection.execute(
+            "SELECT id, chunk, document FROM change WHERE id > ? ORDER BY id", (self._last_change,)
+        )
+        since = changes.fetchall()
+        if not since or since[0][0] != self._last_change + 1:
+            return False
+        corpus.remove([number for _, number, _ in since if number is not None])
+        for document in {document for _, _, document in since if document is not None}:
+            corpus.move(connection.execute("SELECT id, line FROM chunk WHERE document = ?", (document,)))
+        self._last_change = change
+        return True
+
+    def _add_documents(self, connection: Connection, corpus: Corpus) -> None:
+        new = connection.execute("SELECT id, path, sort FROM document WHERE id > ?", (self._last_document,)).fetchall()
+        corpus.add_documents(new)
+        self._last_document = max((number for number, _, _ in new), default=self._last_document)
+
+
+def encode_segment(block: Segment) -> bytes:
+    """Write a block: a line of JSON with the names and lengths, then the arrays."""
+    postings = block.postings
+    arrays = [*(block.columns[name] for name in COLUMNS), *(getattr(postings, name) for name in _POSTINGS_TYPES)]
+    names = {
+        "kinds": block.kinds,
+        "tags": block.tags,
+        "sessions": block.sessions,
+        "vocabulary": len(postings.vocabulary),
+    }
+    head = json.dumps({**names, "lengths": [len(one) for one in arrays]}).encode()
+    return zlib.compress(b"".join((head, b"\n", postings.vocabulary, *(one.tobytes() for one in arrays))), 1)
+
+
+def decode_segment(data: bytes) -> Segment:
+    """Read what `encode_segment` wrote. Raises: ValueError, KeyError, zlib.error when it is something else."""
+    raw = zlib.decompress(data)
+    start = raw.index(b"\n") + 1
+    head = decode_json(raw[: start - 1])
+    at = start + head["vocabulary"]
+    arrays: dict[str, Array] = {}
+    for (name, kind), length in zip({**COLUMNS, **_POSTINGS_TYPES}.items(), head["lengths"], strict=True):
+        arrays[name] = np.frombuffer(raw, dtype=kind, count=length, offset=at)
+        at += arrays[name].nbytes
+    postings = Postings.create(
+        vocabulary=raw[start : start + head["vocabulary"]], **{name: arrays[name].copy() for name in _POSTINGS_TYPES}
+    )
+    kinds, tags, sessions = (tuple(head[name]) for name in ("kinds", "tags", "sessions"))
+    return Segment(
+        columns={name: arrays[name] for name in COLUMNS}, kinds=kinds, tags=tags, sessions=sessions, postings=postings
+    )
+
+
+def _load_segments(connection: Connection, corpus: Corpus) -> None:
+    """Take in the segments; the chunks of one that can't be read are read themselves."""
+    stored = connection.execute("SELECT first, last, checksum, data FROM segment ORDER BY first").fetchall()
+    for first, last, checksum, data in stored:
+        if zlib.crc32(data) == checksum and first > corpus.max_number:
+            corpus.add_segment(decode_segment(data))
+        else:
+            _load_rows(connection, corpus, max(first, corpus.max_number + 1), last)
+
+
+def _load_rows(connection: Connection, corpus: Corpus, first: int, last: int) -> None:
+    """Take in chunks from their rows: a few one by one, many as a block."""
+    rows = _read_rows(connection, first, last, _FEW)
+    if len(rows) < _FEW:
+        corpus.add(rows)
+        return
+    builder = SegmentBuilder()
+    while rows:
+        builder.add(rows)
+        rows = _read_rows(connection, rows[-1].number + 1, last, _READ_BATCH)
+    corpus.add_segment(builder.build())
+
+
+def _last_pruned_change(connection: Connection) -> int:
+    """Return the number of the last change that is not written down any more, as every segment knows it."""
+    least, last = connection.execute(
+        """SELECT (SELECT min(id) - 1 FROM change),
+            (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change')"""
+    ).fetchone()
+    return int(last if least is None else least)
+
+
+def _read_rows(connection: Connection, first: int, last: int, limit: int) -> list[IndexedRow]:
+    """Return the first rows of a range of numbers, in their order."""
+    return [_build_row(row) for row in connection.execute(_ROWS_SQL, (first, last, limit))]
+
+
+def _build_row(row: tuple[Any, ...]) -> IndexedRow:
+    (
+        number, document, line, part, place, twin, time, entry, message, markup, tells, kind, tags, session, own,
+        around, meaning,
+    ) = row  # fmt: skip
+    return IndexedRow(
+        number, document, line, part, place, twin, NO_TIME if time is None else time, hash64(entry) if entry else 0,
+        IS_MESSAGE * bool(message) | IS_ENTRY * bool(markup) | HAS_RANKING_FIELDS * bool(tells), kind, tags, session, own, around, meaning,
+    )  # fmt: skip
+
+
+def _plan_compaction(connection: Connection) -> _CompactionPlan | None:
+    """Decide what is made one segment; None when nothing is worth it."""
+    stored = connection.execute("SELECT id, first, last, chunks, change FROM segment ORDER BY first").fetchall()
+    covered = stored[-1][2] if stored else 0
+    last, fresh = connection.execute(
+        "SELECT coalesce(max(id), 0), count(*) FROM chunk WHERE id > ?", (covered,)
+    ).fetchone()
+    change = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change'").fetchone()[0]
+    kept = connection.execute("SELECT count(*) FROM change").fetchone()[0]
+    size, replaced = fresh, []
+    # much that was removed or moved is worth writing everything anew
+    everything = kept > _MIN_SEGMENT_ROWS and _MERGE_FACTOR * kept > sum(row[3] for row in stored) + fresh
+    for number, _, _, held, _ in reversed(stored):
+        if not everything and (fresh < _MIN_SEGMENT_ROWS or held >= _MERGE_FACTOR * size):
+            break
+        size += held
+        replaced.append(number)
+    if not size or (fresh < _MIN_SEGMENT_ROWS and not everything):
+        return None
+    first = min((row[1] for row in stored if row[0] in replaced), default=covered + 1)
+    return _CompactionPlan(first=first, last=max(last, covered), change=change, replaced=tuple(replaced))
+
+
+def _build_segment(builder: SegmentBuilder) -> tuple[bytes, int]:
+    block = builder.build()
+    return encode_segment(block), len(block)
+
+
+def _store_segment(connection: Connection, fold: _CompactionPlan, data: bytes, length: int) -> bool:
+    """Store a segment; False, and nothing done, when another process did so first."""
+    marks = ", ".join(map(str, fold.replaced))
+    held = connection.execute("SELECT id FROM segment WHERE last >= ?", (fold.first,)).fetchall()
+    if {row[0] for row in held} != set(fold.replaced):
+        return False
+    connection.execute(f"DELETE FROM segment WHERE id IN ({marks})")
+    connection.execute(
+        "INSERT INTO segment (first, last, chunks, change, checksum, data) VALUES (?, ?, ?, ?, ?, ?)",
+        (fold.first, fold.last, length, fold.change, zlib.crc32(data), data),
+    )
+    # a change is needed by segments that were made before it, and by nobody else who starts to read
+    connection.execute("DELETE FROM change WHERE id <= (SELECT min(change) FROM segment)")
+    return True

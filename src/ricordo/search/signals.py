@@ -1,0 +1,348 @@
+"""The signals that passages are scored by, and the passages in the order of their scores. Pure.
+
+Each signal is in 0..1; times its weight it is a share of the score. A passage first gets the most it can reach, and its
+text is read only when nothing scored is above that.
+
+Invariant: the order is that of scoring them all.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+
+from ricordo.language import content_words
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk
+from ricordo.search.query_context import (
+    QueryContext,
+    date_closeness,
+    holds_expected,
+    passage_location,
+    passage_similarity,
+    reply_score,
+    session_key,
+)
+from ricordo.search.results import Passage
+from ricordo.workspace.entry import Author, Entry, Source
+from ricordo.workspace.entry_codec import parse_entries
+
+__all__ = ["NO_DATE", "ScoredPassage", "is_reply", "iter_best_first", "max_entry_score", "score_passage", "sort_key"]
+
+
+NO_DATE = datetime.min.replace(tzinfo=UTC)
+"""The time of what has none."""
+_ROUNDING = 1e-9
+_STATE_MARKER = "[state:: "
+_ENTRY_CACHE_SIZE, _WORD_CACHE_SIZE = 4_096, 16_384
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredPassage:
+    """A passage with its score, and why it has it.
+
+    `score` may be above 1 here, so that the best stay apart. `time` is when it was said or became true, else when it
+    was saved. `successor` is what took the place of the entry that it
+    holds. `diversity_penalty` is what others of its session cost it. `contradicts` are the ids of memories that can't hold
+    beside it.
+    """
+
+    passage: Passage
+    score: float
+    context: QueryContext
+    time: datetime
+    diversity_penalty: float = 0.0
+    outdated: bool = False
+    successor: Passage | None = None
+    contradicts: tuple[str, ...] = ()
+
+    @cached_property
+    def memory(self) -> Entry | None:
+        """The entry that it holds, None for any other passage; read of the few that are shown."""
+        found = _stored_entry(self.passage.match.chunk)
+        return replace(found, state="superseded") if found and self.successor else found
+
+    @cached_property
+    def signals(self) -> Mapping[str, float]:
+        """What it is measured by, each in 0..1; needed of the few that are shown."""
+        return _compute_signals(self.passage, self.memory, self.context)
+
+    @cached_property
+    def shares(self) -> Mapping[str, float]:
+        """What each signal adds to the score, where anything was asked."""
+        if self.context.is_blank:
+            return {}
+        shares = _score_shares(self.signals, self.context)
+        return {**shares, "breadth": -self.diversity_penalty} if self.diversity_penalty else shares
+
+    @cached_property
+    def entry(self) -> Entry:
+        """The entry of the passage, made up of it where it holds none."""
+        return self.memory or _entry_from_chunk(self.passage.match.chunk)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The content words, needed of the best few only."""
+        return frozenset(_distinct_words(self.passage.match.content))
+
+    @cached_property
+    def is_question(self) -> bool:
+        """Tell whether it ends as a question."""
+        return self.passage.match.content.rstrip().endswith(("?", "？"))
+
+    @property
+    def is_current(self) -> bool:
+        """Tell whether it may be shown: it was not superseded, or by something that is seen."""
+        if self.successor is not None or _STATE_MARKER not in self.passage.match.chunk.markup:
+            return True
+        return self.memory is None or self.memory.state != "superseded"
+
+
+def iter_best_first(passages: Iterable[Passage], asked: QueryContext) -> Iterator[ScoredPassage]:
+    """Yield the passages in their order, each measured when nothing that was not could come before it."""
+    rows = [(_base_score(passage, asked), at, passage) for at, passage in enumerate(passages)]
+    unread, of_memory = _max_text_scores(asked)
+    waiting = sorted(
+        (
+            (known + (of_memory if passage.match.chunk.markup else unread), known, at, passage)
+            for known, at, passage in rows
+        ),
+        key=lambda row: -row[0],
+    )
+    ready: list[tuple[tuple[float, float, int, bool, str, int, int], int, ScoredPassage]] = []
+    for most, known, at, passage in waiting:
+        while ready and ready[0][2].score > most:
+            yield heapq.heappop(ready)[2]
+        row = _complete_score(passage, known, asked)
+        heapq.heappush(ready, (sort_key(row), at, row))
+    while ready:
+        yield heapq.heappop(ready)[2]
+
+
+def max_entry_score(near: float, asked: QueryContext) -> float:
+    """Return the most that an entry can score which is so near, what its newness gives counted."""
+    config = asked.config
+    return near * (config.own + config.context + config.session) + _max_text_scores(asked)[1] - config.recency
+
+
+def _max_text_scores(asked: QueryContext) -> tuple[float, float]:
+    """Return the most that reading a passage can add to its score, and reading an entry."""
+    config = asked.config
+    unread = config.recency + config.expected * bool(asked.question.expected) + _ROUNDING
+    return unread, unread + config.memory + config.speaker * bool(asked.speaker) + config.dates * bool(
+        asked.date_ranges
+    )
+
+
+def score_passage(passage: Passage, asked: QueryContext) -> ScoredPassage:
+    """Return a passage with its score, which is 0 where nothing is asked."""
+    return _complete_score(passage, None if asked.is_blank else _base_score(passage, asked), asked)
+
+
+def _complete_score(passage: Passage, known: float | None, asked: QueryContext) -> ScoredPassage:
+    """Return a passage with its score, of which `known` is a part; with None it is 0."""
+    memory = _entry_for_scoring(passage.match.chunk, asked)
+    score = 0.0 if known is None else known + _text_score(passage, memory, asked)
+    time = _memory_time(memory, passage.match.chunk) or NO_DATE
+    return ScoredPassage(passage=passage, score=score, context=asked, time=time)
+
+
+def is_reply(passage: Passage, asked: QueryContext) -> bool:
+    """Tell whether a passage follows a question of somebody else that holds words of what is asked."""
+    return reply_score(passage, asked) > 0
+
+
+def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int]:
+    """Return what a passage is sorted by; smaller comes first."""
+    chunk = row.passage.match.chunk
+    timed = row.time != NO_DATE
+    newest_first = -row.time.timestamp() if timed else 0.0
+    # of two memories of one time in one file the later one was saved later
+    line = -chunk.line_number if timed and chunk.markup else chunk.line_number
+    return (-row.score, newest_first, row.passage.source_rank, chunk.sort == "long", chunk.path, line, chunk.part)
+
+
+def _compute_signals(passage: Passage, memory: Entry | None, asked: QueryContext) -> dict[str, float]:
+    match = passage.match
+    chunk, given = match.chunk, match.signals
+    return {
+        "bm25": given.get("bm25", match.score),
+        "context": given.get("context", match.score),
+        **{name: given[name] for name in ("dense", "dense_context") if name in given},
+        "session": _session_score(passage, asked),
+        "company": 0.0 if chunk.markup else asked.session_coverage[session_key(passage)],
+        "speaker": float(bool(asked.speaker) and _is_about(chunk, asked.speaker)),
+        "reply": reply_score(passage, asked),
+        "dates": _date_score(_memory_time(memory, chunk), asked),
+        "expected": float(holds_expected(match.content, asked.question.expected)),
+        "memory": float(bool(chunk.markup)),
+        "recency": _recency_score(memory, chunk, asked),
+        "rerank": asked.rerank_scores.get(passage_location(passage), 0.0),
+        "coverage": given.get("coverage", match.score),
+        "reach": given.get("reach", match.score),
+        "absent": given.get("absent", 0.0) * len(asked.absent_words) / max(len(match.absent), 1),
+        "stranger": float(bool(asked.speaker) and _is_by_another(chunk, asked.speaker)),
+        "curated": float(chunk.sort == "curated"),
+        "confidence": memory.confidence if memory else 1.0,
+    }
+
+
+def _score_shares(signals: Mapping[str, float], asked: QueryContext) -> dict[str, float]:
+    """Return what each signal adds to the score; those that add nothing are left out."""
+    config = asked.config
+    scale = _lexical_scale(signals, config)
+    added = {
+        "bm25": config.own * scale * signals["bm25"],
+        "context": config.context * scale * signals["context"],
+        "dense": config.dense * scale * signals.get("dense", 0.0),
+        "dense_context": config.dense_context * scale * signals.get("dense_context", 0.0),
+        "session": config.session * (1 - asked.breadth * (1 - signals["memory"])) * signals["session"],
+        "company": config.company * signals["company"],
+        "speaker": config.speaker * signals["speaker"],
+        "reply": config.reply * signals["reply"],
+        "dates": config.dates * signals["dates"],
+        "expected": config.expected * signals["expected"],
+        "memory": config.memory * signals["memory"] * signals["confidence"],
+        "recency": config.recency * signals["recency"],
+        "rerank": config.rerank * signals["rerank"],
+    }
+    return {name: share for name, share in added.items() if share}
+
+
+def _lexical_scale(signals: Mapping[str, float], config: RecallConfig) -> float:
+    """Return what brings nearness by words and by meaning to the scale of words alone."""
+    words = config.own + config.context
+    meaning = (config.dense if "dense" in signals else 0.0) + (
+        config.dense_context if "dense_context" in signals else 0.0
+    )
+    return words / (words + meaning) if meaning else 1.0
+
+
+def _base_score(passage: Passage, asked: QueryContext) -> float:
+    """Return what a passage scores by what costs next to nothing to know: of an entry, all that is not in its text."""
+    config, chunk = asked.config, passage.match.chunk
+    near = passage_similarity(passage, config)
+    known = near * (config.own + config.context)
+    if asked.rerank_scores:
+        known += config.rerank * asked.rerank_scores.get(passage_location(passage), 0.0)
+    if chunk.markup:
+        return known + config.session * near
+    company = session_key(passage)
+    known += (
+        config.session * (1 - asked.breadth) * asked.session_similarity[company]
+        + config.company * asked.session_coverage[company]
+    )
+    if asked.questions:
+        known += config.reply * reply_score(passage, asked)
+    if asked.speaker and _is_about(chunk, asked.speaker):
+        known += config.speaker
+    return known + config.dates * _date_score(chunk.time, asked) if asked.date_ranges else known
+
+
+def _text_score(passage: Passage, memory: Entry | None, asked: QueryContext) -> float:
+    """Return what a passage scores besides, by what is read in its text and its entry."""
+    config, chunk = asked.config, passage.match.chunk
+    more = config.recency * _recency_score(memory, chunk, asked)
+    if holds_expected(passage.match.content, asked.question.expected):
+        more += config.expected
+    if not chunk.markup:
+        return more
+    if asked.speaker and _is_about(chunk, asked.speaker):
+        more += config.speaker
+    confidence = memory.confidence if memory else 1.0
+    return more + config.memory * confidence + config.dates * _date_score(_memory_time(memory, chunk), asked)
+
+
+@lru_cache(maxsize=_WORD_CACHE_SIZE)
+def _distinct_words(content: str) -> tuple[str, ...]:
+    """Return the different content words; a tuple takes a quarter of what a set does."""
+    return tuple({*content_words(content)})
+
+
+@lru_cache(maxsize=_ENTRY_CACHE_SIZE)
+def _parse_entry(markup: str, path: str) -> Entry | None:
+    located = parse_entries(markup, path)
+    return located[0].entry if located else None
+
+
+def _stored_entry(chunk: Chunk) -> Entry | None:
+    """Return the entry that a chunk holds, None where it holds none."""
+    found = _parse_entry(chunk.markup, chunk.path) if chunk.markup else None
+    if found is None:
+        return None
+    # a piece of a long entry shows itself, not the line that points to the whole
+    content = chunk.content if chunk.sort == "long" else found.content
+    if (found.id, found.content) == (chunk.entry_id, content):
+        return found
+    return replace(found, id=chunk.entry_id, content=content)
+
+
+def _entry_for_scoring(chunk: Chunk, asked: QueryContext) -> Entry | None:
+    """Return the entry that a chunk holds if its line tells more that counts than the chunk itself."""
+    more = chunk.markup and (asked.date_ranges or any(map(chunk.markup.__contains__, RANKING_FIELD_MARKERS)))
+    return _stored_entry(chunk) if more else None
+
+
+def _entry_from_chunk(chunk: Chunk) -> Entry:
+    """Return a passage that is no entry as one."""
+    by: Author = "agent" if chunk.speaker in {"assistant", "tool"} else "user"
+    return Entry(
+        content=chunk.content,
+        kind=chunk.kind or "passage",
+        tags=chunk.tags,
+        id=chunk.entry_id,
+        time=chunk.time,
+        by=by if chunk.message else "hand",
+        source=Source(session=chunk.session or None, messages=(chunk.message,) if chunk.message else ()),
+    )
+
+
+def _memory_time(memory: Entry | None, chunk: Chunk) -> datetime | None:
+    return (memory.since or memory.time) if memory else chunk.time
+
+
+def _is_about(chunk: Chunk, named: str) -> bool:
+    if chunk.speaker:
+        return chunk.speaker.casefold() == named
+    # a memory says whom it is about, or it is about the user
+    return named == "user" or named in chunk.content.casefold()
+
+
+def _is_by_another(chunk: Chunk, named: str) -> bool:
+    """Tell whether another person says it and does not name the one asked about."""
+    speaker = chunk.speaker.casefold()
+    return speaker not in {"", "assistant", "tool", "user", named} and named not in chunk.content.casefold()
+
+
+def _session_score(passage: Passage, asked: QueryContext) -> float:
+    """Return how near the session is; an entry stands for itself, whatever else its file holds."""
+    return (
+        passage_similarity(passage, asked.config)
+        if passage.match.chunk.markup
+        else asked.session_similarity[session_key(passage)]
+    )
+
+
+def _date_score(time: datetime | None, asked: QueryContext) -> float:
+    return date_closeness(time.date(), asked.date_ranges) if asked.date_ranges and time else 0.0
+
+
+def _recency_score(memory: Entry | None, chunk: Chunk, asked: QueryContext) -> float:
+    """Return 1 for a memory of today and a pinned one, 0.5 after its kind's half-life, 0 for one without a date.
+
+    Age counts from the last confirmation, where there is one.
+    """
+    if memory is not None and memory.pinned:
+        return 1.0
+    if chunk.sort == "profile":
+        # when a fact was written down or looked at again tells little of when it was said: the ledger has that
+        return 0.0
+    time, confirmed = _memory_time(memory, chunk), memory.confirmed if memory else None
+    latest = max(time, confirmed) if time and confirmed else time or confirmed
+    if latest is None:
+        return 0.0
+    config = asked.config
+    days = max((asked.now - latest).total_seconds(), 0.0) / 86_400
+    kind = memory.kind if memory else chunk.kind
+    return float(0.5 ** (days / config.half_lives.get(kind, config.default_half_life)))

@@ -1,0 +1,361 @@
+"""What holds now: supersession, corrections and open contradictions among the passages found. Pure.
+
+Curated memory tells where an entry stands and what replaced it; the newer of two memories on one subject goes first,
+and what contradicts a memory is shown right after it.
+
+Invariants: no row is dropped, unrelated rows keep their order, and following successors ends: entries in a ring hold.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+
+from ricordo.search.config import RecallConfig
+from ricordo.search.contract import SUPERSEDES_MARKER
+from ricordo.search.results import Hit, Passage
+from ricordo.search.signals import ScoredPassage
+from ricordo.workspace.entry import (
+    CONTRADICTS_FIELD,
+    EXTERNAL_TRUST_FIELD,
+    Entry,
+    contradicted_ids,
+    contradiction_marker,
+    find_contradictions,
+)
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.layout import MEMORY_PATH
+
+__all__ = [
+    "CuratedMemory",
+    "SupersessionChains",
+    "attach_successor",
+    "contradiction_markers",
+    "find_supersessions",
+    "group_contradictions",
+    "move_to_curated",
+    "place_newer_first",
+    "place_successors_first",
+]
+
+
+_PARSE_CACHE_SIZE = 4_096
+_CONTRADICTS_MARKER = f"[{CONTRADICTS_FIELD}:: "
+
+
+@dataclass(frozen=True, eq=False)
+class CuratedMemory:
+    """Curated memory of every source. What is told from it is worked out once."""
+
+    passages: tuple[Passage, ...] = ()
+
+    @cached_property
+    def places(self) -> Mapping[tuple[str, str], Passage]:
+        """Where each entry stands, by source and id; of several places the one that goes first."""
+        places: dict[tuple[str, str], Passage] = {}
+        for passage in sorted(self.passages, key=_place_order):
+            if passage.match.chunk.markup:
+                places.setdefault(_entry_key(passage), passage)
+        return places
+
+    @cached_property
+    def successors(self) -> tuple[Passage, ...]:
+        """The entries that took the place of others."""
+        return tuple(passage for passage in self.passages if SUPERSEDES_MARKER in passage.match.chunk.markup)
+
+    @cached_property
+    def contradictions(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """The ids of what each entry contradicts, by source and id; both ends of each hold."""
+        linked = [passage for passage in self.passages if _CONTRADICTS_MARKER in passage.match.chunk.markup]
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        for label in {passage.label for passage in linked}:
+            entries = [_parse_passage_entry(passage) for passage in linked if passage.label == label]
+            names = {name for entry in entries for name in contradicted_ids(entry)} - {entry.id for entry in entries}
+            others = [self.places[label, name] for name in names if (label, name) in self.places]
+            pairs = find_contradictions([*entries, *map(_parse_passage_entry, others)])
+            found |= {(label, name): against for name, against in pairs.items()}
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupersessionChains:
+    """Which entry took the place of which, by ids; `entries` are the passages of the successors."""
+
+    successor: Mapping[str, str]
+    entries: Mapping[str, Passage]
+
+    def successors_of(self, entry_id: str) -> tuple[str, ...]:
+        """Return the ids of what took the place of this entry, one after the other; the last one holds now."""
+        later: list[str] = []
+        while entry_id in self.successor:
+            entry_id = self.successor[entry_id]
+            later.append(entry_id)
+        return tuple(later)
+
+
+def move_to_curated(passages: Sequence[Passage], curated: CuratedMemory) -> list[Passage]:
+    """Return the passages, those of a ledger moved to where curated memory holds the same entry; each there once.
+
+    `curated` is all of curated memory, of every source. What was found in curated memory itself stays as it was found.
+    """
+    here = CuratedMemory(tuple(_curated_entries(passages)))
+    found = here.places
+    if not found and not curated.places:
+        return list(passages)
+    shown = []
+    for passage in passages:
+        place = _preferred_place(_entry_key(passage), curated, here) if passage.match.chunk.markup else None
+        if place is None or passage.match.chunk.sort == "long":
+            shown.append(passage)
+        elif passage.match.chunk.sort == "curated":
+            same = place.match.content == passage.match.content
+            shown.append(_move_passage(passage, place) if same else passage)
+        elif _entry_key(passage) not in found:
+            shown.append(_move_passage(passage, place))
+    return shown
+
+
+def _preferred_place(key: tuple[str, str], curated: CuratedMemory, found: CuratedMemory) -> Passage | None:
+    """Return where curated memory holds an entry, None where it does not."""
+    known, here = curated.places.get(key), found.places.get(key)
+    return min(known, here, key=_place_order) if known and here else known or here
+
+
+def find_supersessions(passages: Iterable[Passage]) -> SupersessionChains:
+    """Return which entries of the passages took the place of others."""
+    successor: dict[str, str] = {}
+    entries: dict[str, Passage] = {}
+    for passage in sorted(
+        (each for each in passages if SUPERSEDES_MARKER in each.match.chunk.markup), key=_place_order
+    ):
+        chunk = passage.match.chunk
+        older = _superseded_id(chunk.markup, chunk.path)
+        if older and older != chunk.entry_id:
+            successor.setdefault(older, chunk.entry_id)
+            entries.setdefault(chunk.entry_id, passage)
+    ring = {older for older in successor if _is_in_ring(older, successor)}
+    return SupersessionChains(
+        successor={older: newer for older, newer in successor.items() if older not in ring}, entries=entries
+    )
+
+
+def _parse_passage_entry(passage: Passage) -> Entry:
+    chunk = passage.match.chunk
+    return replace(parse_entries(chunk.markup, chunk.path)[0].entry, id=chunk.entry_id)
+
+
+def _is_in_ring(entry_id: str, successor: Mapping[str, str]) -> bool:
+    seen: set[str] = set()
+    at = successor.get(entry_id)
+    while at is not None and at != entry_id and at not in seen:
+        seen.add(at)
+        at = successor.get(at)
+    return at == entry_id
+
+
+@lru_cache(maxsize=_PARSE_CACHE_SIZE)
+def _superseded_id(markup: str, path: str) -> str:
+    located = parse_entries(markup, path)
+    return (located[0].entry.supersedes or "") if located else ""
+
+
+def _move_passage(passage: Passage, place: Passage) -> Passage:
+    """Return what was found, shown where and as it stands in `place`."""
+    at = place.match
+    match = replace(
+        passage.match, path=at.path, line_number=at.line_number, end_line=at.end_line, content=at.content,
+        chunk=at.chunk,
+    )  # fmt: skip
+    return replace(passage, match=match)
+
+
+def _curated_entries(passages: Iterable[Passage]) -> list[Passage]:
+    return [passage for passage in passages if passage.match.chunk.sort == "curated" and passage.match.chunk.markup]
+
+
+def _entry_key(passage: Passage) -> tuple[str, str]:
+    return passage.label, passage.match.chunk.entry_id
+
+
+def _place_order(passage: Passage) -> tuple[bool, bool, str, int]:
+    """Order places of one entry: the memory that is always in the prompt, topics, the rest."""
+    at = passage.match
+    return at.path != MEMORY_PATH, at.chunk.sort != "curated", at.path, at.line_number
+
+
+_MIN_SUBJECT_OVERLAP = 0.5
+_MIN_SHARED_WORDS = 3
+_CORRECTION_TAG = "correction"
+_LATEST = datetime.max.replace(tzinfo=UTC)
+_EXTERNAL_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD)
+
+
+def attach_successor(row: ScoredPassage, chain: SupersessionChains) -> ScoredPassage:
+    """Return the row with the state and the successor that other entries give it."""
+    chunk = row.passage.match.chunk
+    successor = chain.entries.get(chain.successor.get(chunk.entry_id, "")) if chunk.markup else None
+    return row if successor is None else replace(row, successor=successor)
+
+
+def place_successors_first(
+    rows: Sequence[ScoredPassage], offered: Mapping[str, ScoredPassage], chain: SupersessionChains
+) -> list[ScoredPassage]:
+    """Put what took the place of a memory above it: what holds now, and what held between where it is a hit too."""
+    placed = list(rows)
+    for row in rows:
+        chunk = row.passage.match.chunk
+        later = chain.successors_of(chunk.entry_id) if chunk.markup else ()
+        if not later:
+            continue
+        at = next(at for at, other in enumerate(placed) if other.entry == row.entry and other.passage == row.passage)
+        for newer_id in later:
+            stands = next((at for at, other in enumerate(placed) if _id(other) == newer_id), None)
+            if stands is not None and stands < at:
+                at = stands
+                continue
+            newer = placed.pop(stands) if stands is not None else offered.get(newer_id)
+            if newer is not None and (stands is not None or newer_id == later[-1]):
+                placed.insert(at, replace(newer, score=max(newer.score, row.score)))
+    return placed
+
+
+def place_newer_first(rows: Sequence[ScoredPassage], config: RecallConfig) -> list[ScoredPassage]:
+    """Let the newer of two memories on one subject go first: a changed decision wins.
+
+    A correction wins wherever it stands, another memory where their scores are near.
+    """
+    placed: list[ScoredPassage] = []
+    outside, oldest = any(map(_is_from_outside, rows)), _LATEST
+    for row in rows:
+        # most rows are no later than any before them, and take the place of none but what came from outside
+        at = (
+            _first_replaced_index(row, placed, config, outside=outside) if outside or row.time > oldest else len(placed)
+        )
+        oldest = min(oldest, row.time) if row.passage.match.chunk.markup else oldest
+        if at == len(placed):
+            placed.append(row)
+            continue
+        older = placed[at]
+        placed.insert(at, replace(row, score=older.score))
+        placed[at + 1 :] = [
+            replace(other, score=min(other.score, row.score), outdated=True) if _corrects(row, other) else other
+            for other in placed[at + 1 :]
+        ]
+        placed[at + 1 :] = sorted(placed[at + 1 :], key=_score_order)
+    corrections = [row for row in placed if _is_correction(row)]
+    return [
+        replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in placed
+    ]
+
+
+def _first_replaced_index(
+    row: ScoredPassage, placed: Sequence[ScoredPassage], config: RecallConfig, *, outside: bool
+) -> int:
+    """Return the place of the first that `row` takes the place of, the end where there is none.
+
+    `outside` tells whether any of them is from outside.
+    """
+    if row.passage.match.chunk.markup:
+        time, corrects, kind = row.time, _is_correction(row), _kind(row)
+        for at, other in enumerate(placed):
+            # most are told apart by their time, their score and their kind
+            later = time > other.time and (
+                corrects or (other.score - row.score <= config.near and kind == _kind(other))
+            )
+            if (later or (outside and _is_from_outside(other))) and _replaces(row, other, config):
+                return at
+    return len(placed)
+
+
+def _score_order(row: ScoredPassage) -> float:
+    return -row.score
+
+
+def _replaces(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) -> bool:
+    """Tell whether `row`, which ranks below `other`, is the memory that holds now."""
+    if not _is_later_memory(row, other):
+        return False
+    if _is_from_outside(other) and not _is_from_outside(row):
+        return _is_of_one_subject(row, other)
+    near = other.score - row.score <= config.near and _kind(row) == _kind(other)
+    return _corrects(row, other) or (near and _is_of_one_subject(row, other))
+
+
+def _corrects(row: ScoredPassage, other: ScoredPassage) -> bool:
+    """Tell whether `row` is tagged as a correction and is later and on the subject of `other`."""
+    if not _is_correction(row) or not _is_later_memory(row, other):
+        return False
+    on_subject = _is_of_one_subject(row, other) or len(row.words & other.words) >= _MIN_SHARED_WORDS
+    return on_subject and set(row.passage.match.words) >= set(other.passage.match.words)
+
+
+def _is_of_one_subject(row: ScoredPassage, other: ScoredPassage) -> bool:
+    """Tell whether they share half the words of the shorter one."""
+    words, others = row.words, other.words
+    shortest = min(len(words), len(others))
+    return shortest > 0 and len(words & others) >= _MIN_SUBJECT_OVERLAP * shortest
+
+
+def _is_correction(row: ScoredPassage) -> bool:
+    chunk = row.passage.match.chunk
+    return bool(chunk.markup) and _CORRECTION_TAG in chunk.tags
+
+
+def _kind(row: ScoredPassage) -> str:
+    return row.passage.match.chunk.kind
+
+
+def _id(row: ScoredPassage) -> str:
+    return row.passage.match.chunk.entry_id
+
+
+def _is_later_memory(row: ScoredPassage, other: ScoredPassage) -> bool:
+    both = bool(row.passage.match.chunk.markup and other.passage.match.chunk.markup)
+    outside = _is_from_outside(other)
+    # what a tool printed takes the place of nothing that somebody stands behind
+    return both and (outside if outside != _is_from_outside(row) else row.time > other.time)
+
+
+def _is_from_outside(row: ScoredPassage) -> bool:
+    return _EXTERNAL_MARKER in row.passage.match.chunk.markup and row.entry.is_external
+
+
+def group_contradictions(
+    rows: Sequence[ScoredPassage],
+    curated: CuratedMemory,
+    shown: CuratedMemory,
+    offer: Callable[[Passage], ScoredPassage],
+) -> list[ScoredPassage]:
+    """Return the rows, each directly followed by what contradicts it, and with the ids of that.
+
+    `curated` is all of curated memory, `shown` what of it may be shown, and `offer` makes a row of what was not found.
+    """
+    links = curated.contradictions
+    if not links:
+        return list(rows)
+    found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
+    placed: list[ScoredPassage] = []
+    taken: set[tuple[str, str]] = set()
+    for row in rows:
+        at = _passage_entry_key(row.passage)
+        others = links.get(at, ()) if row is found.get(at) and row.successor is None else ()
+        if at in taken:
+            continue
+        placed.append(replace(row, contradicts=others) if others else row)
+        for other in ((at[0], name) for name in others):
+            beside = found.get(other) or (offer(shown.places[other]) if other in shown.places else None)
+            if beside is not None and other not in taken:
+                placed.append(replace(beside, score=row.score, contradicts=links[other]))
+                taken.add(other)
+        taken.update([at] if others else [])
+    return placed
+
+
+def contradiction_markers(hits: Sequence[Hit]) -> list[str]:
+    """Return for hits that are shown in this order what is said of each that contradicts another; empty for none."""
+    names = ["", *(hit.entry.id for hit in hits), ""]
+    return [contradiction_marker(hit.contradicts, before=names[at], after=names[at + 2]) for at, hit in enumerate(hits)]
+
+
+def _passage_entry_key(passage: Passage) -> tuple[str, str]:
+    return passage.label, passage.match.chunk.entry_id

@@ -1,0 +1,517 @@
+"""The tables of the index: their schema, and every statement that writes or reads documents and chunks.
+
+A document's row tells what was read of it; its chunks have a row each, and their terms the same number in a full-text
+table. Numbers only grow: a chunk with other terms gets a new one. Removals and moves are written down as changes, so
+that other processes see them. A piece of a long entry has the fields of the bullet that points to it.
+
+Invariant: a document's row and its chunks are of the same bytes; both change in one transaction.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
+
+from ricordo.search.bm25 import MAX_IDENTICAL, MAX_PER_GROUP, Candidate, TermStatistics, stem_prefix
+from ricordo.search.chunking import ChunkRow, TailContext
+from ricordo.search.contract import Chunk, DocumentSort, Query
+from ricordo.search.documents import Checksum, DocumentFingerprint, to_milliseconds
+from ricordo.search.terms import QueryWords
+from ricordo.storage.sqlite import Connection, Schema
+
+__all__ = [
+    "SCHEMA",
+    "advance_tail",
+    "append_document",
+    "load_chunks",
+    "load_fingerprints",
+    "load_term_statistics",
+    "newest_chunks",
+    "put_document",
+    "read_tail",
+    "remove_document",
+    "replace_surrogates",
+    "search_full_text",
+    "search_literal",
+]
+
+
+_OBSOLETE_TABLES = ("vocabulary", "words", "chunk", "document", "total", "change", "segment")
+SCHEMA = Schema(
+    owner=0x52494349,
+    steps=(
+        (),
+        (),
+        (
+            # the tables of earlier steps are not worth bringing over: they are made anew from the files
+            *(f"DROP TABLE IF EXISTS {table}" for table in _OBSOLETE_TABLES),
+            """CREATE TABLE document (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL,
+                size INTEGER NOT NULL, modified INTEGER NOT NULL, checked INTEGER NOT NULL, checksum TEXT NOT NULL,
+                lines INTEGER NOT NULL)""",
+            """CREATE TABLE chunk (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES document (id),
+                digest BLOB NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, part INTEGER NOT NULL,
+                place INTEGER NOT NULL, twin INTEGER NOT NULL, meaning INTEGER NOT NULL, kind TEXT NOT NULL, tags
+                TEXT NOT NULL, time INTEGER, session TEXT NOT NULL, message TEXT NOT NULL, speaker TEXT NOT NULL,
+                entry TEXT NOT NULL,
+                heading TEXT NOT NULL, markup TEXT NOT NULL, content TEXT NOT NULL)""",
+            "CREATE INDEX chunk_document ON chunk (document, line)",
+            "CREATE INDEX chunk_entry ON chunk (entry) WHERE markup <> ''",
+            "CREATE INDEX chunk_time ON chunk (time)",
+            # terms are cut already: all that is printed counts as a part of one
+            """CREATE VIRTUAL TABLE words USING fts5 (
+                own, around, tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")""",
+            "CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, col)",
+            "CREATE TABLE change (id INTEGER PRIMARY KEY AUTOINCREMENT, chunk INTEGER, document INTEGER)",
+            """CREATE TRIGGER chunk_removed AFTER DELETE ON chunk BEGIN
+                INSERT INTO change (chunk) VALUES (old.id); END""",
+            """CREATE TABLE segment (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, last INTEGER NOT NULL,
+                chunks INTEGER NOT NULL, change INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL)""",
+        ),
+        # what was taken in before is looked at once more
+        ("ALTER TABLE document ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",),
+        # a row tells by now whether its line says more
+        ("DELETE FROM segment",),
+        # what is embedded of a chunk is another text
+        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
+        # a profile is a document, of a sort that is not known before
+        (),
+        # the time of a memory is when it was said
+        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
+        # secrets of files do not come into the index any more
+        (),
+    ),
+    rebuild_below=9,
+)
+
+
+_COPIED_COLUMNS = """document, line, end_line, part, place, twin, meaning, kind, tags, time, session, message, speaker, entry,
+    heading, markup, content"""
+
+
+def load_fingerprints(connection: Connection) -> dict[str, DocumentFingerprint]:
+    """Return what is known of each document, by path."""
+    rows = connection.execute("SELECT path, sort, size, modified, checked, checksum, lines, changed FROM document")
+    return {row[0]: _fingerprint_from_row(row) for row in rows}
+
+
+def put_document(
+    connection: Connection, before: DocumentFingerprint | None, known: DocumentFingerprint, rows: Sequence[ChunkRow]
+) -> bool:
+    """Make the rows of a document these: rows that are there already stay, and move to their new lines.
+
+    False, and nothing done, when what is stored is not `before` any more: another process may have read more.
+    """
+    if not _is_stored(connection, known.path, before):
+        return False
+    number = _upsert_document(connection, known)
+    held: dict[bytes, list[tuple[int, int, int, int]]] = {}
+    select = "SELECT digest, id, line, end_line, part FROM chunk WHERE document = ? ORDER BY line DESC, part DESC"
+    for digest, *place in connection.execute(select, (number,)):
+        held.setdefault(digest, []).append((place[0], place[1], place[2], place[3]))
+    added = []
+    moves = 0
+    for row in rows:
+        same = held.get(row.digest)
+        if not same:
+            added.append(row)
+            continue
+        chunk, (identity, line, end_line, _) = row.chunk, same.pop()
+        if (line, end_line) != (chunk.line_number, chunk.end_line):
+            moved = (chunk.line_number, chunk.end_line, identity)
+            moves += connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved).rowcount
+    if moves:
+        connection.execute("INSERT INTO change (document) VALUES (?)", (number,))
+    _delete_chunks(connection, [place[0] for places in held.values() for place in places])
+    _insert_rows(connection, number, added)
+    return True
+
+
+def append_document(
+    connection: Connection,
+    base: DocumentFingerprint,
+    known: DocumentFingerprint,
+    rows: Sequence[ChunkRow],
+    following: str,
+) -> bool:
+    """Add the rows of a document's tail; False, and nothing done, when what is stored is not `base` any more.
+
+    `following` are terms that the message before the tail gains as a neighbour.
+    """
+    number = _update_document(connection, base, known)
+    if number is None:
+        return False
+    if following:
+        _extend_last_message(connection, number, following)
+    _insert_rows(connection, number, rows)
+    return True
+
+
+def read_tail(connection: Connection, known: DocumentFingerprint) -> TailContext:
+    """Return what a tail of the document would follow."""
+    row = connection.execute(
+        """SELECT heading, speaker || ': ' || content FROM chunk JOIN document ON document.id = chunk.document
+        WHERE path = ? ORDER BY line DESC, part DESC LIMIT 1""",
+        (known.path,),
+    ).fetchone()
+    return TailContext(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
+
+
+def advance_tail(rows: Sequence[ChunkRow], tail: TailContext, known: DocumentFingerprint) -> TailContext:
+    """Return what `read_tail` gives for a document that is `known` by now, whose last rows these are, after `tail`."""
+    if not rows:
+        return TailContext(lines=known.lines, heading=tail.heading, before=tail.before)
+    last = rows[-1].chunk
+    return TailContext(
+        lines=known.lines,
+        heading=replace_surrogates(last.heading),
+        before=replace_surrogates(f"{last.speaker}: {last.content}"),
+    )
+
+
+def remove_document(connection: Connection, path: str, before: DocumentFingerprint | None) -> None:
+    """Forget a document, unless what is stored of it is not `before` any more."""
+    if _is_stored(connection, path, before):
+        held = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document WHERE path = ?"
+        _delete_chunks(connection, [row[0] for row in connection.execute(held, (path,))])
+        connection.execute("DELETE FROM document WHERE path = ?", (path,))
+
+
+def _is_stored(connection: Connection, path: str, known: DocumentFingerprint | None) -> bool:
+    stored = _load_fingerprint(connection, path)
+    if stored is None or known is None:
+        return stored is known
+    return (stored.size, stored.checksum) == (known.size, known.checksum)
+
+
+def _load_fingerprint(connection: Connection, path: str) -> DocumentFingerprint | None:
+    row = connection.execute(
+        "SELECT path, sort, size, modified, checked, checksum, lines, changed FROM document WHERE path = ?", (path,)
+    ).fetchone()
+    return _fingerprint_from_row(row) if row else None
+
+
+def _fingerprint_from_row(row: tuple[str, str, int, int, int, str, int, int]) -> DocumentFingerprint:
+    return DocumentFingerprint(
+        path=row[0],
+        sort=cast("DocumentSort", row[1]),
+        size=row[2],
+        modified_ns=row[3],
+        checked_ns=row[4],
+        checksum=Checksum.parse(row[5]),
+        lines=row[6],
+        changed_ns=row[7],
+    )
+
+
+def _upsert_document(connection: Connection, known: DocumentFingerprint) -> int:
+    """Write what is known of a document and return its number."""
+    number: int = connection.execute(
+        """INSERT INTO document (path, sort, size, modified, checked, checksum, lines, changed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (path) DO UPDATE SET size = excluded.size, modified = excluded.modified,
+            checked = excluded.checked, checksum = excluded.checksum, lines = excluded.lines,
+            changed = excluded.changed
+        RETURNING id""",
+        (
+            known.path,
+            known.sort,
+            known.size,
+            known.modified_ns,
+            known.checked_ns,
+            str(known.checksum),
+            known.lines,
+            known.changed_ns,
+        ),
+    ).fetchall()[0][0]
+    return number
+
+
+def _update_document(connection: Connection, base: DocumentFingerprint, known: DocumentFingerprint) -> int | None:
+    """Write what is known of a document if `base` is what is stored of it; return its number, None if it is not."""
+    found = connection.execute(
+        """UPDATE document SET size = ?, modified = ?, checked = ?, checksum = ?, lines = ?, changed = ?
+        WHERE path = ? AND size = ? AND checksum = ? RETURNING id""",
+        (
+            known.size,
+            known.modified_ns,
+            known.checked_ns,
+            str(known.checksum),
+            known.lines,
+            known.changed_ns,
+            base.path,
+            base.size,
+            str(base.checksum),
+        ),
+    ).fetchall()
+    return found[0][0] if found else None
+
+
+def _insert_rows(connection: Connection, document: int, rows: Iterable[ChunkRow]) -> None:
+    for row in rows:
+        cursor = connection.execute(
+            """INSERT INTO chunk (document, digest, place, twin, meaning, line, end_line, part, kind, tags, time,
+            session, message, speaker, entry, heading, markup, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (document, row.digest, row.place, row.twin, row.meaning, *_columns(row.chunk)),
+        )
+        connection.execute(
+            "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.own, row.around)
+        )
+
+
+def _delete_chunks(connection: Connection, numbers: Iterable[int]) -> None:
+    each = [(number,) for number in numbers]
+    connection.executemany("DELETE FROM words WHERE rowid = ?", each)
+    connection.executemany("DELETE FROM chunk WHERE id = ?", each)
+
+
+def _columns(chunk: Chunk) -> tuple[int | str | None, ...]:
+    return (
+        chunk.line_number,
+        chunk.end_line,
+        chunk.part,
+        replace_surrogates(chunk.kind),
+        replace_surrogates("\n".join(("", *chunk.tags, ""))) if chunk.tags else "",
+        None if chunk.time is None else round(chunk.time.timestamp() * 1000),
+        replace_surrogates(chunk.session),
+        replace_surrogates(chunk.message),
+        replace_surrogates(chunk.speaker),
+        replace_surrogates(chunk.entry_id),
+        replace_surrogates(chunk.heading),
+        replace_surrogates(chunk.markup),
+        replace_surrogates(chunk.content),
+    )
+
+
+def replace_surrogates(text: str) -> str:
+    """Return `text` without lone surrogates, which SQLite's UTF-8 has no place for."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _extend_last_message(connection: Connection, document: int, following: str) -> None:
+    """Give the pieces of the last message the terms of the one that now follows it, under new numbers."""
+    last = "SELECT id FROM chunk WHERE document = ?1 AND line = (SELECT max(line) FROM chunk WHERE document = ?1)"
+    for (number,) in connection.execute(f"{last} ORDER BY id", (document,)).fetchall():
+        own, around = connection.execute("SELECT own, around FROM words WHERE rowid = ?", (number,)).fetchone()
+        # the digest no longer fits, so a later reading of the whole document writes this row again
+        copied = connection.execute(
+            f"INSERT INTO chunk (digest, {_COPIED_COLUMNS}) SELECT x'', {_COPIED_COLUMNS} FROM chunk WHERE id = ?",
+            (number,),
+        )
+        terms = (copied.lastrowid, own, f"{around} {following}".strip())
+        connection.execute("INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", terms)
+        _delete_chunks(connection, [number])
+
+
+_SqlValues: TypeAlias = "list[str | int]"
+_AROUND_WEIGHT = 0.4
+_OVERFETCH = 4
+_MAX_COUNTED = 4_000
+_LOAD_BATCH = 500
+_GROUP_SQL = (
+    """chunk.document || CASE WHEN chunk.message <> '' OR chunk.markup <> '' THEN '/' || chunk.line ELSE '' END"""
+)
+_OTHER_PROFILES_SQL = "SELECT id FROM document WHERE sort = 'profile' AND path <> ?"
+_FIELDS_SQL = """SELECT chunk.id, path, chunk.line, chunk.end_line, chunk.part, sort, coalesce(bullet.kind, chunk.kind),
+    coalesce(bullet.tags, chunk.tags), coalesce(bullet.time, chunk.time), coalesce(bullet.session, chunk.session),
+    chunk.message, chunk.speaker, chunk.entry, chunk.heading, coalesce(bullet.markup, chunk.markup), chunk.content"""
+_JOINS_SQL = """JOIN document ON document.id = chunk.document
+    LEFT JOIN chunk AS bullet ON sort = 'long' AND bullet.id = (
+        SELECT max(pointing.id) FROM chunk AS pointing WHERE pointing.entry = chunk.entry AND pointing.markup <> '')"""
+
+
+def search_full_text(connection: Connection, query: Query, words: QueryWords, limit: int) -> list[Candidate]:
+    """Return at most `limit` chunks that hold a word of the query or stand beside one, the likeliest first.
+
+    Of one message, or of a document that is neither a transcript nor entries, at most 20 are taken, of equal texts 3,
+    so that no pile of the same hides the rest.
+    """
+    conditions, values = _filter_sql(query)
+    terms = " OR ".join(f'"{term}"' for term in words.terms)
+    expression = f"{{own around}} : ({terms})" if query.neighbours else f"own : ({terms})"
+    score = f"bm25(words, 1.0, {_AROUND_WEIGHT})"
+    likeliest = f"SELECT rowid FROM words WHERE words MATCH ? ORDER BY {score}, rowid DESC LIMIT ?"
+    first = _OVERFETCH * limit
+    numbers = [row[0] for row in connection.execute(likeliest, (expression, first))]
+    allowed = connection.execute(
+        f"SELECT chunk.id, {_GROUP_SQL}, chunk.twin FROM chunk {_JOINS_SQL} "
+        f"WHERE chunk.id IN ({_id_list(numbers)}) {conditions}",
+        values,
+    )
+    chosen = _cap_repeats(numbers, {row[0]: (row[1], row[2]) for row in allowed})
+    if len(chosen) < limit and len(numbers) == first:
+        # filters that let little through, and piles, are joined, which costs every match a look-up
+        found = connection.execute(
+            f"""WITH found AS MATERIALIZED (SELECT rowid AS id, {score} AS score FROM words WHERE words MATCH ?)
+            SELECT id FROM (SELECT found.id AS id, score,
+                row_number() OVER (PARTITION BY {_GROUP_SQL} ORDER BY score, found.id DESC) AS nth,
+                row_number() OVER (PARTITION BY chunk.twin ORDER BY score, found.id DESC) AS twin
+                FROM found JOIN chunk ON chunk.id = found.id {_JOINS_SQL} WHERE TRUE {conditions})
+            WHERE nth <= {MAX_PER_GROUP} AND twin <= {MAX_IDENTICAL} ORDER BY score, id DESC LIMIT ?""",
+            (expression, *values, limit),
+        )
+        chosen = [row[0] for row in found]
+    return _load_candidates(connection, chosen[:limit])
+
+
+def _cap_repeats(numbers: Iterable[int], allowed: Mapping[int, tuple[str, int]]) -> list[int]:
+    """Return those that are allowed, in their order, without what is too much of one heap or one text."""
+    taken: Counter[str] = Counter()
+    chosen = []
+    for number in numbers:
+        if number not in allowed:
+            continue
+        heap, twin = allowed[number]
+        if taken[heap] < MAX_PER_GROUP and taken[f"= {twin}"] < MAX_IDENTICAL:
+            taken.update((heap, f"= {twin}"))
+            chosen.append(number)
+    return chosen
+
+
+def newest_chunks(connection: Connection, query: Query, limit: int) -> list[Chunk]:
+    """Return the newest chunks that pass the filters, the newest first; those without a time last.
+
+    Of two with one time in one document the later one is the newer one.
+    """
+    conditions, values = _filter_sql(query)
+    found = connection.execute(
+        f"""SELECT chunk.id FROM chunk {_JOINS_SQL} WHERE TRUE {conditions}
+        ORDER BY coalesce(bullet.time, chunk.time) DESC, path,
+            CASE WHEN coalesce(bullet.time, chunk.time) IS NULL THEN chunk.line ELSE -chunk.line END, chunk.part
+        LIMIT ?""",
+        (*values, limit),
+    )
+    return [*load_chunks(connection, [row[0] for row in found]).values()]
+
+
+def search_literal(connection: Connection, query: Query, limit: int) -> list[Chunk]:
+    """Return chunks whose text holds the query as it was typed, upper and lower case of ASCII being the same."""
+    conditions, values = _filter_sql(query)
+    found = connection.execute(
+        f"""SELECT chunk.id FROM chunk {_JOINS_SQL} WHERE instr(lower(chunk.content), lower(?)) > 0 {conditions}
+        ORDER BY path, chunk.line, chunk.part LIMIT ?""",
+        (replace_surrogates(query.text.strip()).replace("\0", ""), *values, limit),
+    )
+    return [*load_chunks(connection, [row[0] for row in found]).values()]
+
+
+def load_term_statistics(connection: Connection, words: QueryWords, profile: str = "") -> TermStatistics:
+    """Return in how many places each term of the query stands, and which unknown terms have a relative.
+
+    Of profiles only the one at the path `profile` counts.
+    """
+    frequencies = {term: _count_places(connection, term, profile) for term in words.terms}
+    related = {
+        term
+        for term, count in frequencies.items()
+        if not count and _has_relative(connection, stem_prefix(term), profile)
+    }
+    return TermStatistics(frequencies=frequencies, related_terms=frozenset(related))
+
+
+def _count_places(connection: Connection, term: str, profile: str) -> int:
+    """Return in how many places a term stands, see `scoring.place_of`; of many chunks the first 4,000 are looked at."""
+    count: int = connection.execute(
+        f"""SELECT count(DISTINCT place) FROM chunk
+        WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?) AND document NOT IN ({_OTHER_PROFILES_SQL})""",
+        (f'own : "{term}"', _MAX_COUNTED, profile),
+    ).fetchone()[0]
+    return count
+
+
+def _has_relative(connection: Connection, start: str, profile: str) -> bool:
+    if not start:
+        return False
+    found = connection.execute(
+        f"""SELECT 1 FROM words JOIN chunk ON chunk.id = words.rowid
+        WHERE words MATCH ? AND document NOT IN ({_OTHER_PROFILES_SQL}) LIMIT 1""",
+        (f'own : "{start}"*', profile),
+    )
+    return found.fetchone() is not None
+
+
+def _filter_sql(query: Query) -> tuple[str, _SqlValues]:
+    conditions: list[str] = []
+    values: _SqlValues = []
+
+    def need(condition: str, *given: str | int) -> None:
+        conditions.append(f"AND {condition}")
+        values.extend(given)
+
+    need(f"sort IN ({_placeholders(query.sorts)})", *query.sorts)
+    need("(sort <> 'profile' OR path = ?)", query.profile)
+    if query.kinds:
+        need(
+            f"coalesce(bullet.kind, chunk.kind) IN ({_placeholders(query.kinds)})",
+            *map(replace_surrogates, query.kinds),
+        )
+    if query.tags:
+        held = " OR ".join("instr(coalesce(bullet.tags, chunk.tags), ?) > 0" for _ in query.tags)
+        need(f"({held})", *(f"\n{replace_surrogates(tag)}\n" for tag in query.tags))
+    if query.session:
+        need("coalesce(bullet.session, chunk.session) = ?", replace_surrogates(query.session))
+    if query.path:
+        need("substr(path, 1, ?) = ?", len(query.path), replace_surrogates(query.path))
+    if query.since:
+        need("coalesce(bullet.time, chunk.time) >= ?", to_milliseconds(query.since))
+    if query.until:
+        need("coalesce(bullet.time, chunk.time) < ?", to_milliseconds(query.until))
+    return " ".join(conditions), values
+
+
+def _placeholders(values: Iterable[str | int]) -> str:
+    return ", ".join("?" for _ in values)
+
+
+def load_chunks(connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
+    """Return the chunks with these numbers in this order, by number; those that are not there are left out."""
+    found: dict[int, Chunk] = {}
+    for first in range(0, len(numbers), _LOAD_BATCH):
+        some = numbers[first : first + _LOAD_BATCH]
+        # as many marks as were asked for last time make a statement that need not be prepared again
+        rows = connection.execute(
+            f"{_FIELDS_SQL} FROM chunk {_JOINS_SQL} WHERE chunk.id IN ({_placeholders(some)})", some
+        )
+        found.update((row[0], _chunk_from_row(row)) for row in rows)
+    return {number: found[number] for number in numbers if number in found}
+
+
+def _load_candidates(connection: Connection, numbers: Sequence[int]) -> list[Candidate]:
+    found = connection.execute(f"SELECT rowid, own, around FROM words WHERE rowid IN ({_id_list(numbers)})")
+    terms = {row[0]: row[1:] for row in found}
+    return [
+        Candidate(chunk=chunk, own=terms[number][0], around=terms[number][1])
+        for number, chunk in load_chunks(connection, numbers).items()
+        if number in terms
+    ]
+
+
+def _id_list(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _chunk_from_row(row: tuple[Any, ...]) -> Chunk:
+    (
+        _, path, line, end_line, part, sort, kind, tags, time, session, message, speaker, entry, heading, markup,
+        content,
+    ) = row  # fmt: skip
+    return Chunk(
+        path=path,
+        line_number=line,
+        end_line=end_line,
+        part=part,
+        sort=sort,
+        kind=kind,
+        tags=tuple(tags.strip("\n").split("\n")) if tags else (),
+        time=None if time is None else datetime.fromtimestamp(time / 1000, UTC),
+        session=session,
+        message=message,
+        speaker=speaker,
+        entry_id=entry,
+        heading=heading,
+        markup=markup,
+        content=content,
+    )

@@ -1,0 +1,122 @@
+"""Text to index terms, and a query to the terms that are looked up.
+
+A chunk is stemmed by the rules of its own language. The language of a short query is uncertain, so each of its words
+stands for a group of terms, its stem in every language. Hangul is indexed by word and by pairs of syllables.
+
+Invariant: a term holds no white space and no quote, so terms joined by spaces can be split again.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import chain, repeat
+
+from ricordo.language import LANGUAGES, Language, detect_language, is_stop_word, script_of, split_words, stem
+from ricordo.language.generic_words import GENERIC_WEIGHT, is_generic
+from ricordo.search.contract import Chunk
+
+__all__ = ["QueryWords", "neighbour_terms", "own_terms", "query_words"]
+
+
+_MONTHS = (
+    "january february march april may june july august september october november december".split()  # noqa: SIM905
+)
+_DERIVED_NOUN = re.compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
+_PATH_AND_LINE = re.compile(r"(.*[./].*):\d+")
+_NEIGHBOUR_CHARS = 400
+_MAX_QUERY_CHARS = 2_000
+_MAX_QUERY_WORDS = 48
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryWords:
+    """The content words of a query in order, each once, for each the terms that stand for it and how much it says.
+
+    `weights` are in 0..1: 1 for a word that says what is asked for, less for a generic one.
+    """
+
+    words: tuple[str, ...] = ()
+    groups: tuple[frozenset[str], ...] = ()
+    weights: tuple[float, ...] = ()
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """All terms, sorted."""
+        return tuple(sorted(frozenset().union(*self.groups)))
+
+
+def own_terms(chunk: Chunk) -> tuple[str, ...]:
+    """Return the terms of a chunk itself: who, when, under which heading, its tags and its text."""
+    # a ledger's heading is a date, and any small number would find the day in it
+    about = (term for term in _text_terms(" ".join((chunk.speaker, chunk.heading, *chunk.tags))) if not term.isdigit())
+    return (*about, *_time_terms(chunk.time), *_text_terms(chunk.content))
+
+
+def neighbour_terms(chunk: Chunk) -> tuple[str, ...]:
+    """Return the terms of its neighbours, of which only the nearest 400 characters count."""
+    return (*_text_terms(chunk.before[-_NEIGHBOUR_CHARS:]), *_text_terms(chunk.after[:_NEIGHBOUR_CHARS]))
+
+
+@lru_cache(maxsize=256)
+def query_words(text: str) -> QueryWords:
+    """Return the content words of a query; none for a text of stop words, signs or nothing.
+
+    Of a very long text the first 2,000 characters count, and of those the first 48 different words.
+    """
+    asked = text[:_MAX_QUERY_CHARS]
+    language = detect_language(asked)
+    groups: dict[frozenset[str], str] = {}
+    for word in _split_words(split_words(asked)):
+        if not is_stop_word(word, language):
+            groups.setdefault(_word_forms(word, language), word)
+    chosen = list(groups.items())[:_MAX_QUERY_WORDS]
+    return QueryWords(
+        words=tuple(word for _, word in chosen),
+        groups=tuple(group for group, _ in chosen),
+        weights=tuple(GENERIC_WEIGHT if is_generic(word, language) else 1.0 for _, word in chosen),
+    )
+
+
+def _text_terms(text: str) -> tuple[str, ...]:
+    language = detect_language(text)
+    return tuple(chain.from_iterable(map(_word_terms, split_words(text), repeat(language))))
+
+
+@lru_cache(maxsize=32_768)
+def _word_terms(word: str, language: Language) -> tuple[str, ...]:
+    return tuple(_normalize_word(each, language) for each in _split_words((word,)) if not is_stop_word(each, language))
+
+
+@lru_cache(maxsize=4_096)
+def _word_forms(word: str, language: Language) -> frozenset[str]:
+    """Return the terms of a word in every language, as nobody knows in which it is meant."""
+    return frozenset(_normalize_word(word, tongue) for tongue in (language, *LANGUAGES))
+
+
+def _split_words(found: Iterable[str]) -> Iterable[str]:
+    """Yield the words; a run of Hangul is followed by its pairs of syllables, a path with a line number by the path."""
+    for found_word in found:
+        # the straight apostrophe is a seam to the full-text table
+        word = found_word.replace("'", "’")
+        yield word
+        if len(word) > 2 and not word.isascii() and script_of(word[0]) == "hangul":
+            yield from (word[at : at + 2] for at in range(len(word) - 1))
+        elif (place := _PATH_AND_LINE.fullmatch(word)) is not None:
+            yield place[1]
+
+
+@lru_cache(maxsize=32_768)
+def _normalize_word(word: str, language: Language) -> str:
+    """Return the term of a word: its folded form, where a noun in -ment or -ion goes with its verb."""
+    folded = stem(word, language)
+    noun = _DERIVED_NOUN.fullmatch(folded)
+    return stem(noun[1] or noun[2], language) if noun else folded
+
+
+def _time_terms(time: datetime | None) -> tuple[str, ...]:
+    """Return year, month and date; the bare day of the month is left out, or any small number would find it."""
+    if time is None:
+        return ()
+    return (f"{time:%Y}", stem(_MONTHS[time.month - 1]), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")

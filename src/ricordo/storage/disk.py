@@ -1,0 +1,136 @@
+"""Disk: the primitive steps of durable writing, and the only place that takes them.
+
+Each method is one step between which a process may die. File stores and databases are given a `Disk`, so a test can
+hand them one that fails or kills the process at any step.
+"""
+
+import ctypes
+import errno
+import os
+import sqlite3
+import sys
+from collections.abc import Callable
+from functools import cache
+
+from ricordo.errors import StorageError, StorageFailed, StorageFull, StorageReadOnly
+
+__all__ = ["Disk", "translate_os_error"]
+
+
+if sys.platform == "darwin":
+    import fcntl
+
+
+_EXCHANGE, _NO_REPLACE = (2, 4) if sys.platform == "darwin" else (2, 1)
+"""RENAME_SWAP and RENAME_EXCL of macOS, RENAME_EXCHANGE and RENAME_NOREPLACE of Linux."""
+_AT_FDCWD = -100
+_UNSUPPORTED_ERRORS = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Disk:
+    """The operating system's own primitives; nothing here decides anything."""
+
+    def open(self, path: str, flags: int) -> int:
+        """Open the file and return its descriptor; symbolic links are not followed."""
+        return os.open(path, flags | _NO_FOLLOW)
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        """Create a file that does not exist, with mode 0600 whatever the umask, and return its descriptor."""
+        descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, 0o600)
+        return descriptor
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        """Write all of `data`."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+    def sync(self, descriptor: int) -> None:
+        """Bring the file's bytes to the medium; macOS needs F_FULLFSYNC for that."""
+        if sys.platform == "darwin":
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        else:
+            os.fsync(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut the file to `size` bytes."""
+        os.ftruncate(descriptor, size)
+
+    def rename(self, source: str, target: str) -> None:
+        """Put `source` in the place of `target`, atomically."""
+        os.replace(source, target)
+
+    def exchange(self, source: str, target: str) -> bool:
+        """Let two files change places, in one step; False where this system or file system can't."""
+        return _rename_with_flag(source, target, _EXCHANGE)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        """Rename `source` to a name that no file has, in one step; False where this system or file system can't.
+
+        Raises: FileExistsError.
+        """
+        return _rename_with_flag(source, target, _NO_REPLACE)
+
+    def unlink(self, path: str) -> None:
+        """Remove the name."""
+        os.unlink(path)
+
+    def make_folder(self, path: str) -> None:
+        """Create one folder with mode 0700, whatever the umask."""
+        os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)
+
+    def sync_folder(self, path: str) -> None:
+        """Make the names in a folder durable; Windows has no such call."""
+        if sys.platform == "win32":
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        """Commit a database's transaction."""
+        connection.execute("COMMIT")
+
+
+_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_READ_ONLY_ERRORS = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def translate_os_error(error: OSError, path: str) -> StorageError:
+    """Return the typed error for what the operating system said about `path`."""
+    if error.errno in _FULL_ERRORS:
+        return StorageFull(f"There is no room to write {path}: free some space; nothing saved before is lost.")
+    if error.errno in _READ_ONLY_ERRORS:
+        return StorageReadOnly(f"{path} can't be written: {error.strerror}. Reading goes on.")
+    return StorageFailed(f"{path}: {error.strerror or error}")
+
+
+def _rename_with_flag(source: str, target: str, flag: int) -> bool:
+    """Rename by the call of this system that takes flags; False where there is none for this file system."""
+    call = _load_rename_call()
+    if call is None:
+        return False
+    if call(os.fsencode(source), os.fsencode(target), flag) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _UNSUPPORTED_ERRORS:
+        return False
+    raise OSError(code, os.strerror(code), source, None, target)
+
+
+@cache
+def _load_rename_call() -> Callable[[bytes, bytes, int], int] | None:
+    library = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
+    apple, linux = getattr(library, "renamex_np", None), getattr(library, "renameat2", None)
+    if apple is not None:
+        return lambda source, target, flag: int(apple(source, target, ctypes.c_uint(flag)))
+    if linux is not None:
+        here = ctypes.c_int(_AT_FDCWD)
+        return lambda source, target, flag: int(linux(here, source, here, target, ctypes.c_uint(flag)))
+    return None

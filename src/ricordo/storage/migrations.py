@@ -1,0 +1,108 @@
+"""Migrations: numbered steps that bring a database to the schema that this version of Ricordo works with.
+
+The number of the last step stands in `user_version`, the owner of the schema in `application_id`.
+
+Invariants: each step and its number are one transaction, so a kill leaves the database between two steps. A file of
+another owner, or of a newer Ricordo, is left alone.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ricordo.errors import DocumentInvalid, StorageFailed
+
+__all__ = ["Commit", "Schema", "check_shape", "commit_transaction", "count_applied_steps", "migrate"]
+
+
+Commit = Callable[[sqlite3.Connection], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """A database's owner, a number between 1 and 2^31 - 1, and its steps: each a tuple of SQL statements.
+
+    A cache that has taken fewer than `rebuild_below` steps is deleted and made anew, so that none of its bytes stay.
+    """
+
+    owner: int
+    steps: tuple[tuple[str, ...], ...]
+    rebuild_below: int = 0
+
+
+def commit_transaction(connection: sqlite3.Connection) -> None:
+    """End the transaction durably, as far as the connection's synchronous mode goes."""
+    connection.execute("COMMIT")
+
+
+def migrate(connection: sqlite3.Connection, schema: Schema, done: Commit) -> None:
+    """Take the steps that are missing, each in a transaction that `done` commits.
+
+    Raises:
+        DocumentInvalid: the file belongs to another program.
+        StorageFailed: a newer Ricordo wrote it.
+    """
+    while (number := count_applied_steps(connection, schema)) < len(schema.steps):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if count_applied_steps(connection, schema) == number:
+                _apply_step(connection, schema, number)
+            done(connection)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _apply_step(connection: sqlite3.Connection, schema: Schema, number: int) -> None:
+    for statement in schema.steps[number]:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {schema.owner}")
+    connection.execute(f"PRAGMA user_version = {number + 1}")
+
+
+def count_applied_steps(connection: sqlite3.Connection, schema: Schema) -> int:
+    """Return how many steps the database has taken; this reads only.
+
+    Raises: DocumentInvalid, StorageFailed as `migrate` does.
+    """
+    owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    taken = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    holds_tables = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+    if owner != schema.owner and (owner or taken or holds_tables):
+        raise DocumentInvalid("The database belongs to another program.")
+    if taken > len(schema.steps):
+        raise StorageFailed("The database was written by a newer version of Ricordo.")
+    return taken
+
+
+def check_shape(connection: sqlite3.Connection, schema: Schema) -> None:
+    """Refuse a database that lacks a table, a column, an index or a trigger of its schema.
+
+    Raises: DocumentInvalid. No statement of ours fails for another reason then but for damage that SQLite names.
+    """
+    missing = _expected_shape(schema) - _read_shape(connection)
+    if missing:
+        raise DocumentInvalid(f"The database lacks {', '.join(sorted(' '.join(part) for part in missing)[:3])}.")
+
+
+@lru_cache
+def _expected_shape(schema: Schema) -> frozenset[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for number in range(len(schema.steps)):
+            _apply_step(connection, schema, number)
+        return _read_shape(connection)
+
+
+def _read_shape(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+    """Return the kind and name of everything in a database, and the table, name and type of each column."""
+    things: list[tuple[str, str]] = connection.execute("SELECT type, name FROM sqlite_master").fetchall()
+    columns = [
+        ("column", table, str(name), str(declared))
+        for kind, table in things
+        if kind == "table"
+        for name, declared in connection.execute("SELECT name, type FROM pragma_table_info(?)", (table,))
+    ]
+    return frozenset([*things, *columns])

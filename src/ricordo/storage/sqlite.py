@@ -1,0 +1,500 @@
+"""One SQLite database: every call runs in turn, off the event loop, and raises our own errors.
+
+A read sees one snapshot. A write is one transaction with the write lock from its first statement on; it runs to its
+end whoever cancels its caller, and leaves no trace when it fails. Files are created, switched to write-ahead logging
+and migrated under a lock on their folder, with mode 0600.
+
+Invariants: a file that was removed, replaced or cut off is reported by the next call. No descriptor of a database file
+is opened and closed while this process may hold a connection to it, as that drops its POSIX locks
+(https://www.sqlite.org/howtocorrupt.html, 2.2).
+"""
+
+import errno
+import os
+import sqlite3
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+import anyio
+
+from ricordo.concurrency import run_even_if_cancelled, run_in_thread
+from ricordo.errors import DocumentInvalid, StorageBusy, StorageError, StorageFailed, StorageFull, StorageReadOnly
+from ricordo.storage.migrations import Commit, Schema, check_shape, commit_transaction, count_applied_steps, migrate
+
+__all__ = [
+    "Commit",
+    "Connection",
+    "DRIVER_ERRORS",
+    "Database",
+    "DatabaseOptions",
+    "ExclusiveAccess",
+    "Schema",
+    "folder_lock",
+    "is_busy_error",
+    "open_connection",
+    "quarantine_database",
+    "retry_while_busy",
+    "translate_driver_error",
+    "translate_file_error",
+]
+
+
+_BUSY, _LOCKED, _PROTOCOL = 5, 6, 15
+_READ_ONLY, _CORRUPT, _FULL, _NOT_A_DATABASE = 8, 11, 13, 26
+DRIVER_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What the driver raises: the second when a damaged name in the file is part of what SQLite says."""
+_NOT_UTF8 = "Could not decode to UTF-8"
+
+
+def translate_driver_error(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StorageError:
+    """Return the error to raise for a driver's `error`; `DocumentInvalid` means that the file itself is broken."""
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith(_NOT_UTF8):
+        return DocumentInvalid(f"{path} is not a sound database: it holds text that is not UTF-8.")
+    code = _primary_code(error)
+    if is_busy_error(error):
+        return StorageBusy(f"{path} is locked by another process.")
+    if code == _READ_ONLY:
+        return StorageReadOnly(f"{path} can't be written to.")
+    if code == _FULL:
+        return StorageFull(f"There is no room left for {path}.")
+    if code in {_CORRUPT, _NOT_A_DATABASE}:
+        return DocumentInvalid(f"{path} is not a sound database: {error}.")
+    return StorageFailed(f"{path}: {error}.")
+
+
+def translate_file_error(error: OSError, path: str) -> StorageError:
+    """Return the error to raise when the operating system refuses the file or its folder."""
+    if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM}:
+        return StorageReadOnly(f"{path} can't be written to: {error.strerror}.")
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return StorageFull(f"There is no room left for {path}.")
+    return StorageFailed(f"{path}: {error.strerror or error}.")
+
+
+def is_busy_error(error: sqlite3.Error) -> bool:
+    """Tell whether waiting may help: another connection holds a lock."""
+    return _primary_code(error) in {_BUSY, _LOCKED, _PROTOCOL}
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code, 0 for an error of the Python module itself."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return (code or 0) & 0xFF
+
+
+if sys.platform != "win32":
+    import fcntl
+
+
+_SIDE_FILES = ("-wal", "-shm")
+_MIN_PAUSE = 0.005
+_MAX_PAUSE = 0.1
+_opener_lock = threading.Lock()
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabaseOptions:
+    """How a database is opened.
+
+    `cache` says that a broken one may be put aside and made anew, `verify` that all of it is read to find damage.
+    `check` raises where the folder is not the one that it was.
+    """
+
+    path: Path
+    schema: Schema
+    busy_seconds: float
+    synchronous: str
+    commit: Commit
+    cache: bool
+    verify: bool = False
+    check: Callable[[], None] = lambda: None
+
+
+def open_connection(how: DatabaseOptions) -> tuple[sqlite3.Connection, str]:
+    """Return a connection to the database, made and migrated if need be, and the name a broken one was put aside as.
+
+    Raises:
+        DocumentInvalid: the file is no database, is damaged, or belongs to another program, and is no cache.
+        StorageReadOnly, StorageFull, StorageBusy, StorageFailed: it can't be opened for writing here.
+    """
+    try:
+        how.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with folder_lock(how.path.parent, how.busy_seconds):
+            return _open_or_recreate(how)
+    except DRIVER_ERRORS as error:
+        raise _translate_opening_error(error, how.path) from error
+    except OSError as error:
+        raise translate_file_error(error, str(how.path)) from error
+
+
+def _open_or_recreate(how: DatabaseOptions) -> tuple[sqlite3.Connection, str]:
+    try:
+        _check_regular_files(how.path)
+        _create_file(how.path)
+        return _open(how), ""
+    except (*DRIVER_ERRORS, DocumentInvalid) as error:
+        broken = error if isinstance(error, DocumentInvalid) else translate_driver_error(error, str(how.path))
+        if not how.cache or not isinstance(broken, DocumentInvalid):
+            raise
+    aside = quarantine_database(how.path)
+    _create_file(how.path)
+    return _open(how), aside
+
+
+def quarantine_database(path: Path) -> str:
+    """Rename a database and its logs to `<name>.broken-<n>`, return that name; the caller holds the folder's lock."""
+    number = 1
+    while os.path.lexists(target := path.with_name(f"{path.name}.broken-{number}")):
+        number += 1
+    path.rename(target)
+    for suffix in _SIDE_FILES:
+        side = path.with_name(path.name + suffix)
+        if os.path.lexists(side):
+            side.rename(target.with_name(target.name + suffix))
+    return target.name
+
+
+@contextmanager
+def folder_lock(folder: Path, busy_seconds: float) -> Iterator[None]:
+    """Hold the lock on `folder` that all openers of databases in it respect, in every thread and process.
+
+    Raises:
+        StorageBusy: it was not free within `busy_seconds`.
+    """
+    if not _opener_lock.acquire(timeout=busy_seconds):
+        raise StorageBusy(f"{folder} was locked for {busy_seconds:g} seconds.")
+    try:
+        if sys.platform == "win32":
+            yield
+            return
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _acquire_folder_flock(descriptor, folder, busy_seconds)
+            yield
+        finally:
+            os.close(descriptor)
+    finally:
+        _opener_lock.release()
+
+
+def retry_while_busy(act: Callable[[], _T], busy_seconds: float) -> _T:
+    """Return what `act` returns, repeated as long as SQLite says that somebody else holds a lock."""
+    deadline = time.monotonic() + busy_seconds
+    pause = _MIN_PAUSE
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            if not is_busy_error(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(pause * 2, _MAX_PAUSE)
+
+
+def _acquire_folder_flock(descriptor: int, folder: Path, busy_seconds: float) -> None:
+    if sys.platform == "win32":
+        return
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise StorageBusy(f"{folder} was locked for {busy_seconds:g} seconds.") from error
+            time.sleep(_MIN_PAUSE)
+        else:
+            return
+
+
+def _check_regular_files(path: Path) -> None:
+    """Refuse what is no file: a pipe would be waited for, and a link from a repository made us write elsewhere."""
+    for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(name.lstat().st_mode):
+                raise DocumentInvalid(f"{name} is not a file.")
+
+
+def _restrict_modes(path: Path) -> None:
+    for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
+        with suppress(OSError):
+            if name.stat().st_mode & 0o077:
+                name.chmod(0o600)
+
+
+def _create_file(path: Path) -> None:
+    """Create an empty file with mode 0600 when there is none."""
+    if path.exists():
+        return
+    # a log that outlived its database would be played back into the new one
+    for suffix in _SIDE_FILES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def _open(how: DatabaseOptions) -> sqlite3.Connection:
+    # every call runs on one thread at a time, though not always on the same one
+    connection = sqlite3.connect(how.path, timeout=how.busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        # nothing of a file that is not ours is changed, not even its mode
+        taken = retry_while_busy(lambda: count_applied_steps(connection, how.schema), how.busy_seconds)
+        if how.cache and 0 < taken < how.schema.rebuild_below:
+            connection.close()
+            _recreate_file(how.path)
+            return _open(how)
+        if how.cache:
+            _check_whole_pages(connection, how.path)
+        _restrict_modes(how.path)
+        retry_while_busy(lambda: _switch_to_wal(connection, how.path), how.busy_seconds)
+        connection.execute(f"PRAGMA synchronous = {how.synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        retry_while_busy(lambda: migrate(connection, how.schema, how.commit), how.busy_seconds)
+        retry_while_busy(lambda: check_shape(connection, how.schema), how.busy_seconds)
+        if how.verify:
+            retry_while_busy(lambda: _check_integrity(connection, how.path), how.busy_seconds)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _recreate_file(path: Path) -> None:
+    """Delete a database and its logs, and create an empty one."""
+    for suffix in ("", *_SIDE_FILES):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    _create_file(path)
+
+
+def _check_whole_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that ends within a page: what was cut off would be read as zeros, by no check of the driver."""
+    page = int(connection.execute("PRAGMA page_size").fetchone()[0])
+    if path.stat().st_size % page:
+        raise DocumentInvalid(f"{path} was cut off.")
+
+
+def _check_integrity(connection: sqlite3.Connection, path: Path) -> None:
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != ("ok",):
+        raise DocumentInvalid(f"{path} is damaged: {found and found[0]}.")
+
+
+def _switch_to_wal(connection: sqlite3.Connection, path: Path) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise StorageFailed(f"{path} lies on a file system without write-ahead logging (it says {mode!r}).")
+
+
+def _translate_opening_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageError:
+    found = translate_driver_error(error, str(path))
+    if isinstance(found, StorageFailed) and not os.access(path.parent, os.W_OK):
+        return StorageReadOnly(f"{path} can't be written to.")
+    return found
+
+
+Connection: TypeAlias = sqlite3.Connection
+
+
+class ExclusiveAccess:
+    """A database in the thread that uses it, for as long as it does."""
+
+    def __init__(self, how: DatabaseOptions, connection: sqlite3.Connection) -> None:
+        """Use `Database.run_exclusive`."""
+        self._options = how
+        self._connection = connection
+
+    def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Return what `act` reads, as `Database.read` does."""
+        return retry_while_busy(lambda: _run_read(self._connection, act), self._options.busy_seconds)
+
+    def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Run `act` in one transaction, as `Database.write` does."""
+        retry_while_busy(lambda: self._connection.execute("BEGIN IMMEDIATE"), self._options.busy_seconds)
+        try:
+            result = act(self._connection)
+            self._options.commit(self._connection)
+        except BaseException:
+            _roll_back(self._connection)
+            raise
+        return result
+
+
+class Database:
+    """An open database.
+
+    Every call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`, and `DocumentInvalid` when
+    the file is damaged, removed or replaced. `quarantined` is the name that a broken cache was put aside as on
+    opening.
+    """
+
+    def __init__(self, how: DatabaseOptions, connection: sqlite3.Connection, quarantined: str) -> None:
+        """Wrap an open connection; use `Database.open`."""
+        self.quarantined = quarantined
+        self._options = how
+        self._connection: sqlite3.Connection | None = connection
+        self._lock = anyio.Lock(fast_acquire=True)
+        self._identity = _file_identity(how.path)
+        self._size = 0
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        schema: Schema,
+        busy_seconds: float = 30.0,
+        synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+        commit: Commit | None = None,
+        cache: bool = False,
+        verify: bool = False,
+        check: Callable[[], None] | None = None,
+    ) -> "Database":
+        """Open the database at `path`, creating and migrating it if need be.
+
+        `commit` ends each transaction in place of SQLite's own statement, so that a test can make it fail. With
+        `cache` a broken file is put aside and made anew. With `verify` all of the file is read to find damage, which
+        takes time in proportion to its size. `check` raises where the folder is not the one that it was: nothing is
+        made in another, and its error comes before those of the file.
+
+        Raises:
+            DocumentInvalid: the file is damaged or not ours, and no cache.
+            StorageReadOnly, StorageFull, StorageBusy, StorageFailed: it can't be used here now.
+        """
+        how = DatabaseOptions(
+            path=path,
+            schema=schema,
+            busy_seconds=busy_seconds,
+            synchronous=synchronous,
+            commit=commit or commit_transaction,
+            cache=cache,
+            verify=verify,
+            check=check or _no_check,
+        )
+        made: list[Database] = []
+
+        def make() -> None:
+            how.check()
+            made.append(cls(how, *open_connection(how)))
+
+        try:
+            await run_in_thread(make)
+        except BaseException:
+            for database in made:
+                await database.close()
+            raise
+        return made[0]
+
+    async def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Return what `act` reads; all of its statements see the same snapshot. It may be run more than once."""
+        return await self.run_exclusive(lambda turn: turn.read(act))
+
+    async def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Run `act` in one transaction and return what it returns; an error in it undoes everything it did."""
+        return await self.run_exclusive(lambda turn: turn.write(act))
+
+    async def run_exclusive(self, act: Callable[[ExclusiveAccess], _T]) -> _T:
+        """Return what `act` returns, which is run once, off the event loop, while nobody else uses the database.
+
+        So what is read, written and done besides takes one trip to a thread. It is in no transaction.
+        """
+
+        def run() -> _T:
+            if self._connection is None:
+                raise StorageFailed(f"{self._options.path} is closed.")
+            self._check_file()
+            try:
+                return act(ExclusiveAccess(self._options, self._connection))
+            except DRIVER_ERRORS as error:
+                raise translate_driver_error(error, str(self._options.path)) from error
+
+        # it has ended when this ends, so nobody else uses the connection meanwhile
+        async with self._lock:
+            return await run_in_thread(run)
+
+    async def quarantine(self) -> str:
+        """Close a broken database and rename it to `<name>.broken-<n>`; return that name, empty when it is gone."""
+        await self.close()
+
+        def move() -> str:
+            try:
+                with folder_lock(self._options.path.parent, self._options.busy_seconds):
+                    # another process may have put it aside and made a new one
+                    return (
+                        quarantine_database(self._options.path)
+                        if _file_identity(self._options.path) == self._identity
+                        else ""
+                    )
+            except OSError as error:
+                raise translate_file_error(error, str(self._options.path)) from error
+
+        return await run_in_thread(move)
+
+    async def close(self) -> None:
+        """Close the database; a second time does nothing."""
+
+        def close() -> None:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+        async def close_in_turn() -> None:
+            async with self._lock:
+                await run_in_thread(close)
+
+        await run_even_if_cancelled(close_in_turn)
+
+    def _check_file(self) -> None:
+        """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""
+        found = _stat_file(self._options.path)
+        if _stat_identity(found) != self._identity:
+            self._options.check()
+            raise DocumentInvalid(f"{self._options.path} was removed or replaced while it was open.")
+        size = found.st_size if found else 0
+        # what is cut off is read as zeros, and may be missed by no check of the driver; nothing here makes it shorter
+        if size < self._size:
+            raise DocumentInvalid(f"{self._options.path} was cut off while it was open.")
+        self._size = size
+
+
+def _no_check() -> None:
+    """Check nothing."""
+
+
+def _run_read(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
+    connection.execute("BEGIN")
+    try:
+        return act(connection)
+    finally:
+        _roll_back(connection)
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _stat_file(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    return _stat_identity(_stat_file(path))
+
+
+def _stat_identity(found: os.stat_result | None) -> tuple[int, int] | None:
+    return (found.st_dev, found.st_ino) if found else None

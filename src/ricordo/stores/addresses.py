@@ -1,0 +1,156 @@
+"""Addresses of stores: one line names the backend, and where it keeps its entries.
+
+    sessions:./.harness      jsonl:./notes      kv:/var/lib/notes      ring:?capacity=500      fanout:jsonl:a,kv:b
+
+A path without a scheme opens session files. In a place and in options `%3F` is a question mark and `%25` a percent
+sign; in options `%26` is an ampersand too. A place may hold several addresses with commas between them. It is decoded
+first, so a question mark in one of them is written `%3F`, as in `fanout:ring:%3Fcapacity=500,kv:b`, and what has a
+percent sign by itself, such as a comma, gets `%25` in front, as in `fanout:jsonl:a%252Cb,kv:b`.
+
+Invariant: `parse_address(str(address))` is the address.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import quote, unquote
+
+from ricordo.errors import InvalidSetting
+from ricordo.models import Embedder
+from ricordo.models.embedders import load_embedder
+from ricordo.scope import Scope
+from ricordo.search.contract import SearchIndex
+from ricordo.storage import FileStore
+from ricordo.stores.contract import Backend, StoreParts
+
+__all__ = [
+    "Address",
+    "DEFAULT_SCHEME",
+    "OpenRequest",
+    "SCHEMES",
+    "StoreFactory",
+    "join_addresses",
+    "parse_address",
+    "split_addresses",
+]
+
+
+DEFAULT_SCHEME = "sessions"
+SCHEMES = (
+    "none", "sessions", "markdown", "jsonl", "json", "kv", "fulltext", "vector", "folder", "ring", "mock",
+    "fanout", "layered",
+)  # fmt: skip
+"""The schemes that Ricordo has itself."""
+_ADDRESS_FORM = "write scheme:place, such as jsonl:./notes, with options after a question mark if any"
+_SCHEME_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9_+-]+):(.*)", re.DOTALL)
+_BARE_SCHEMES = frozenset({"none", "ring", "mock", "layered", "sessions"})
+"""Schemes that need no place, and so are understood without a colon."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where a store is: `scheme` names the backend, `place` is what stands after it, `options` what stands after `?`.
+
+    `str()` of it is the text that is read back as the same address.
+    """
+
+    scheme: str
+    place: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Write it as `parse_address` reads it."""
+        options = "&".join(
+            f"{_percent_encode(name, '?&=')}={_percent_encode(value, '?&')}" for name, value in self.options.items()
+        )
+        return f"{self.scheme}:{_percent_encode(self.place, '?')}{'?' if options else ''}{options}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenRequest:
+    """What a backend is opened with.
+
+    `open_files` returns the files of a folder, claimed for `scope`: a folder that is somebody else's is a `ScopeMismatch`.
+    `folder` is where the address points, absolute; None for a backend without a place. `open_another` opens a further
+    address, for backends that stand on others. `embedder` is there where one is configured, and `embedder_by_name`
+    loads one by its name. `open_index` opens the keyword index whose database lies at a path, over the `workspace/` of
+    files. `record_files` returns the files for what is noted of a folder into which nothing may be put.
+    """
+
+    address: Address
+    scope: Scope
+    parts: StoreParts
+    open_files: Callable[[Path], AbstractAsyncContextManager[FileStore]]
+    open_another: Callable[[str], AbstractAsyncContextManager[Backend]]
+    folder: Path | None = None
+    embedder: Embedder | None = None
+    embedder_by_name: Callable[[str], Embedder] = load_embedder
+    open_index: Callable[[Path, FileStore], Awaitable[SearchIndex]] | None = None
+    record_files: Callable[[Path], FileStore] | None = None
+
+
+StoreFactory: TypeAlias = Callable[[OpenRequest], AbstractAsyncContextManager[Backend]]
+"""Opens a backend and closes it at the end of the block."""
+
+
+def parse_address(text: str) -> Address:
+    """Return the address that a text says. Raises: InvalidSetting, which says how one looks.
+
+    One letter before a colon is a drive, and no scheme; upper and lower case of a scheme are the same. A scheme that
+    needs no place stands for itself, and one that needs it is no folder: the folder `ring` is `./ring`.
+    """
+    if not isinstance(text, str):
+        raise InvalidSetting(f"An address of a store is a text, not {text!r}: {_ADDRESS_FORM}.")
+    given = text.strip()
+    if not given or "\0" in _percent_decode(given):
+        raise InvalidSetting(f"{text!r} names no store: {_ADDRESS_FORM}. Known schemes: {', '.join(SCHEMES)}.")
+    if given.lower() in _BARE_SCHEMES:
+        return Address(scheme=given.lower())
+    if given.lower() in SCHEMES:
+        name = given.lower()
+        raise InvalidSetting(
+            f"{text!r} names no place: write one, such as {name}:./notes. A folder of it is ./{given}."
+        )
+    found = _SCHEME_PATTERN.fullmatch(given)
+    if found is None and given.startswith(":"):
+        raise InvalidSetting(f"{text!r} names no scheme: {_ADDRESS_FORM}. Known schemes: {', '.join(SCHEMES)}.")
+    scheme, rest = (found[1].lower(), found[2]) if found else (DEFAULT_SCHEME, given)
+    place, _, options = rest.partition("?")
+    return Address(scheme=scheme, place=_percent_decode(place), options=_parse_options(options, text))
+
+
+def split_addresses(place: str) -> tuple[str, ...]:
+    """Return the further addresses that a place names. Raises: InvalidSetting if one of them is empty."""
+    found = tuple(_percent_decode(part.strip()) for part in place.split(","))
+    if not all(found):
+        raise InvalidSetting(f"{place!r} names no stores: write addresses with a comma between them.")
+    return found
+
+
+def join_addresses(addresses: Sequence[str]) -> str:
+    """Return the place that names these addresses: what `split_addresses` reads."""
+    return ",".join(_percent_encode(address, ",") for address in addresses)
+
+
+def _parse_options(text: str, whole: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in text.split("&") if text else ():
+        name, sign, value = part.partition("=")
+        name = _percent_decode(name)
+        if not sign or not name or name in options:
+            raise InvalidSetting(f"{whole!r} has an option that is none: each is written once, as name=value.")
+        options[name] = _percent_decode(value)
+    return options
+
+
+def _percent_decode(text: str) -> str:
+    return unquote(text, errors="surrogateescape")
+
+
+def _percent_encode(text: str, special: str) -> str:
+    """Return `text` with white space, the percent sign and `special` characters written as their codes."""
+    coded = (quote(each) if each == "%" or each in special or each.isspace() else each for each in text)
+    return "".join(coded)

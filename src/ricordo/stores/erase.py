@@ -1,0 +1,132 @@
+"""Erase an entry or a text from all visible roots, one after the other, each under its own locks."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry
+from ricordo.language.languages import joins_words
+from ricordo.search.memory_root import MemoryRoot
+from ricordo.stores.contract import LayeredMemory
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.erase import (
+    EraseResult,
+    EraseTarget,
+    add_tombstones,
+    begin_erasing,
+    collect_erase_texts,
+    erase_texts,
+    find_entry_versions,
+    finish_erasing,
+    list_unfinished,
+)
+from ricordo.workspace.history.repetition import ErasePatterns
+from ricordo.workspace.history.tombstones import content_digest, read_tombstones
+from ricordo.workspace.ledger import resolve_id
+
+__all__ = ["erase_everywhere", "find_versions"]
+
+
+_MIN_LETTERS = 3
+_MIN_JOINED_LETTERS = 2
+
+
+async def find_versions(layers: LayeredMemory, entry_id: str) -> tuple[str, list[Entry]]:
+    """Return the whole id of the entry, and all versions of it, also if it was forgotten before.
+
+    Raises: EntryNotFound.
+    """
+    roots = [_to_erase_root(place) for place in await layers.places()]
+    try:
+        chosen = (await layers.get(entry_id)).id
+    except EntryNotFound:
+        known: dict[str, None] = {}
+        for root in roots:
+            known |= dict.fromkeys([*(await read_tombstones(root.files)).ids, *await list_unfinished(root.files)])
+        chosen = resolve_id([*known], entry_id)
+    if any([(await list_unfinished(root.files)).get(chosen) for root in roots]):
+        raise InvalidEntry(
+            f"{chosen} is a text that was erased in part, and is not kept: give the same text once more."
+        )
+    return chosen, [entry for root in roots for entry in await find_entry_versions(root, chosen)]
+
+
+async def erase_everywhere(
+    layers: LayeredMemory, *, entry_id: str = "", text: str = "", inside_words: bool = False
+) -> EraseResult:
+    """Erase an entry, or all occurrences of a text, from every place, and return what was done.
+
+    A text is erased where it is whole words, and with `inside_words` also as a part of longer words.
+
+    Raises: EntryNotFound; InvalidEntry unless exactly one of both is given, and for a text that is too short;
+    EraseIncomplete.
+    """
+    if bool(entry_id.strip()) == bool(text.strip()):
+        raise InvalidEntry("Name what is to be erased: the id of a memory, or a text.")
+    if text and _is_short(text):
+        raise InvalidEntry(
+            f"{text.strip()!r} is too short to be erased wherever it stands: give three letters or digits at least, "
+            "or the id of a memory."
+        )
+    places = await layers.places()
+    if entry_id:
+        chosen, entries = await find_versions(layers, entry_id)
+    else:
+        chosen = await _find_unfinished(places, text) or places[0].ids.new()
+        entries = [Entry(content=text, id=chosen)]
+    roots = [_to_erase_root(place) for place in places]
+    for root in roots:
+        await begin_erasing(root, chosen, text)
+    ids, texts = [chosen], {text} if text else set[str]()
+    if entry_id:
+        # what says the same in other words goes with an entry; of a text nothing but the text itself
+        ids = await _forget_entry(layers, roots, chosen)
+        entries += [entry for name in ids for root in roots for entry in await find_entry_versions(root, name)]
+        texts = {each for root in roots for name in ids for each in await collect_erase_texts(root, entries, name)}
+    for root in roots:
+        await add_tombstones(root, entries, chosen, with_copies=bool(entry_id))
+    needles, done = ErasePatterns(texts, inside_words=inside_words), EraseResult(ids=tuple(ids))
+    incomplete: list[EraseIncomplete] = []
+    for place, root in zip(places, roots, strict=True):
+        try:
+            done = done.merge(await erase_texts(root, needles))
+        except EraseIncomplete as error:
+            # go on with the other places
+            incomplete.append(error)
+            continue
+        await place.index.refresh()
+        await finish_erasing(root, chosen)
+    if incomplete:
+        raise incomplete[0]
+    return done
+
+
+async def _find_unfinished(places: Sequence[MemoryRoot], text: str) -> str:
+    """Return the id under which the erasing of a text was begun and not finished; empty for none."""
+    for place in places:
+        for name, digest in (await list_unfinished(place.files)).items():
+            if digest == content_digest(text, place.key):
+                return name
+    return ""
+
+
+def _is_short(text: str) -> bool:
+    letters = [char for char in text if char.isalnum()]
+    return len(letters) < (_MIN_JOINED_LETTERS if any(map(joins_words, letters)) else _MIN_LETTERS)
+
+
+async def _forget_entry(layers: LayeredMemory, roots: Sequence[EraseTarget], entry_id: str) -> list[str]:
+    """Forget the entry if it is there, and return its id and those of entries that were forgotten with it."""
+    before = [(await read_tombstones(root.files)).ids for root in roots]
+    with suppress(EntryNotFound):
+        await layers.forget(entry_id, who="user", why="erased")
+    after = [(await read_tombstones(root.files)).ids for root in roots]
+    new = {name for old, now in zip(before, after, strict=True) for name in now - old}
+    return [entry_id, *sorted(new - {entry_id})]
+
+
+def _to_erase_root(place: MemoryRoot) -> EraseTarget:
+    return EraseTarget(
+        files=place.files, changes=place.changes, folder=Path(place.folder), index=Path(place.index_path),
+        key=place.key, clock=place.clock,
+    )  # fmt: skip

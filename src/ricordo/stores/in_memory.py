@@ -1,0 +1,154 @@
+"""Stores that keep nothing beyond the process: `none:`, `ring:` and `mock:`.
+
+`none` is the default of the process: saving succeeds and keeps nothing. A ring keeps the newest entries of each owner.
+A mock is a list for tests. Invariant: an owner's entries in a ring push out nobody else's.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ricordo.errors import InvalidSetting
+from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
+from ricordo.search.contract import Query
+from ricordo.search.results import Hit
+from ricordo.stores.addresses import OpenRequest
+from ricordo.stores.base import (
+    ForgettingDriver,
+    ProcessTombstones,
+    StoreTombstones,
+    owner_folder,
+    read_options,
+    refuse_place,
+)
+from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.workspace.entry import Entry
+
+__all__ = ["DEFAULT_CAPACITY", "MockStore", "NoMemory", "RingStore", "open_mock", "open_none", "open_ring"]
+
+
+class NoMemory(Backend):
+    """Saving succeeds and keeps nothing, recall finds nothing, the preamble is empty."""
+
+    def _driver(self, scope: Scope) -> Driver:
+        """Return the same nothing for every scope."""
+        del scope
+        return _NullDriver()
+
+
+class _NullDriver:
+    async def write(self, entry: Entry) -> Entry:
+        """Return `entry`, which is kept nowhere."""
+        return entry
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        """Return nothing."""
+        del query, limit
+        return []
+
+    async def preamble(self, budget: Tokens | None) -> str:
+        """Return nothing."""
+        del budget
+        return ""
+
+
+@asynccontextmanager
+async def open_none(opening: OpenRequest) -> AsyncIterator[Backend]:
+    """Open what keeps nothing: `none:`."""
+    refuse_place(opening.address)
+    read_options(opening.address)
+    yield NoMemory(opening.parts)
+
+
+DEFAULT_CAPACITY = 500
+"""How many entries a ring keeps when nothing else is said."""
+
+
+class RingStore(Backend):
+    """The `capacity` newest entries of each owner."""
+
+    def __init__(self, parts: StoreParts, scope: Scope, capacity: int = DEFAULT_CAPACITY) -> None:
+        """Keep `capacity` entries at most for each owner; `scope` is told from others as a folder's owner would be."""
+        super().__init__(parts)
+        self._scope = scope
+        self._capacity = capacity
+        self._rings: dict[str, deque[Entry]] = {}
+        self._tombstones: dict[str, ProcessTombstones] = {}
+
+    def _driver(self, scope: Scope) -> Driver:
+        owner = owner_folder(scope, home=self._scope)
+        ring = self._rings.setdefault(owner, deque(maxlen=self._capacity))
+        return _RingDriver(ring, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
+
+
+class _RingDriver(ForgettingDriver):
+    def __init__(self, ring: deque[Entry], tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
+        self._ring = ring
+
+    async def write(self, entry: Entry) -> Entry:
+        self._ring.append(entry)
+        return entry
+
+    async def entries(self) -> list[Entry]:
+        return [*reversed(self._ring)]
+
+    async def remove(self, entry: Entry) -> None:
+        for each in [each for each in self._ring if each.id == entry.id]:
+            self._ring.remove(each)
+
+
+@asynccontextmanager
+async def open_ring(opening: OpenRequest) -> AsyncIterator[Backend]:
+    """Open a ring: `ring:?capacity=500`. Raises: InvalidSetting for a capacity below 1."""
+    refuse_place(opening.address)
+    given = read_options(opening.address, "capacity").get("capacity", str(DEFAULT_CAPACITY))
+    if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
+        raise InvalidSetting(f"The capacity of a ring is a whole number from 1 up, not {given!r}.")
+    yield RingStore(opening.parts, opening.scope, int(given[:20]))
+
+
+class MockStore(Backend):
+    """Everything that was saved, in a list."""
+
+    def __init__(self, parts: StoreParts, scope: Scope) -> None:
+        """Start with nothing; `scope` is told from others as a folder's owner would be."""
+        super().__init__(parts)
+        self._scope = scope
+        self._rows: list[tuple[str, Entry]] = []
+        self._tombstones: dict[str, ProcessTombstones] = {}
+
+    @property
+    def saved_entries(self) -> list[Entry]:
+        """What was saved and not forgotten, whoever's it is, in the order of saving."""
+        return [entry for _, entry in self._rows]
+
+    def _driver(self, scope: Scope) -> Driver:
+        owner = owner_folder(scope, home=self._scope)
+        return _MockDriver(self._rows, owner, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
+
+
+class _MockDriver(ForgettingDriver):
+    def __init__(self, rows: list[tuple[str, Entry]], owner: str, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
+        self._rows = rows
+        self._owner = owner
+
+    async def write(self, entry: Entry) -> Entry:
+        self._rows.append((self._owner, entry))
+        return entry
+
+    async def entries(self) -> list[Entry]:
+        return [entry for owner, entry in reversed(self._rows) if owner == self._owner]
+
+    async def remove(self, entry: Entry) -> None:
+        self._rows[:] = [row for row in self._rows if row[0] != self._owner or row[1].id != entry.id]
+
+
+@asynccontextmanager
+async def open_mock(opening: OpenRequest) -> AsyncIterator[Backend]:
+    """Open an empty list: `mock:`."""
+    refuse_place(opening.address)
+    read_options(opening.address)
+    yield MockStore(opening.parts, opening.scope)

@@ -1,0 +1,229 @@
+"""Reading a root for the preamble: its documents, parsed once for each version, and a warning of what is damaged.
+
+Of most ledgers only an outline is kept: the time of the newest entry, how many were saved, and what is pinned. Damage is
+looked for in the documents that are written to, and logged once; `doctor` checks all of them.
+
+Invariant: what is returned is what the files say, also after an edit by hand or by another process.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from anyio.to_thread import run_sync
+
+from ricordo.concurrency import compute
+from ricordo.context.preamble import MAX_SAVED
+from ricordo.errors import FileMissing, PathRefused, StorageError
+from ricordo.guard import Redactor
+from ricordo.search.memory_root import AT_ONCE, MemoryRoot
+from ricordo.search.results import Hit
+from ricordo.storage import FileInfo, FileStore
+from ricordo.stores.parsed_files import ParsedFile, log_damage
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import PINNED_FIELD, LocatedEntry, parse_entries
+from ricordo.workspace.history.checks import find_damage
+from ricordo.workspace.history.log import LedgerOutline, may_be_saved, outline_ledger, sort_newest_first
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_date
+from ricordo.workspace.ledger import load_long_entry
+from ricordo.workspace.redaction import guarded_length
+
+__all__ = ["DamageMonitor", "RootReader", "hits_outward", "newest_key", "visible_entries"]
+
+
+_LEDGER_COUNT = 3
+_MAX_BULLETS = 1_000
+_BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
+
+
+class DamageMonitor:
+    """The newest ledgers and MEMORY.md of one place, as far as they changed since the last look."""
+
+    def __init__(self) -> None:
+        """Have looked at nothing yet."""
+        self._checked_versions: dict[str, tuple[int, int]] = {}
+
+    async def check(self, files: FileStore) -> None:
+        """Tell what is damaged now and was not before; a file that can't be read is told by others."""
+        with suppress(FileMissing, StorageError):
+            listed = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
+            curated = await files.info(MEMORY_PATH)
+            for info in [*listed[-_LEDGER_COUNT:], *([curated] if curated else [])]:
+                if self._checked_versions.get(info.path) != (info.size, info.modified_ns):
+                    data = (await files.read(info.path)).data
+                    log_damage(info.path, await run_sync(_find_damage, data, info.path))
+                    self._checked_versions[info.path] = (info.size, info.modified_ns)
+
+
+def _find_damage(data: bytes, path: str) -> tuple[str, ...]:
+    """Return what is damaged among the last bullets of a document; `doctor` looks at all of them."""
+    earlier = len(_BULLET.findall(data)) - _MAX_BULLETS
+
+    def is_recent(_bullet: bytes) -> bool:
+        nonlocal earlier
+        earlier -= 1
+        return earlier < 0
+
+    return find_damage(data, parse_entries(data, path, only=is_recent))
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DocumentOutline:
+    """What is known of a document that was not parsed as a whole."""
+
+    ledger: LedgerOutline | None
+    pinned: tuple[LocatedEntry, ...]
+
+
+_MAX_PARSED = 5 * MAX_SAVED
+"""How many saved entries of one ledger are parsed, the last ones: some of them are curated or superseded."""
+
+
+class RootReader:
+    """The documents of one place, as far as they changed since the last look."""
+
+    def __init__(self, files: FileStore, redactor: Redactor) -> None:
+        """Have read nothing yet; `redactor` takes out the secrets of what may be shown."""
+        self._files = files
+        self._redactor = redactor
+        self._documents: Sequence[FileInfo] = ()
+        self._outlines: dict[str, ParsedFile[_DocumentOutline]] = {}
+        self._saved_files: dict[str, ParsedFile[tuple[LocatedEntry, ...]]] = {}
+        self._curated_files: dict[str, ParsedFile[tuple[LocatedEntry, ...]]] = {}
+
+    async def refresh(self) -> None:
+        """List the documents as they are now; what is asked for next is told of these. Raises `StorageError`.
+
+        A MEMORY.md that leads out of the workspace is none; `doctor` tells of it.
+        """
+        memory = None
+        with suppress(PathRefused):
+            memory = await self._files.info(MEMORY_PATH)
+        found = [info for info in await self._files.list(LEDGERS) if is_memory(info.path)]
+        self._documents = [memory, *found] if memory else found
+        paths = {info.path for info in self._documents}
+        for held in (self._outlines, self._saved_files, self._curated_files):
+            for gone in held.keys() - paths:
+                del held[gone]
+
+    async def curated_entries(self) -> list[LocatedEntry]:
+        """Return the entries of MEMORY.md and the topics; a file that can't be read is left out."""
+        found: list[LocatedEntry] = []
+        for info in self._documents:
+            if info.path == MEMORY_PATH or info.path.startswith(f"{TOPICS}/"):
+                with suppress(FileMissing, StorageError):
+                    located = await _read_cached(self._curated_files, self._files, info, _parse_document)
+                    found += await self._load_long(located)
+        return found
+
+    async def pinned_entries(self) -> list[tuple[str, Entry]]:
+        """Return what people pinned, with the document of each; one that stands in several is named once."""
+        found: dict[str, tuple[str, Entry]] = {}
+        for info in self._documents:
+            with suppress(FileMissing, StorageError):
+                pins = (await _read_cached(self._outlines, self._files, info, _parse_outline)).pinned
+                for pin in [each.entry for each in await self._load_long(pins)]:
+                    if pin.pinned and pin.id not in found and pin.state == "active":
+                        found[pin.id] = _source_path(info.path), pin
+        return [*map(self._redact, sorted(found.values(), key=lambda row: newest_key(row[1]), reverse=True))]
+
+    async def recent_entries(self) -> tuple[list[tuple[str, Entry]], int]:
+        """Return what was saved last, with the ledger of each, and about how much more there is in ledgers not read."""
+        outlines: list[LedgerOutline] = []
+        for info in self._documents:
+            if is_ledger(info.path):
+                with suppress(FileMissing, StorageError):
+                    held = await _read_cached(self._outlines, self._files, info, _parse_outline)
+                    outlines += [held.ledger] if held.ledger else []
+        infos = {info.path: info for info in self._documents}
+        saved: list[tuple[str, Entry]] = []
+        passed_over = 0
+        ledgers = sort_newest_first(outlines)
+        for number, ledger in enumerate(ledgers):
+            if len(saved) >= MAX_SAVED and newest_key(saved[MAX_SAVED - 1][1])[0] > ledger.newest_time.timestamp():
+                return self._redact_shown(saved), passed_over + sum(unread.saved_count for unread in ledgers[number:])
+            with suppress(FileMissing, StorageError):
+                located = await _read_cached(self._saved_files, self._files, infos[ledger.path], _parse_saved)
+                source = _source_path(ledger.path)
+                passed_over += max(ledger.saved_count - _MAX_PARSED, 0)
+                saved += [(source, found.entry) for found in await self._load_long(located)]
+                saved.sort(key=lambda row: newest_key(row[1]), reverse=True)
+        return self._redact_shown(saved), passed_over
+
+    def _redact_shown(self, saved: Sequence[tuple[str, Entry]]) -> list[tuple[str, Entry]]:
+        """Return rows of which no more than the first are ever shown, those without secrets."""
+        return [*map(self._redact, saved[:MAX_SAVED]), *saved[MAX_SAVED:]]
+
+    def _redact(self, row: tuple[str, Entry]) -> tuple[str, Entry]:
+        source, entry = row
+        content = self._redactor.clean(entry.content)
+        return row if content is entry.content else (source, replace(entry, content=content))
+
+    async def _load_long(self, located: Sequence[LocatedEntry]) -> list[LocatedEntry]:
+        return [found if found.long_path is None else await load_long_entry(self._files, found) for found in located]
+
+
+def newest_key(entry: Entry) -> tuple[float, str]:
+    """Return what entries are sorted by; the newest is the greatest."""
+    return (entry.time.timestamp() if entry.time else 0.0, entry.id)
+
+
+async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, MemoryRoot]) -> list[Hit]:
+    """Return hits with their entries as their places show them, computed in a thread where they are long together."""
+
+    def show_all() -> list[Hit]:
+        return [replace(hit, entry=by_label[hit.source].to_visible_entry(hit.entry)) for hit in hits]
+
+    return await compute(show_all, size=guarded_length(hit.entry for hit in hits), at_once=AT_ONCE)
+
+
+def visible_entries(read: Iterable[tuple[MemoryRoot, Iterable[Entry]]]) -> list[Entry]:
+    """Return the entries of places as these give them, the newest first. Slow for many: call it in a thread."""
+    return sorted(
+        (place.to_visible_entry(entry) for place, entries in read for entry in entries), key=newest_key, reverse=True
+    )
+
+
+async def _read_cached(
+    held: dict[str, ParsedFile[_T]], files: FileStore, info: FileInfo, parse: Callable[[str, bytes], _T]
+) -> _T:
+    """Return what a document says, from what is held of it where it is as it was."""
+    if info.path not in held:
+        held[info.path] = ParsedFile(files, info.path, partial(parse, info.path))
+    return await held[info.path].value(info)
+
+
+def _parse_document(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
+    return tuple(parse_entries(data, path))
+
+
+def _parse_saved(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
+    """Return what was saved last in a ledger; of a long one the beginning is not parsed, however long it is."""
+    earlier = outline_ledger(path, data).saved_count - _MAX_PARSED
+
+    def is_wanted(bullet: bytes) -> bool:
+        nonlocal earlier
+        if may_be_saved(bullet):
+            earlier -= 1
+            return earlier < 0
+        return False
+
+    located = parse_entries(data, path, only=is_wanted)
+    return tuple(found for found in located if found.entry.by in {"user", "agent", "hand"})
+
+
+def _parse_outline(path: str, data: bytes) -> _DocumentOutline:
+    pinned = parse_entries(data, path, only=lambda bullet: PINNED_FIELD in bullet) if PINNED_FIELD in data else []
+    return _DocumentOutline(
+        ledger=outline_ledger(path, data) if ledger_date(path) is not None else None, pinned=tuple(pinned)
+    )
+
+
+def _source_path(path: str) -> str:
+    return path.removeprefix(f"{WORKSPACE}/")

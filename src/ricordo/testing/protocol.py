@@ -1,0 +1,85 @@
+"""The interface of a wire protocol: reading a request, and writing replies and errors, whole or as a stream. Pure."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.messages.json_text import require_object, require_objects, require_text
+from ricordo.testing.script import Fail, ScriptedReply
+
+__all__ = [
+    "EventFrame",
+    "ParsedRequest",
+    "RequestBody",
+    "WireProtocol",
+    "encode_json",
+    "make_event_frame",
+    "read_optional_record",
+    "read_tool",
+    "read_tools",
+]
+
+
+RequestBody: TypeAlias = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsedRequest:
+    """What a request says, in our own types; `continues` tells that the provider holds what was said before."""
+
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    schema: Mapping[str, JsonValue] | None = None
+    continues: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventFrame:
+    """One event of a stream as it is sent; `is_content` tells the pieces of the reply from what frames them."""
+
+    text: str
+    is_content: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WireProtocol:
+    """One protocol. `read` raises `InvalidMessage` for a request that is not understood."""
+
+    read: Callable[[RequestBody], ParsedRequest]
+    whole: Callable[[ScriptedReply, RequestBody], JsonValue]
+    frames: Callable[[ScriptedReply, RequestBody], list[EventFrame]]
+    error: Callable[[Fail], JsonValue]
+    error_frame: Callable[[Fail], EventFrame]
+
+
+def encode_json(value: JsonValue) -> bytes:
+    """Return `value` as JSON in ASCII, so that every string can be said, also half of a surrogate pair."""
+    return json.dumps(value).encode("ascii")
+
+
+def make_event_frame(data: JsonValue, *, name: str = "", is_content: bool = False) -> EventFrame:
+    """Return `data` as a server-sent event, with its name if it has one."""
+    head = f"event: {name}\n" if name else ""
+    return EventFrame(text=f"{head}data: {json.dumps(data)}\n\n", is_content=is_content)
+
+
+def read_tool(value: RequestBody, *, parameters: str, where: str) -> ToolSpec:
+    """Read the definition of a tool, whose schema stands under the key `parameters`; without one it takes nothing."""
+    return ToolSpec(
+        name=require_text(value.get("name"), f"{where}.name"),
+        description=require_text(value.get("description") or "", f"{where}.description"),
+        parameters=read_optional_record(value, parameters, where) or {},
+    )
+
+
+def read_optional_record(value: RequestBody, key: str, where: str) -> dict[str, JsonValue] | None:
+    """Return the object under `key`; None when there is none."""
+    found = value.get(key)
+    return None if found is None else require_object(found, f"{where}.{key}")
+
+
+def read_tools(body: RequestBody) -> list[dict[str, JsonValue]]:
+    """Return the tools of a request, none when it has none."""
+    return require_objects(body.get("tools") or [], "tools")

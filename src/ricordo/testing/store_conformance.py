@@ -1,0 +1,223 @@
+"""The conformance suite of stores, as a class for pytest and as checks that need no test framework.
+
+    class TestMyStore(StoreConformance):
+        address = "mine:{folder}"
+
+Each check opens the store in a folder of its own and raises `AssertionError` with a sentence when it does not do what
+it has to. What a store declares of itself stands in `StoreSubject`; checks that do not apply to it are skipped, with
+the reason. Ricordo's own stores are declared here too, and the tables of the docs are rendered from them.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from unittest import SkipTest
+
+import anyio
+
+from ricordo.stores.contract import Closes, Forgets, KeepsSessions, KeepsTombstones, Lists, Marks, Undoes
+from ricordo.testing.store_failures import FAILURE_CHECKS
+from ricordo.testing.store_recall import RECALL_CHECKS
+from ricordo.testing.store_saving import SAVING_CHECKS
+from ricordo.testing.store_subject import DEFAULT_SCOPE, StoreCheck, StoreSubject
+
+__all__ = [
+    "BUILT_IN_STORES",
+    "STORE_CHECKS",
+    "StoreCheck",
+    "StoreConformance",
+    "checks_table",
+    "conformance_table",
+    "list_capabilities",
+    "stores_table",
+]
+
+
+STORE_CHECKS: tuple[StoreCheck, ...] = (*SAVING_CHECKS, *RECALL_CHECKS, *FAILURE_CHECKS)
+"""Every check, each for a folder of its own: `await check(subject, folder)`."""
+
+
+class StoreConformance(StoreSubject):
+    """A test for each check, to be subclassed as `class TestMyStore(StoreConformance)` at the top of a module.
+
+    The tests run under pytest with no plugin: each takes `tmp_path` and runs an event loop.
+    """
+
+
+def _make_test(check: StoreCheck) -> Callable[[StoreSubject, Path], None]:
+    def test(self: StoreSubject, tmp_path: Path) -> None:
+        reason = self.skip_reason(check.needs)
+        if reason:
+            raise SkipTest(reason)
+        anyio.run(check, self, tmp_path)
+
+    test.__name__ = f"test_{check.name}"
+    test.__doc__ = check.sentence
+    return test
+
+
+for _check in STORE_CHECKS:
+    setattr(StoreConformance, f"test_{_check.name}", _make_test(_check))
+
+
+class _Nothing(StoreConformance):
+    address = "none:"
+    keeps = False
+    capacity = 0
+
+
+class _Sessions(StoreConformance):
+    address = "sessions:{folder}"
+    recalls = "sessions"
+
+
+class _Markdown(StoreConformance):
+    address = "markdown:{folder}"
+
+
+class _Jsonl(StoreConformance):
+    address = "jsonl:{folder}"
+    scale = 100_000
+
+
+class _Json(StoreConformance):
+    address = "json:{folder}"
+
+
+class _Kv(StoreConformance):
+    address = "kv:{folder}"
+    through_disk = False
+
+
+class _FullText(StoreConformance):
+    address = "fulltext:{folder}"
+    order = "relevance"
+
+
+class _Vector(StoreConformance):
+    address = "vector:{folder}?embedder=hashing"
+    order = "relevance"
+
+
+class _Folder(StoreConformance):
+    address = "folder:{folder}"
+    free_text = True
+
+
+class _Ring(StoreConformance):
+    address = "ring:?capacity=40"
+    keeps = False
+    capacity = 40
+
+
+class _Mock(StoreConformance):
+    address = "mock:"
+    keeps = False
+
+
+class _Fanout(StoreConformance):
+    address = "fanout:jsonl:{folder}/a,json:{folder}/b"
+
+
+class _Layered(StoreConformance):
+    address = "layered:{folder}"
+    order = "relevance"
+    recalls = "passages"
+
+
+BUILT_IN_STORES: dict[str, type[StoreConformance]] = {
+    "none": _Nothing,
+    "sessions": _Sessions,
+    "markdown": _Markdown,
+    "jsonl": _Jsonl,
+    "json": _Json,
+    "kv": _Kv,
+    "fulltext": _FullText,
+    "vector": _Vector,
+    "folder": _Folder,
+    "ring": _Ring,
+    "mock": _Mock,
+    "fanout": _Fanout,
+    "layered": _Layered,
+}
+"""By scheme."""
+
+
+_CAPABILITIES = (Lists, Forgets, KeepsTombstones, Closes, KeepsSessions, Marks, Undoes)
+_SILENT_REASONS = frozenset(
+    {"it is not bounded", "it writes through the disk it is given", "it writes its files itself"}
+)
+"""Reasons for which a check does not apply that nobody needs to be told."""
+
+
+async def list_capabilities(subject: StoreSubject, folder: Path) -> tuple[str, ...]:
+    """Open the store in an empty folder and return the names of the capabilities that it offers."""
+    async with subject.open_backend(folder, DEFAULT_SCOPE) as backend:
+        store = backend.bind(DEFAULT_SCOPE)
+        return tuple(each.__name__ for each in _CAPABILITIES if store.offers(each) is not None)
+
+
+def conformance_table(stores: Mapping[str, type[StoreSubject]]) -> str:
+    """Return the table of stores and invariants: how many of the checks of each apply, and why others do not."""
+    names = _invariants()
+    rows = [[f"`{scheme}`", *(_format_cell(kind(), name) for name in names)] for scheme, kind in stores.items()]
+    reasons = [
+        f"- `{scheme}`: {'; '.join(found)}." for scheme, kind in stores.items() if (found := _list_skip_reasons(kind()))
+    ]
+    return "\n\n".join([_render_table(["store", *names], rows), "What does not apply, and why:", "\n".join(reasons)])
+
+
+def stores_table(stores: Mapping[str, type[StoreSubject]], offers: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the table of what each store declares, and of what it offers by type."""
+    rows = []
+    for scheme, kind in stores.items():
+        subject = kind()
+        keeps = "nothing" if subject.capacity == 0 else "until it is closed" if not subject.keeps else "for good"
+        several = "yes" if subject.keeps and subject.shared else "no"
+        finds = "by relevance" if subject.order == "relevance" else "newest first"
+        scale = f"{subject.scale:,}" if subject.capacity != 0 else "-"
+        besides = ", ".join(offers[scheme]) or "nothing"
+        rows.append([f"`{scheme}`", keeps, several, subject.recalls, finds, scale, besides])
+    return _render_table(
+        ["store", "keeps", "several processes", "recalls", "order", "made for", "offers besides"], rows
+    )
+
+
+def checks_table() -> str:
+    """Return the table of every check, under its invariant."""
+    ordered = sorted(STORE_CHECKS, key=lambda check: _invariants().index(check.invariant))
+    return _render_table(
+        ["invariant", "a store is held to this"], [[check.invariant, check.sentence] for check in ordered]
+    )
+
+
+def _invariants() -> list[str]:
+    """Return the invariants, those with a number first."""
+    found = {check.invariant for check in STORE_CHECKS}
+    return sorted(found, key=lambda name: (not name[1:].isdigit(), name[0], int(name[1:]) if name[1:].isdigit() else 0))
+
+
+def _format_cell(subject: StoreSubject, invariant: str) -> str:
+    checks = [
+        check
+        for check in STORE_CHECKS
+        if check.invariant == invariant and subject.skip_reason(check.needs) not in _SILENT_REASONS
+    ]
+    held = sum(not subject.skip_reason(check.needs) for check in checks)
+    return "-" if not held else "yes" if held == len(checks) else f"{held} of {len(checks)}"
+
+
+def _list_skip_reasons(subject: StoreSubject) -> list[str]:
+    left_out: dict[str, list[StoreCheck]] = {}
+    for check in STORE_CHECKS:
+        if reason := subject.skip_reason(check.needs):
+            left_out.setdefault(reason, []).append(check)
+    return [
+        f"{', '.join(sorted({check.invariant for check in checks}, key=_invariants().index))} ({reason})"
+        for reason, checks in left_out.items()
+        if reason not in _SILENT_REASONS
+    ]
+
+
+def _render_table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,396 @@
+"""The state of an agent in a session, kept for the process that resumes it, and its document: one versioned JSON object.
+
+The transcript is what was said. The state is the window as it was last sent, and the work state beside it (plan, todos,
+permission rules, delivered results), which no compaction changes. Version 1 of the document had neither `learns` nor the
+work state.
+
+Invariants: a decoded document is the encoded state, and fields of newer versions survive in `extra`. Of a damaged
+document the intact parts are salvaged; where rules or the plan are lost, every tool call is asked about.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias, TypeVar, get_args
+
+from ricordo.errors import InvalidMessage, InvalidSetting
+from ricordo.guard.permissions import PermissionRule, ToolPattern, parse_rule, render_rule
+from ricordo.messages import JsonValue, Message, codec
+from ricordo.messages.json_text import dumps, loads, require_integer, require_object, require_objects, require_text
+
+__all__ = [
+    "AgentState",
+    "PlanState",
+    "STATE_VERSION",
+    "StateStore",
+    "StoredState",
+    "Todo",
+    "TodoStatus",
+    "UNKNOWN_RULES",
+    "WorkState",
+    "WorkStateHolder",
+    "decode_state",
+    "encode_state",
+    "salvage_state",
+]
+
+
+TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Todo:
+    """One thing to do; its `id` stays as long as its content does."""
+
+    id: str
+    content: str
+    status: TodoStatus = "pending"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanState:
+    """Whether the agent is only planning (`active`), and the file of the plan, as a path in the workspace.
+
+    With a path and not active the plan is in force; without a path there is none. `by` is who began planning.
+    `approved` tells that a person let the plan in this file be carried out.
+    """
+
+    active: bool = False
+    path: str = ""
+    by: Literal["user", "agent"] = "agent"
+    approved: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkState:
+    """What stands beside the window, whatever happens to that.
+
+    `todos` are in their order, at most one of them in progress. `permissions` are the rules that were granted or
+    imposed in this session, oldest first. `delivered` names the results of background tasks that the model was told.
+    """
+
+    plan: PlanState = field(default_factory=PlanState)
+    todos: tuple[Todo, ...] = ()
+    permissions: tuple[PermissionRule, ...] = ()
+    delivered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentState:
+    """The state of `agent` in `session`.
+
+    `window` are the messages that the next request begins with, the system prompt not among them. `last` is the id of
+    the newest message that was recorded when it was so: what the transcript holds after it is not in the window yet.
+    `user` is whose session it is, empty where nobody was named. `learns` tells whether what is said in it may be
+    learned from. `turns` counts the turns that ended. `undone` counts the messages that the window had when a
+    person last undid a compaction, 0 when nobody did. `ratio` is what the token estimate is multiplied by, learned
+    from reported usage. `work_state` is what no compaction touches. `extra` holds fields of other versions, kept as
+    they are.
+    """
+
+    agent: str
+    session: str
+    window: tuple[Message, ...] = ()
+    last: str = ""
+    user: str = ""
+    learns: bool = True
+    turns: int = 0
+    undone: int = 0
+    ratio: float = 1.0
+    work_state: WorkState = field(default_factory=WorkState)
+    extra: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredState:
+    """A state as it is stored, and the version to name when it is replaced; `set_aside` names an unreadable one.
+
+    Of one that was set aside, `state` is what could be read, and its version is that of none.
+    """
+
+    state: AgentState
+    version: str
+    set_aside: str = ""
+
+
+class StateStore(Protocol):
+    """Where states are kept."""
+
+    async def load(self, agent: str, session: str) -> StoredState:
+        """Return the stored state, an empty one when there is none.
+
+        One that can't be parsed is kept under another name, never overwritten, and named in `set_aside`; the state is
+        then what can be read of it. Where its rules or its plan can't be, the first rule is that all is asked for.
+        """
+        ...
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        """Replace the version `expected` durably and return the new version. Raises `VersionConflict`."""
+        ...
+
+
+class WorkStateHolder(Protocol):
+    """Whoever holds what stands in a session; see `SessionState` of the harness."""
+
+    @property
+    def work_state(self) -> WorkState:
+        """What stands now."""
+        ...
+
+    async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
+        """Go on with what `change` makes of what stands, durably, and return it.
+
+        Raises: StorageError, and then nothing has changed; what `change` raises.
+        """
+        ...
+
+
+STATE_VERSION = 2
+"""The version of the documents that `encode_state` writes."""
+UNKNOWN_RULES = PermissionRule(
+    decision="ask",
+    pattern=ToolPattern(tool="*"),
+    why="the state of this session could not be read, so its rules are not known",
+    source="damaged state",
+)
+"""What a session begins with whose rules or plan mode could not be read, until a person removes it."""
+_WORK_STATE_KEYS = ("plan", "todos", "permissions", "delivered")
+_KNOWN_KEYS = frozenset(
+    {"agent", "session", "user", "learns", "turns", "undone", "ratio", *_WORK_STATE_KEYS, "window", "last"}
+)
+_T = TypeVar("_T")
+
+
+def encode_state(state: AgentState) -> bytes:
+    """Write the document: UTF-8, one line. Raises: InvalidMessage for a value that the document has no form for."""
+    extra = dict(state.extra)
+    version = extra.pop("v", STATE_VERSION)
+    if not _KNOWN_KEYS.isdisjoint(extra) or ("v" in state.extra and not _is_newer_version(version)):
+        raise InvalidMessage("The extra fields of a state have names that the document uses itself.")
+    if state.turns < 0 or state.undone < 0 or not state.ratio > 0:
+        raise InvalidMessage("A state has counted no turn or more, and a ratio above 0.")
+    known: dict[str, JsonValue] = {
+        "v": version,
+        "agent": state.agent,
+        "session": state.session,
+        "user": state.user,
+        "learns": state.learns,
+        "turns": state.turns,
+        "undone": state.undone,
+        "ratio": state.ratio,
+        **_render_work_state(state.work_state),
+        "last": state.last,
+        "window": [loads(codec.encode_message(message)) for message in state.window],
+    }
+    return (dumps(known | extra) + "\n").encode()
+
+
+def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
+    """Read the document of `agent` in `session`. Raises: InvalidMessage if it is none."""
+    fields = require_object(loads(data), "The state")
+    version = require_integer(fields.get("v"), "v")
+    if version < 1:
+        raise InvalidMessage(f"v: a state has a version from 1 up, not {version}.")
+    extra = {
+        key: value
+        for key, value in fields.items()
+        if key not in _KNOWN_KEYS and (key != "v" or version > STATE_VERSION)
+    }
+    window = require_objects(fields.get("window", []), "window")
+    return AgentState(
+        agent=agent,
+        session=session,
+        window=tuple(codec.decode_message(dumps(message)) for message in window),
+        last=require_text(fields.get("last", ""), "last"),
+        user=require_text(fields.get("user", ""), "user"),
+        learns=_require_bool(fields, "learns", "learns", default=True),
+        turns=_require_count(fields, "turns"),
+        undone=_require_count(fields, "undone"),
+        ratio=_require_ratio(fields),
+        work_state=_parse_work_state(fields),
+        extra=extra,
+    )
+
+
+def salvage_state(data: bytes, *, agent: str, session: str) -> AgentState:
+    """Return what can be read of a damaged document: whose it is, whether it is learned from, and what stands.
+
+    Each of these is as it was written, or as in a new state where it can't be read; of the rules each one that is
+    whole. Where a rule, all of them or the plan can't be read, `UNKNOWN_RULES` comes first. The window is in the
+    transcript.
+    """
+    try:
+        fields = require_object(loads(data), "The state")
+    except InvalidMessage:
+        fields = {"permissions": None}
+    whole, rules = _read_rules(fields)
+    plan = _read_or(None, lambda: _parse_plan(require_object(_salvage_field(fields, "plan", {}), "plan")))
+    unknown = () if whole and plan is not None else (UNKNOWN_RULES,)
+    return AgentState(
+        agent=agent,
+        session=session,
+        user=_read_or("", lambda: require_text(fields.get("user", ""), "user")),
+        learns=_read_or(True, lambda: _require_bool(fields, "learns", "learns", default=True)),
+        work_state=WorkState(
+            plan=plan or PlanState(),
+            todos=_read_or((), lambda: _parse_todos(fields)),
+            permissions=(*unknown, *(rule for rule in rules if rule not in unknown)),
+            delivered=_read_or((), lambda: _parse_delivered(fields)),
+        ),
+    )
+
+
+def _read_rules(fields: Mapping[str, JsonValue]) -> tuple[bool, list[PermissionRule]]:
+    """Return whether all rules can be read, and those that can."""
+    listed = _salvage_field(fields, "permissions", [])
+    if not isinstance(listed, list):
+        return False, []
+    rules: list[PermissionRule] = []
+    for found in listed:
+        with suppress(InvalidMessage):
+            rules.append(_parse_rule_record(require_object(found, "permissions"), "permissions"))
+    return len(rules) == len(listed), rules
+
+
+def _salvage_field(fields: Mapping[str, JsonValue], name: str, absent: JsonValue) -> JsonValue:
+    """Return a field of a damaged document, which may be `absent` in version 1; later ones always write it."""
+    is_first = _read_or(0, lambda: require_integer(fields.get("v"), "v")) == 1
+    return fields.get(name, absent if is_first else None)
+
+
+def _read_or(otherwise: _T, read: Callable[[], _T]) -> _T:
+    try:
+        return read()
+    except InvalidMessage:
+        return otherwise
+
+
+def _render_work_state(standing: WorkState) -> dict[str, JsonValue]:
+    _check_progress(standing.todos)
+    plan: dict[str, JsonValue] = {
+        "active": standing.plan.active,
+        "path": standing.plan.path,
+        "by": _require_one_of(standing.plan.by, ("user", "agent"), "plan.by"),
+    }
+    if standing.plan.approved:
+        plan["approved"] = True
+    return {
+        "plan": plan,
+        "todos": [
+            {
+                "id": todo.id,
+                "content": todo.content,
+                "status": _require_one_of(todo.status, get_args(TodoStatus), "status"),
+            }
+            for todo in standing.todos
+        ],
+        "permissions": [
+            {"rule": _render_rule_line(rule), "why": rule.why, "source": rule.source} for rule in standing.permissions
+        ],
+        "delivered": list(standing.delivered),
+    }
+
+
+def _parse_work_state(fields: Mapping[str, JsonValue]) -> WorkState:
+    rules = require_objects(fields.get("permissions", []), "permissions")
+    return WorkState(
+        plan=_parse_plan(require_object(fields.get("plan", {}), "plan")),
+        todos=_parse_todos(fields),
+        permissions=tuple(_parse_rule_record(found, f"permissions[{at}]") for at, found in enumerate(rules)),
+        delivered=_parse_delivered(fields),
+    )
+
+
+def _parse_todos(fields: Mapping[str, JsonValue]) -> tuple[Todo, ...]:
+    todos = tuple(
+        _parse_todo(found, f"todos[{at}]") for at, found in enumerate(require_objects(fields.get("todos", []), "todos"))
+    )
+    _check_progress(todos)
+    return todos
+
+
+def _parse_delivered(fields: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    delivered = fields.get("delivered", [])
+    if not isinstance(delivered, list):
+        raise InvalidMessage("delivered: a list is needed.")
+    return tuple(require_text(found, f"delivered[{at}]") for at, found in enumerate(delivered))
+
+
+def _parse_plan(fields: Mapping[str, JsonValue]) -> PlanState:
+    by = require_text(fields.get("by", "agent"), "plan.by")
+    return PlanState(
+        active=_require_bool(fields, "active", "plan.active", default=False),
+        path=require_text(fields.get("path", ""), "plan.path"),
+        by="user" if _require_one_of(by, ("user", "agent"), "plan.by") == "user" else "agent",
+        approved=_require_bool(fields, "approved", "plan.approved", default=False),
+    )
+
+
+def _parse_todo(fields: Mapping[str, JsonValue], where: str) -> Todo:
+    statuses: tuple[TodoStatus, ...] = get_args(TodoStatus)
+    named = _require_one_of(
+        require_text(fields.get("status", "pending"), f"{where}.status"), statuses, f"{where}.status"
+    )
+    return Todo(
+        id=require_text(fields.get("id"), f"{where}.id"),
+        content=require_text(fields.get("content"), f"{where}.content"),
+        status=next(status for status in statuses if status == named),
+    )
+
+
+def _parse_rule_record(fields: Mapping[str, JsonValue], where: str) -> PermissionRule:
+    line = require_text(fields.get("rule"), f"{where}.rule")
+    why, source = (require_text(fields.get(name, ""), f"{where}.{name}") for name in ("why", "source"))
+    try:
+        return parse_rule(line, why=why, source=source)
+    except InvalidSetting as error:
+        raise InvalidMessage(f"{where}.rule: {error}") from error
+
+
+def _render_rule_line(rule: PermissionRule) -> str:
+    """Return the line of a rule, if it is read back as this rule: one that is not would lose the whole document."""
+    try:
+        line = render_rule(rule)
+        if parse_rule(line, why=rule.why, source=rule.source) == rule:
+            return line
+    except InvalidSetting as error:
+        raise InvalidMessage(f"A permission rule has no form: {error}") from error
+    raise InvalidMessage(f"A permission rule is not read back from its line: {line}")
+
+
+def _check_progress(todos: Sequence[Todo]) -> None:
+    if Counter(todo.status for todo in todos)["in_progress"] > 1:
+        raise InvalidMessage("todos: one at most is in progress.")
+
+
+def _require_one_of(found: str, allowed: Sequence[str], where: str) -> str:
+    if found not in allowed:
+        raise InvalidMessage(f"{where}: one of {', '.join(allowed)} is needed, not {found}.")
+    return found
+
+
+def _require_bool(fields: Mapping[str, JsonValue], name: str, where: str, *, default: bool) -> bool:
+    found = fields.get(name, default)
+    if not isinstance(found, bool):
+        raise InvalidMessage(f"{where}: true or false is needed.")
+    return found
+
+
+def _require_count(fields: Mapping[str, JsonValue], name: str) -> int:
+    found = require_integer(fields.get(name, 0), name)
+    if found < 0:
+        raise InvalidMessage(f"{name}: a number from 0 up is needed, not {found}.")
+    return found
+
+
+def _require_ratio(fields: Mapping[str, JsonValue]) -> float:
+    ratio = fields.get("ratio", 1.0)
+    if not isinstance(ratio, int | float) or isinstance(ratio, bool) or not math.isfinite(ratio) or ratio <= 0:
+        raise InvalidMessage("ratio: a finite number above 0 is needed.")
+    return float(ratio)
+
+
+def _is_newer_version(version: JsonValue) -> bool:
+    return isinstance(version, int) and not isinstance(version, bool) and version > STATE_VERSION

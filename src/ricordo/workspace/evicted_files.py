@@ -1,0 +1,159 @@
+"""Cleanup of the files of evicted results that nothing refers to any more.
+
+A file stays while its name stands in a session's state or in its journal of compactions, and while the session is in
+use. Nothing is lost with a file: the transcript holds every whole result.
+
+Invariant: only files of sessions with both a state and a transcript are removed, and none that is young.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock
+from ricordo.errors import FileMissing
+from ricordo.scope import encode_folder_name
+from ricordo.storage import FileInfo, FileStore
+from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, parse_record_path
+
+__all__ = [
+    "CleanupResult",
+    "GRACE_PERIOD",
+    "SessionReferences",
+    "evicted_folder",
+    "find_references",
+    "reference_suffix",
+    "remove_unreferenced",
+    "select_unreferenced",
+]
+
+
+GRACE_PERIOD = timedelta(days=1)
+"""How long a file stays, and a session counts as in use, after the last change."""
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
+# the digest tells a file apart; a whole name would be looked for in time that grows with the square of a long word
+_REFERENCE = re.compile(rb"-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
+
+
+_REFERRING_KINDS = frozenset({"state", "compactions"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanupResult:
+    """How many files were removed, and how many bytes they had."""
+
+    count: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionReferences:
+    """What is known of one session: its state files and journals, and when its state and its transcript last changed.
+
+    `documents` are the paths of what may refer to evicted files, those of states that were set aside included.
+    """
+
+    documents: list[str] = field(default_factory=list)
+    modified_ns: dict[str, int] = field(default_factory=dict)
+
+
+def select_unreferenced(
+    files: Iterable[FileInfo], kept: SessionReferences, mentioned: Collection[str], *, before: int
+) -> list[FileInfo]:
+    """Return which files of one session may go; `before` is a time in nanoseconds that all of it must be older than.
+
+    `mentioned` are the ends of names, digest and type, that its documents refer to.
+    """
+    if not {"state", "transcript"} <= kept.modified_ns.keys() or max(kept.modified_ns.values()) >= before:
+        return []
+    return [info for info in files if info.modified_ns < before and reference_suffix(info.path) not in mentioned]
+
+
+async def remove_unreferenced(
+    files: FileStore, clock: Clock, *, eviction_path: str | None = None, grace: timedelta = GRACE_PERIOD
+) -> CleanupResult:
+    """Remove the files that nothing refers to, of all sessions of the workspace in `files`.
+
+    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. Raises `StorageError`.
+    """
+    folder = evicted_folder(eviction_path)
+    by_session = _group_by_session(folder, await files.list(folder))
+    before = _to_nanoseconds(clock.now() - grace)
+    if not any(info.modified_ns < before for evicted in by_session.values() for info in evicted):
+        return CleanupResult()
+    kept = _sessions_by_folder(await files.list(f"{WORKSPACE}/agents"))
+    gone: list[FileInfo] = []
+    for part, evicted in by_session.items():
+        known = kept.get(part, SessionReferences())
+        if not select_unreferenced(evicted, known, (), before=before):
+            continue
+        mentioned = await find_references(files, known.documents)
+        gone += [
+            info
+            for info in select_unreferenced(evicted, known, mentioned, before=before)
+            if await _delete_file(files, info)
+        ]
+    return CleanupResult(count=len(gone), bytes=sum(info.size for info in gone))
+
+
+def evicted_folder(eviction_path: str | None) -> str:
+    """Return the folder that holds evicted results, by session, where the configuration says `eviction_path`."""
+    return f"{WORKSPACE}/{eviction_path.strip('/')}" if eviction_path else LARGE_RESULTS
+
+
+def _group_by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, list[FileInfo]]:
+    """Return the evicted files by the folder of their session; nothing that stands elsewhere or has another name."""
+    found: defaultdict[str, list[FileInfo]] = defaultdict(list)
+    for info in evicted:
+        session, slash, name = info.path.removeprefix(f"{folder}/").partition("/")
+        if slash and _FILE_NAME.fullmatch(name):
+            found[session].append(info)
+    return found
+
+
+def _sessions_by_folder(documents: Iterable[FileInfo]) -> Mapping[str, SessionReferences]:
+    """Return what is known of each session, by the folder of its evicted files."""
+    found: defaultdict[str, SessionReferences] = defaultdict(SessionReferences)
+    for info in documents:
+        record = parse_record_path(info.path)
+        if record is None or record.kind not in _REFERRING_KINDS | {"transcript"}:
+            continue
+        kept = found[encode_folder_name(record.session)]
+        if record.kind in _REFERRING_KINDS:
+            kept.documents.append(info.path)
+        if record.kind != "compactions" and not record.is_set_aside:
+            kept.modified_ns[record.kind] = max(info.modified_ns, kept.modified_ns.get(record.kind, 0))
+    return found
+
+
+async def find_references(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
+    """Return the end of every name in these documents that an evicted file could have."""
+    found: set[str] = set()
+    for path in paths:
+        try:
+            data = (await files.read(path)).data
+        except FileMissing:
+            continue
+        found.update(name.decode() for name in await run_sync(_REFERENCE.findall, data))
+    return frozenset(found)
+
+
+def reference_suffix(path: str) -> str:
+    """Return the end of the name of an evicted file, by which documents refer to it."""
+    return f"-{path.rpartition('-')[2]}"
+
+
+async def _delete_file(files: FileStore, info: FileInfo) -> bool:
+    try:
+        await files.delete(info.path)
+    except FileMissing:
+        return False
+    return True
+
+
+def _to_nanoseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000_000)

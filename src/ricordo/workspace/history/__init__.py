@@ -1,0 +1,1 @@
+"""The history of a workspace: change sets, what they changed, what was forgotten, and how memories were used."""

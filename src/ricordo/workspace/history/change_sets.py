@@ -1,0 +1,424 @@
+"""Change sets: every replacement of a file is one reversible unit, with who made it, why, and what was there before.
+
+A change set is written in four durable steps: the contents before and after go to `history/objects/` under their
+digest, the record goes to `history/pending/`, the files are replaced one after the other, the record moves to
+`history/changes/`. A process that dies in between leaves a pending record; the next one to look restores the files,
+with what others did to them since. Where that collides, the file stays as it is and the record goes to
+`history/changes/`. Appends to a ledger need no record: the file tells them.
+"""
+
+import json
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import partial
+from secrets import randbelow
+
+import anyio
+
+from ricordo.clock import Clock, IdSource, decode_id, format_rfc3339
+from ricordo.concurrency import run_to_completion
+from ricordo.errors import (
+    AlreadyExists,
+    ChangeNotFound,
+    DocumentInvalid,
+    FileMissing,
+    PathRefused,
+    StorageError,
+    VersionConflict,
+)
+from ricordo.messages.json_text import decode_json, escape_json
+from ricordo.storage import ABSENT, FileStore, StoredFile, compute_version
+from ricordo.storage.paths import safe_path
+from ricordo.workspace.layout import is_memory, is_profile
+from ricordo.workspace.ledger import read_newest_id
+from ricordo.workspace.markdown import is_utf16
+from ricordo.workspace.merge import merge_lines, merge_profile_documents
+
+__all__ = [
+    "CHANGES_FOLDER",
+    "CHANGES_LOCK",
+    "CURATION_LOCK",
+    "Change",
+    "ChangeSets",
+    "Edit",
+    "FileChange",
+    "OBJECTS_FOLDER",
+    "PENDING_FOLDER",
+    "count_pending",
+    "decode_change",
+    "encode_change",
+    "iter_replaced_memory",
+    "read_newest_change_id",
+]
+
+
+_OPTIONAL_KEYS = frozenset({"user", "entries", "part_of"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    """What a change did to one file: its version before and after, ABSENT where there was none."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One change set: `act` names what was done, `undoes` the change that it takes back.
+
+    `user` is the id of the user whose act it is, empty where that is not known. `entries` are the ids of memories that
+    the act appended to ledgers, which needs no change of a file here. `part_of` is the id of the first change of the
+    same act, where one act made several.
+    """
+
+    id: str
+    at: datetime
+    who: str
+    why: str
+    act: str
+    files: tuple[FileChange, ...]
+    undoes: str | None = None
+    user: str = ""
+    entries: tuple[str, ...] = ()
+    part_of: str = ""
+
+
+def encode_change(change: Change) -> bytes:
+    """Return the record of a change."""
+    told = {name: value for name, value in asdict(change).items() if value or name not in _OPTIONAL_KEYS}
+    written = json.dumps(told | {"at": format_rfc3339(change.at)}, ensure_ascii=False, indent=1)
+    return (escape_json(written) + "\n").encode()
+
+
+def decode_change(data: bytes, change_id: str) -> Change:
+    """Return the change of a record. Raises: DocumentInvalid for one that nothing here wrote."""
+    try:
+        value = decode_json(data)
+        files = tuple(FileChange(**changed) for changed in value.pop("files"))
+        entries = tuple(value.pop("entries", ()))
+        change = Change(files=files, at=datetime.fromisoformat(value.pop("at")), entries=entries, **value)
+        _check_change(change, change_id)
+    except (ValueError, TypeError, KeyError, AttributeError, PathRefused) as error:
+        raise DocumentInvalid(f"The record of the change {change_id} can't be read.") from error
+    return change
+
+
+def _check_change(change: Change, change_id: str) -> None:
+    """Raise ValueError or PathRefused where a value is not of its type, as JSON may hold any."""
+    words = [change.id, change.who, change.why, change.act, change.undoes or "", change.user, change.part_of]
+    words += [*change.entries, *(text for file in change.files for text in (file.path, file.before, file.after))]
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError("A value is no text.")
+    if change.id != change_id or change.at.tzinfo is None:
+        raise ValueError("It is the record of another change, or its time has no zone.")
+    if any(safe_path(file.path) != file.path or not file.path for file in change.files):
+        raise ValueError("A path is not written as paths are here.")
+
+
+CHANGES_FOLDER = "history/changes"
+PENDING_FOLDER = "history/pending"
+OBJECTS_FOLDER = "history/objects"
+CHANGES_LOCK = "changes"
+CURATION_LOCK = "consolidate"
+"""Held by what writes memory from what it read before, and by what forgets; it is taken before CHANGES_LOCK."""
+_MAX_TRIES = 24
+_MAX_PAUSE_MS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """A file to be written: the version it is based on (ABSENT: there is none) and its new bytes (None: delete it)."""
+
+    path: str
+    expected: str
+    data: bytes | None
+
+
+class ChangeSets:
+    """The record of all change sets of a root, and the one way to make a new one."""
+
+    def __init__(self, files: FileStore, *, clock: Clock, ids: IdSource, user: str = "") -> None:
+        """Keep the history in `files`, beside the workspace; `user` is whose acts these are unless told otherwise."""
+        self.clock = clock
+        self._files = files
+        self._ids = ids
+        self.user = user
+
+    async def apply(
+        self,
+        edits: Sequence[Edit],
+        *,
+        act: str,
+        who: str,
+        why: str = "",
+        undoes: str | None = None,
+        user: str | None = None,
+        entries: Sequence[str] = (),
+        part_of: str = "",
+    ) -> Change:
+        """Write all of `edits` or none, and return the record, whose id sorts after those of all records before.
+
+        Raises: VersionConflict if a file is not the version an edit was based on; StorageFull and its siblings.
+        """
+        async with self._files.lock(CHANGES_LOCK):
+            await self._recover()
+            self._ids.follow(await read_newest_change_id(self._files))
+            if self._ids.may_lag():
+                with suppress(FileMissing, StorageError):
+                    self._ids.follow(await read_newest_id(self._files))
+            change = Change(
+                id=self._ids.new(),
+                at=self.clock.now(),
+                who=who,
+                why=why,
+                act=act,
+                files=tuple(_to_file_change(edit) for edit in edits),
+                undoes=undoes,
+                user=self.user if user is None else user,
+                entries=tuple(entries),
+                part_of=part_of,
+            )
+            for edit in edits:
+                await self._store_contents(edit)
+            await run_to_completion(partial(self._execute, change, edits))
+        return change
+
+    async def rebase(
+        self,
+        plan: Callable[[], Awaitable[Sequence[Edit]]],
+        *,
+        act: str,
+        who: str,
+        why: str = "",
+        undoes: str | None = None,
+    ) -> Change:
+        """Apply what `plan` returns, and plan again when a file changed in between, a few times at most.
+
+        Raises what `apply` and `plan` raise.
+        """
+        for tried in range(_MAX_TRIES):
+            with suppress(VersionConflict):
+                return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
+            # whoever waits by chance does not meet the same one again
+            await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
+        return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
+
+    async def recover(self) -> int:
+        """Put back what change sets that were cut off had written; return how many there were."""
+        if not await self._files.list(PENDING_FOLDER):
+            return 0
+        async with self._files.lock(CHANGES_LOCK):
+            return await self._recover()
+
+    async def list_changes(self) -> list[Change]:
+        """Return all change sets, newest first; a record that can't be read is left out."""
+        return await _read_changes(self._files)
+
+    async def get_change(self, change_id: str) -> Change:
+        """Return one change set. Raises: ChangeNotFound; DocumentInvalid for a record that can't be read."""
+        try:
+            return await _read_change(self._files, f"{CHANGES_FOLDER}/{change_id}.json")
+        except FileMissing as error:
+            raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.") from error
+
+    async def list_unreadable(self) -> list[str]:
+        """Return the ids of the change sets whose records can't be read, newest first."""
+        found = []
+        for info in reversed(await self._files.list(CHANGES_FOLDER)):
+            try:
+                await _read_change(self._files, info.path)
+            except FileMissing:
+                continue
+            except StorageError:
+                found.append(_change_id(info.path))
+        return found
+
+    async def read_content(self, version: str) -> bytes | None:
+        """Return the bytes of a version that a change replaced or wrote; None for ABSENT.
+
+        Raises: FileMissing, or DocumentInvalid when what was kept is damaged.
+        """
+        return await _read_content(self._files, version)
+
+    async def _execute(self, change: Change, edits: Sequence[Edit]) -> None:
+        await self._files.create(f"{PENDING_FOLDER}/{change.id}.json", encode_change(change))
+        reached = 0
+        try:
+            for edit in edits:
+                reached += 1
+                await self._write(edit.path, edit.data, edit.expected)
+            await self._files.create(f"{CHANGES_FOLDER}/{change.id}.json", encode_change(change))
+        except StorageError as error:
+            # a conflict wrote nothing; any other error may have come after the rename
+            written = reached - isinstance(error, VersionConflict)
+            # nor is it on record then, although its record may be there
+            with suppress(StorageError, FileMissing):
+                await self._files.delete(f"{CHANGES_FOLDER}/{change.id}.json")
+            with suppress(StorageError, FileMissing):
+                await self._roll_back(change, change.files[:written])
+            raise
+        # the change is made; who recovers next removes what is left of its pending record
+        with suppress(StorageError, FileMissing):
+            await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
+
+    async def _store_contents(self, edit: Edit) -> None:
+        found = await self._read_if_exists(edit.path)
+        if (found.version if found else ABSENT) != edit.expected:
+            raise VersionConflict(f"{edit.path} changed since it was read: read it again and repeat the edit.")
+        if found and edit.data is not None and is_memory(edit.path):
+            _refuse_mixed_encodings(edit.path, found.data, edit.data)
+        contents = [found.data] if found else []
+        for data in contents if edit.data is None else [edit.data, *contents]:
+            with suppress(AlreadyExists):
+                await self._files.create(_object_path(compute_version(data)), zlib.compress(data))
+
+    async def _recover(self) -> int:
+        recovered = 0
+        for info in await self._files.list(PENDING_FOLDER):
+            # a record or a content that is damaged stays for `doctor` to show, and stops no other change
+            with suppress(DocumentInvalid, FileMissing, VersionConflict):
+                change = await _read_change(self._files, info.path)
+                await self._roll_back(change, change.files)
+                recovered += 1
+        return recovered
+
+    async def _roll_back(self, change: Change, written: Sequence[FileChange]) -> None:
+        """Put the files of a change back that is not on record; one that can't be put back throughout goes there."""
+        record = f"{CHANGES_FOLDER}/{change.id}.json"
+        if await self._files.info(record) is None:
+            whole = [await self._restore_file(changed) for changed in reversed(written)]
+            if not all(whole):
+                await self._files.create(record, encode_change(change))
+        await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
+
+    async def _restore_file(self, changed: FileChange) -> bool:
+        """Restore a file that the change may have written, with what others did to it since; False if they collide."""
+        found = await self._read_if_exists(changed.path)
+        version = found.version if found else ABSENT
+        if version == changed.before:
+            return True
+        before, after = await self.read_content(changed.before), await self.read_content(changed.after)
+        if version == changed.after:
+            await self._write(changed.path, before, version)
+            return True
+        undone = _revert_profile if is_profile(changed.path) else _revert_lines
+        restored = undone(before, after, found.data) if found else None
+        if restored is None:
+            return False
+        if found and restored != found.data:
+            await self._write(changed.path, restored, version)
+        return True
+
+    async def _read_if_exists(self, path: str) -> StoredFile | None:
+        try:
+            return await self._files.read(path)
+        except FileMissing:
+            return None
+
+    async def _write(self, path: str, data: bytes | None, expected: str) -> None:
+        if data is None:
+            await self._files.delete(path, expected=expected)
+        else:
+            await self._files.replace(path, data, expected=expected)
+
+
+async def count_pending(files: FileStore) -> int:
+    """Return how many change sets were cut off and not put back; one that is being made is waited for."""
+    if not await files.list(PENDING_FOLDER):
+        return 0
+    async with files.lock(CHANGES_LOCK):
+        return len(await files.list(PENDING_FOLDER))
+
+
+async def read_newest_change_id(files: FileStore) -> str:
+    """Return the id of the change set that was recorded last, empty for none."""
+    listed = [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(CHANGES_FOLDER)]
+    return max((name for name in listed if decode_id(name) is not None), default="")
+
+
+async def iter_replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield the path and the content of each memory document that a change replaced, as far as both are kept."""
+    for change in await _read_changes(files):
+        for changed in change.files:
+            if is_memory(changed.path):
+                with suppress(FileMissing, DocumentInvalid):
+                    yield changed.path, await _read_content(files, changed.before) or b""
+
+
+async def _read_changes(files: FileStore) -> list[Change]:
+    found = []
+    for info in reversed(await files.list(CHANGES_FOLDER)):
+        with suppress(FileMissing, DocumentInvalid):
+            found.append(await _read_change(files, info.path))
+    return found
+
+
+async def _read_change(files: FileStore, path: str) -> Change:
+    return decode_change((await files.read(path)).data, _change_id(path))
+
+
+def _change_id(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".json")
+
+
+async def _read_content(files: FileStore, version: str) -> bytes | None:
+    if version == ABSENT:
+        return None
+    try:
+        data = zlib.decompress((await files.read(_object_path(version))).data)
+    except FileMissing as error:
+        raise FileMissing(
+            f"The content {version} is not in the history any more: it was erased or given up."
+        ) from error
+    except zlib.error as error:
+        raise DocumentInvalid(f"The content {version} that history kept can't be read.") from error
+    if compute_version(data) != version:
+        raise DocumentInvalid(f"The content {version} that history kept was changed.")
+    return data
+
+
+def _refuse_mixed_encodings(path: str, found: bytes, data: bytes) -> None:
+    """Refuse to write UTF-8 into a document in UTF-16; a document that is UTF-8 throughout may take its place."""
+    if is_utf16(found) and (is_utf16(data) or b"\0" in data):
+        raise DocumentInvalid(f"{path} is in UTF-16 and was left as it is: save it as UTF-8 and try again.")
+
+
+def _to_file_change(edit: Edit) -> FileChange:
+    return FileChange(
+        path=edit.path, before=edit.expected, after=ABSENT if edit.data is None else compute_version(edit.data)
+    )
+
+
+def _revert_lines(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
+    """Return `found` without the change from `before` to `after`; None when what others did can't be told from it."""
+    start = max((data for data in (before, after) if data and found.startswith(data)), key=len, default=b"")
+    if start and start == before:
+        return found
+    removed = _line_set(before) - _line_set(after)
+    if not start and removed & _line_set(found):
+        # the change had not come this far, or somebody took its lines back
+        untouched = removed <= _line_set(found) and _line_set(found).isdisjoint(_line_set(after) - _line_set(before))
+        return found if untouched else None
+    if before and (start or after == b""):
+        tail = found[len(start) :]
+        closing = b"" if before.endswith(b"\n") or tail.startswith(b"\n") else b"\n"
+        return before + closing + tail
+    return merge_lines(after, found, before or b"") if after else None
+
+
+def _revert_profile(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
+    """Return the profile `found` without the change from `before` to `after`; None where others changed the same."""
+    return merge_profile_documents(after or b"", found, before or b"")
+
+
+def _line_set(data: bytes | None) -> set[bytes]:
+    return {line for line in (data or b"").splitlines() if line.strip()}
+
+
+def _object_path(version: str) -> str:
+    return f"{OBJECTS_FOLDER}/{version[:2]}/{version}.z"

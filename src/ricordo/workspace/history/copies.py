@@ -1,0 +1,200 @@
+"""Copies of forgotten entries in the records of a root: transcripts, states, journals and evicted results.
+
+Each statement that repeats an entry gets a tombstone with its digest, and readers mask it. In evicted results it is
+replaced.
+
+Invariant: a record that can't be read is not changed, and the others are searched all the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, InvalidMessage, StorageError
+from ricordo.language import content_words
+from ricordo.messages import Message, decode_message
+from ricordo.messages.json_text import loads
+from ricordo.messages.types import JsonValue
+from ricordo.storage import FileInfo, FileStore
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import Edit
+from ricordo.workspace.history.repetition import contains_literally, mask_repetitions
+from ricordo.workspace.history.tombstones import Tombstone, collect_texts, content_digest, find_repetitions
+from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, parse_record_path
+from ricordo.workspace.ledger import read_all_entries
+
+__all__ = ["RecordCopies", "find_copies"]
+
+
+_AGENTS_FOLDER = f"{WORKSPACE}/agents"
+_STEM_LENGTH = 4
+_MAX_READ_BYTES = 8_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordCopies:
+    """What was found: `tombstones` for the statements in records, `edits` of evicted results, and `texts`, the statements.
+
+    `near` are the messages of the exchanges in which they occur, as (session, id).
+    """
+
+    tombstones: tuple[Tombstone, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    texts: tuple[str, ...] = ()
+    near: frozenset[tuple[str, str]] = field(default=frozenset())
+
+
+async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes) -> RecordCopies:
+    """Return where transcripts, states, compactions and evicted results of a root repeat what `entries` say."""
+    search = _CopySearch(entries)
+    found: dict[tuple[str, str, str], None] = {}
+    near: set[tuple[str, str]] = set()
+    for info in await files.list(_AGENTS_FOLDER):
+        data = await _read_or_none(files, info)
+        if data is None:
+            continue
+        record = parse_record_path(info.path)
+        if record is None or record.is_set_aside or record.kind == "tasks":
+            continue
+        if record.kind == "transcript":
+            said, exchange = await run_sync(search.search_transcript, data, record.session)
+            near |= {(record.session, name) for name in exchange}
+        else:
+            said = await run_sync(search.search_record, data)
+            said = [(record.session, "", text) for _, _, text in said]
+        found |= dict.fromkeys(said)
+    edits = []
+    for info in await files.list(LARGE_RESULTS):
+        data = await _read_or_none(files, info)
+        rest = await run_sync(search.mask, data) if data else data
+        if data and rest and rest != data:
+            stored = await files.read(info.path)
+            edits.append(Edit(path=info.path, expected=stored.version, data=search.mask(stored.data)))
+    found = await _drop_claimed(files, found, entries, key)
+    name = entries[0].id
+    stones = [
+        Tombstone(id=name, digest=content_digest(text, key) if text else "", session=session, message=message)
+        for session, message, text in found
+    ]
+    return RecordCopies(
+        tombstones=tuple(dict.fromkeys(stones)),
+        edits=tuple(edits),
+        texts=tuple(dict.fromkeys(text for _, _, text in found if text)),
+        near=frozenset(near),
+    )
+
+
+async def _drop_claimed(
+    files: FileStore, found: dict[tuple[str, str, str], None], entries: Sequence[Entry], key: bytes
+) -> dict[tuple[str, str, str], None]:
+    """Return what was found, without statements that only sound alike and belong to another memory."""
+    contents = [entry.content for entry in entries]
+    guesses = {row for row in found if row[2] and not contains_literally(row[2], contents)}
+    if not guesses:
+        return found
+    gone = {entry.id for entry in entries}
+    others = [one.entry for one in await read_all_entries(files) if one.entry.id not in gone]
+    said = {content_digest(text, key) for each in others for text in (each.content, each.source.quote or each.content)}
+    return {row: None for row in found if row not in guesses or content_digest(row[2], key) not in said}
+
+
+async def _read_or_none(files: FileStore, info: FileInfo) -> bytes | None:
+    try:
+        return (await files.read(info.path)).data
+    except (FileMissing, StorageError):
+        return None
+
+
+class _CopySearch:
+    """Searches records for what these entries say, and parses only records that may contain it."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._contents = [*dict.fromkeys(each.content for each in entries)]
+        self._contents += [quote for each in entries if (quote := each.source.quote) and quote not in self._contents]
+        self._sources = {(each.source.session or "", name) for each in entries for name in each.source.messages}
+        self._stems = [[word[:_STEM_LENGTH] for word in dict.fromkeys(content_words(each))] for each in self._contents]
+
+    def search_transcript(self, data: bytes, session: str) -> tuple[list[tuple[str, str, str]], set[str]]:
+        """Return the statements found, as (session, message, statement), and the messages of the same exchanges."""
+        sources = {name for place, name in self._sources if place == session}
+        lines = data.split(b"\n")
+        if not any(self._may_contain(line) or any(name.encode() in line for name in sources) for line in lines):
+            return [], set()
+        exchanges = list(_group_exchanges(_decode_messages(lines)))
+        found: list[tuple[str, str, str]] = []
+        near: set[str] = set()
+        for exchange in exchanges:
+            direct = [
+                message
+                for message in exchange
+                if message.id in sources or find_repetitions(collect_texts(message), self._contents)
+            ]
+            if not direct:
+                continue
+            near |= {message.id for message in exchange}
+            for message in exchange:
+                said = find_repetitions(collect_texts(message), self._contents, near=True)
+                found += [(session, message.id, text) for text in said]
+                if not said and message.id in sources:
+                    found.append((session, message.id, ""))
+        return found, near
+
+    def search_record(self, data: bytes) -> list[tuple[str, str, str]]:
+        """Return the statements found in a state or a journal, such as those of summaries."""
+        found: list[tuple[str, str, str]] = []
+        for line in data.split(b"\n"):
+            if self._may_contain(line):
+                try:
+                    texts = list(_iter_texts(loads(line)))
+                except InvalidMessage:
+                    continue
+                found += [("", "", text) for text in find_repetitions(texts, self._contents)]
+        return found
+
+    def mask(self, data: bytes) -> bytes:
+        """Return an evicted result without the statements; one that is not text is returned as it is."""
+        try:
+            text = data.decode() if len(data) <= _MAX_READ_BYTES and self._may_contain(data) else ""
+        except UnicodeDecodeError:
+            return data
+        return mask_repetitions(text, self._contents).encode() if text else data
+
+    def _may_contain(self, data: bytes) -> bool:
+        text = data.decode("utf-8", "replace").casefold()
+        return any(2 * sum(root in text for root in roots) >= len(roots) for roots in self._stems)
+
+
+def _decode_messages(lines: Sequence[bytes]) -> Iterator[Message]:
+    for line in lines:
+        if line.startswith(b"{"):
+            try:
+                yield decode_message(line)
+            except InvalidMessage:
+                continue
+
+
+def _group_exchanges(messages: Iterator[Message]) -> Iterator[list[Message]]:
+    """Yield the messages from each message of a user up to the next one."""
+    exchange: list[Message] = []
+    for message in messages:
+        if message.role == "user" and exchange:
+            yield exchange
+            exchange = []
+        exchange.append(message)
+    if exchange:
+        yield exchange
+
+
+def _iter_texts(value: JsonValue) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _iter_texts(each)
+        case dict():
+            for each in value.values():
+                yield from _iter_texts(each)
+        case _:
+            return

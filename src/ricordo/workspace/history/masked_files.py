@@ -1,0 +1,116 @@
+"""The files of a root with forgotten statements masked in transcripts, states and journals, as a model reads them.
+
+Invariant: each line keeps its length, so offsets are those of the file on disk, which is not changed.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages import codec
+from ricordo.messages.json_text import dumps, loads
+from ricordo.storage import AppendedRange, FileInfo, FileStore, StoredFile
+from ricordo.workspace.history.tombstones import ForgottenStatements, read_tombstones
+from ricordo.workspace.layout import TOMBSTONES, parse_record_path, parse_transcript_path
+
+__all__ = ["MaskedFiles"]
+
+
+_CACHE_SIZE = 4
+
+
+class MaskedFiles:
+    """Passes every call on to `files`, and hides forgotten statements when records are read; `key` is the root's."""
+
+    def __init__(self, files: FileStore, key: bytes) -> None:
+        """Read nothing yet."""
+        self._files = files
+        self._key = key
+        self._cache: dict[tuple[str, str, str], bytes] = {}
+
+    async def read(self, path: str) -> StoredFile:
+        """Return the whole file, with the version of what lies there. Raises `FileMissing`."""
+        stored = await self._files.read(path)
+        session = _find_session(path)
+        if session is None:
+            return stored
+        stones = await read_tombstones(self._files)
+        forgotten = ForgottenStatements.from_tombstones(stones, self._key)
+        if not any(place == session for place, _ in forgotten.messages):
+            return stored
+        held = path, stored.version, stones.version
+        if held not in self._cache:
+            while len(self._cache) >= _CACHE_SIZE:
+                del self._cache[next(iter(self._cache))]
+            self._cache[held] = await run_sync(
+                partial(_mask_record, stored.data, forgotten, session, messages=parse_transcript_path(path) is not None)
+            )
+        return replace(stored, data=self._cache[held])
+
+    async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
+        """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
+        if _find_session(path) is None or await self._files.info(TOMBSTONES) is None:
+            return await self._files.read_from(path, offset, length)
+        data = (await self.read(path)).data
+        return data[offset:] if length is None else data[offset : offset + length]
+
+    async def info(self, path: str) -> FileInfo | None:
+        """Return what is known of the file."""
+        return await self._files.info(path)
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
+        """Append to the file."""
+        return await self._files.append(path, data, header=header)
+
+    async def create(self, path: str, data: bytes) -> str:
+        """Create the file. Raises `AlreadyExists`."""
+        return await self._files.create(path, data)
+
+    async def replace(self, path: str, data: bytes, *, expected: str) -> str:
+        """Replace the file. Raises `VersionConflict`."""
+        return await self._files.replace(path, data, expected=expected)
+
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
+        """Delete the file. Raises `FileMissing`, `VersionConflict`."""
+        await self._files.delete(path, expected=expected)
+
+    async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        """Return the folders that can't be read."""
+        return await self._files.list_unreadable(prefix)
+
+    async def list(self, prefix: str = "") -> list[FileInfo]:
+        """Return the files below `prefix`."""
+        return await self._files.list(prefix)
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Hold the lock `name`."""
+        return self._files.lock(name)
+
+
+def _find_session(path: str) -> str | None:
+    """Return the session of a record; None for any other file."""
+    record = parse_record_path(path.lstrip("/"))
+    return record.session if record and record.kind != "tasks" and not record.is_set_aside else None
+
+
+def _mask_record(data: bytes, forgotten: ForgottenStatements, session: str, *, messages: bool) -> bytes:
+    return b"\n".join(_mask_line(line, forgotten, session, messages=messages) for line in data.split(b"\n"))
+
+
+def _mask_line(line: bytes, forgotten: ForgottenStatements, session: str, *, messages: bool) -> bytes:
+    try:
+        if messages:
+            message = codec.decode_message(line)
+            shown = forgotten.mask_message(message, session)
+            rest = line if shown == message else codec.encode_message(shown)
+        else:
+            value = loads(line)
+            struck = forgotten.mask_json(value)
+            rest = line if struck == value else dumps(struck).encode()
+    except InvalidMessage:
+        return line
+    rest = rest.rstrip(b"\n")
+    return rest.ljust(len(line)) if len(rest) <= len(line) else b" " * len(line)

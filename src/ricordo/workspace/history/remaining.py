@@ -1,0 +1,121 @@
+"""Remaining: find what still says the words of a memory after it was forgotten.
+
+Forgetting removes an entry and its copies. A longer memory that contains the same words, and a plan or a todo in nearly
+the same words, stay: they are memories of their own, which only a person can judge. Nothing is changed here.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import DocumentInvalid, FileMissing, StorageError
+from ricordo.guard import Redactor
+from ricordo.language import content_words, split_sentences
+from ricordo.storage import FileStore
+from ricordo.workspace.agent_state import salvage_state
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.repetition import nearly_says, repeats_any, sentences_like
+from ricordo.workspace.layout import (
+    AGENT_NOTES,
+    LEDGERS,
+    MEMORY_PATH,
+    WORKSPACE,
+    is_memory,
+    is_profile,
+    parse_record_path,
+)
+from ricordo.workspace.ledger import read_entries
+from ricordo.workspace.profile import parse_profile
+
+__all__ = ["Remaining", "remaining_entries", "remaining_in"]
+
+_ROOT = 4
+_FEWEST = 3
+_LONG_FILE = b"[long::"
+_NOTES = re.compile(rf"{WORKSPACE}/(?:plans|rules|{AGENT_NOTES})/.+\.(?:md|txt)")
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remaining:
+    """Something that still says the words of a forgotten memory, with its secrets replaced by marks.
+
+    `id` is that of a memory or of a fact of the profile, the path of a file below the root, or the session of a todo;
+    `text` is the whole memory, fact or todo, or the sentence of the file.
+    """
+
+    kind: Literal["memory", "fact", "file", "todo"]
+    id: str
+    text: str
+
+
+def remaining_entries(entries: Iterable[Entry], gone: Entry) -> list[Remaining]:
+    """Return which of `entries` say what the forgotten entry said, or one of its sentences, each id once."""
+    contents = _statements(gone.content)
+    alike = {each.id: each.content for each in entries if each.id != gone.id and repeats_any(each.content, contents)}
+    return [Remaining(kind="memory", id=name, text=text) for name, text in alike.items()]
+
+
+async def remaining_in(files: FileStore, gone: Entry, redactor: Redactor) -> list[Remaining]:
+    """Return what of a root still says what the forgotten entry said: memories, then facts, files and todos.
+
+    What can't be read is left out.
+    """
+    contents = _statements(gone.content)
+    found = await run_sync(remaining_entries, await _entries(files, contents), gone)
+    for info in await files.list(WORKSPACE):
+        is_noted = bool(_NOTES.fullmatch(info.path)) and info.size <= _LARGEST
+        record = parse_record_path(info.path)
+        is_state = record is not None and record.kind == "state" and not record.is_set_aside
+        if is_noted or is_state or is_profile(info.path):
+            with suppress(FileMissing, StorageError, DocumentInvalid):
+                data = (await files.read(info.path)).data
+                found += await run_sync(_said, data, info.path, contents)
+    return await run_sync(_guarded, dict.fromkeys(found), redactor)
+
+
+def _guarded(found: Iterable[Remaining], redactor: Redactor) -> list[Remaining]:
+    return [replace(each, text=redactor.clean(each.text)) for each in found]
+
+
+def _statements(content: str) -> list[str]:
+    """Return the content, and its sentences that say enough to be recognised, where it has several."""
+    sentences = [content[each.start : each.end] for each in split_sentences(content)]
+    telling = [each for each in sentences if len(set(content_words(each))) >= _FEWEST]
+    return [content, *(telling if len(sentences) > 1 else ())]
+
+
+async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
+    """Return the active entries that may say one of `contents`; others are not parsed."""
+    roots = [[word[:_ROOT].encode() for word in dict.fromkeys(content_words(each))] for each in contents]
+
+    def may_say(bullet: bytes) -> bool:
+        lowered = bullet.lower() if bullet.isascii() else bullet.decode("utf-8", "replace").casefold().encode()
+        return _LONG_FILE in bullet or any(
+            2 * sum(root in lowered for root in wanted) >= len(wanted) for wanted in roots
+        )
+
+    found: list[Entry] = []
+    for path in [MEMORY_PATH, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
+        if not path.startswith(f"{LEDGERS}/long/"):
+            with suppress(FileMissing, StorageError):
+                found += [each.entry for each in await read_entries(files, path, only=may_say)]
+    return [each for each in found if each.state == "active"]
+
+
+def _said(data: bytes, path: str, contents: Sequence[str]) -> list[Remaining]:
+    if is_profile(path):
+        facts = parse_profile(data, path).profile.facts
+        same = [each for each in facts if repeats_any(each.content, contents)]
+        return [Remaining(kind="fact", id=each.id, text=each.content) for each in same]
+    record = parse_record_path(path)
+    if record is not None:
+        todos = salvage_state(data, agent=record.folder, session=record.session).work_state.todos
+        said = [each.content for each in todos if any(nearly_says(each.content, one) for one in contents)]
+        return [Remaining(kind="todo", id=record.session, text=each) for each in said]
+    text = data.decode("utf-8", "replace")
+    return [Remaining(kind="file", id=path, text=each) for one in contents for each in sentences_like(text, one)]

@@ -1,0 +1,120 @@
+"""Retention of history: change sets are kept for some days, in no more than some bytes, but the newest always.
+
+Only records of what was replaced are removed, never what stands in a file. Records go before contents, so a stop in
+between leaves contents that nothing names, which the next run removes.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ricordo.errors import FileMissing, InvalidSetting
+from ricordo.storage import ABSENT, FileInfo, FileStore
+from ricordo.workspace.history.change_sets import (
+    CHANGES_FOLDER,
+    CHANGES_LOCK,
+    OBJECTS_FOLDER,
+    PENDING_FOLDER,
+    Change,
+    ChangeSets,
+)
+
+__all__ = ["HistoryConfig", "HistoryRetentionResult", "select_expired", "trim_history"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryConfig:
+    """How long history is kept: `days`, and less where it takes more than `most_bytes`, but `least_days` always."""
+
+    days: int = 90
+    least_days: int = 30
+    most_bytes: int = 200_000_000
+
+    def __post_init__(self) -> None:
+        """Raise InvalidSetting for less than a day, a least that is more than the most, and a size below 0."""
+        if self.least_days < 1:
+            raise InvalidSetting(f"least_days is a number of at least 1, not {self.least_days}.")
+        if self.days < self.least_days:
+            raise InvalidSetting(f"days is a number of at least least_days ({self.least_days}), not {self.days}.")
+        if self.most_bytes < 0:
+            raise InvalidSetting(f"most_bytes is a number of at least 0, not {self.most_bytes}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryRetentionResult:
+    """How many change sets were given up, and how many bytes of what they had replaced."""
+
+    changes: int = 0
+    bytes: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts by name."""
+        return {"changes": self.changes, "history_bytes": self.bytes}
+
+
+async def trim_history(
+    files: FileStore, changes: ChangeSets, *, now: datetime, config: HistoryConfig | None = None
+) -> HistoryRetentionResult:
+    """Give up the change sets that are past their time. A second call right after it does nothing.
+
+    While a change set is cut off and not yet put back, nothing is given up. Raises: StorageError.
+    """
+    async with files.lock(CHANGES_LOCK):
+        if await files.list(PENDING_FOLDER):
+            return HistoryRetentionResult()
+        records = await changes.list_changes()
+        readable = {change.id for change in records}
+        listed = await files.list(CHANGES_FOLDER)
+        if any(_change_id(info) not in readable for info in listed):
+            # a record that can't be read may name any content
+            return HistoryRetentionResult()
+        contents = await files.list(OBJECTS_FOLDER)
+        sizes = {_object_version(info): info.size for info in contents}
+        gone = select_expired(records, sizes, now=now, config=config or HistoryConfig())
+        for change_id in gone:
+            with suppress(FileMissing):
+                await files.delete(f"{CHANGES_FOLDER}/{change_id}.json")
+        kept = {version for change in records if change.id not in gone for version in _change_versions(change)}
+        unnamed = [info for info in contents if _object_version(info) not in kept]
+        for info in unnamed:
+            with suppress(FileMissing):
+                await files.delete(info.path)
+    return HistoryRetentionResult(changes=len(gone), bytes=sum(info.size for info in unnamed))
+
+
+def select_expired(
+    records: Sequence[Change], sizes: dict[str, int], *, now: datetime, config: HistoryConfig
+) -> list[str]:
+    """Return the ids of the change sets to give up, the oldest first. Pure.
+
+    `sizes` are the bytes that are kept of each content, which several change sets may name.
+    """
+    newest_first = sorted(records, key=lambda change: change.id, reverse=True)
+    held: set[str] = set()
+    total = 0
+    gone: list[str] = []
+    for change in newest_first:
+        age = now - change.at
+        fresh = {version for version in _change_versions(change) if version not in held}
+        size = sum(sizes.get(version, 0) for version in fresh)
+        is_full = gone or total + size > config.most_bytes
+        if age > timedelta(days=config.days) or (is_full and age > timedelta(days=config.least_days)):
+            gone.append(change.id)
+        else:
+            held |= fresh
+            total += size
+    return gone[::-1]
+
+
+def _change_versions(change: Change) -> list[str]:
+    return [version for file in change.files for version in (file.before, file.after) if version != ABSENT]
+
+
+def _change_id(info: FileInfo) -> str:
+    return info.path.rpartition("/")[2].removesuffix(".json")
+
+
+def _object_version(info: FileInfo) -> str:
+    return info.path.rpartition("/")[2].removesuffix(".z")

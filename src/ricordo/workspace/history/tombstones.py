@@ -1,0 +1,394 @@
+"""Tombstones: records of what was forgotten, without its content, by which forgotten statements are recognised and masked.
+
+A tombstone has the id of the entry, the message that stated it, and a keyed digest of its words, whatever their case,
+white space and punctuation; without the key of the root nobody can test a guess. A statement is a text, a line, a
+sentence, what follows the first colon of either, or a text in the arguments of a tool call.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from hashlib import blake2b
+
+from ricordo.clock import format_rfc3339
+from ricordo.errors import FileMissing, InvalidMessage
+from ricordo.language.sentences import split_sentences
+from ricordo.messages.json_text import decode_json, dumps, loads
+from ricordo.messages.types import JsonValue, Message, Part, Text, ToolCall, ToolResult
+from ricordo.storage import ABSENT, FileStore
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.repetition import FORGOTTEN_MARK, repeats_any, repeats_partly
+from ricordo.workspace.layout import TOMBSTONES
+
+__all__ = [
+    "ForgottenStatements",
+    "Tombstone",
+    "Tombstones",
+    "collect_texts",
+    "content_digest",
+    "create_tombstone",
+    "find_repetitions",
+    "find_tombstone",
+    "parse_tombstones",
+    "read_tombstones",
+]
+
+
+_WORD_BREAK = re.compile(r"[\s\u2014]+")
+_SENTENCE_MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
+_OPENING_MARKS = "\"'`([{\u00a1\u00bf\u00ab\u00bb\u2018\u201a\u201c\u201e\u300c\u300e\uff08"
+_CLOSING_MARKS = (
+    ".,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f)]}\u00ab\u00bb\u201c\u201d\u300d\u300f\uff09`"
+)
+_CLOSING_QUOTES = "\"'\u2019"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tombstone:
+    """One entry that was forgotten: its id, the digest of its content, and the message that stated it, if any.
+
+    `at` is when it was forgotten, as RFC 3339 in UTC, and `by` who forgot it; both are empty where that is not known.
+    """
+
+    id: str
+    digest: str
+    session: str = ""
+    message: str = ""
+    at: str = ""
+    by: str = ""
+
+    @property
+    def origin(self) -> str:
+        """When and by whom it was forgotten, in words that begin with a space; empty where that is not known."""
+        return f" at {self.at} by {self.by}" if self.at else ""
+
+    def to_line(self) -> bytes:
+        """Return it as a line of a file of tombstones."""
+        values = {name: value for name, value in asdict(self).items() if value or name in {"id", "digest"}}
+        return json.dumps(values).encode() + b"\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tombstones:
+    """The tombstones of a workspace as they stand in its file of this version; `messages` are (session, id) pairs."""
+
+    ids: frozenset[str] = frozenset()
+    digests: frozenset[str] = frozenset()
+    messages: frozenset[tuple[str, str]] = frozenset()
+    rows: tuple[Tombstone, ...] = ()
+    data: bytes = b""
+    version: str = ABSENT
+
+    def render_with(self, stones: Iterable[Tombstone]) -> bytes:
+        """Return the file with these tombstones more."""
+        start = self.data if not self.data or self.data.endswith(b"\n") else self.data + b"\n"
+        return start + b"".join(stone.to_line() for stone in stones)
+
+
+def content_digest(content: str, key: bytes) -> str:
+    """Return 32 hex digits that are equal for texts with the same words, whatever their case and sentence marks.
+
+    What is attached to a word in any other way belongs to it: symbols, signs, and points between digits. A text of
+    nothing but sentence marks is taken as it is.
+    """
+    folded = unicodedata.normalize("NFC", content).casefold()
+    words = [word for piece in _WORD_BREAK.split(folded) if (word := _strip_marks(piece))]
+    said = " ".join(words) or folded.strip()
+    return blake2b(said.encode("utf-8", "surrogatepass"), key=key, digest_size=16).hexdigest()
+
+
+def _strip_marks(piece: str) -> str:
+    """Return a word without the marks of the sentence around it; empty for nothing but such marks."""
+    if _SENTENCE_MARKS.fullmatch(piece):
+        return ""
+    bare = piece.lstrip(_OPENING_MARKS)
+    end = len(bare)
+    # a quotation mark after a digit is a unit: 5' is not 5"
+    while end and (
+        bare[end - 1] in _CLOSING_MARKS or (bare[end - 1] in _CLOSING_QUOTES and not bare[end - 2].isdigit())
+    ):
+        end -= 1
+    return bare[:end] or piece
+
+
+def create_tombstone(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tombstone:
+    """Return the tombstone of an entry that is forgotten now."""
+    stating = entry.source.messages[0] if entry.source.messages else ""
+    return Tombstone(
+        id=entry.id,
+        digest=content_digest(entry.content, key),
+        session=entry.source.session or "",
+        message=stating,
+        at=format_rfc3339(at),
+        by=by,
+    )
+
+
+def find_tombstone(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | None:
+    """Return the tombstone by which an entry is known as forgotten; None for one that is not.
+
+    It has the same id, or the same words and is older than the forgetting. An entry without a time counts as older,
+    and so does each where it is not known when its words were forgotten.
+    """
+    digest = content_digest(entry.content, key) if stones.digests else ""
+    if entry.id not in stones.ids and digest not in stones.digests:
+        return None
+    time = format_rfc3339(entry.time) if entry.time else ""
+    for row in stones.rows:
+        if row.id == entry.id or (row.digest == digest and (not row.at or time <= row.at)):
+            return row
+    return None
+
+
+async def read_tombstones(files: FileStore, path: str = TOMBSTONES) -> Tombstones:
+    """Return the tombstones of the workspace, or of the file at `path`; lines that can't be read count for nothing."""
+    try:
+        stored = await files.read(path)
+    except FileMissing:
+        return Tombstones()
+    return parse_tombstones(stored.data, stored.version)
+
+
+@lru_cache(maxsize=8)
+def parse_tombstones(data: bytes, version: str = ABSENT) -> Tombstones:
+    """Return the tombstones in the bytes of their file; lines that can't be read count for nothing."""
+    rows = [row for line in data.split(b"\n") if line.strip() and (row := _parse_line(line))]
+    return Tombstones(
+        ids=frozenset(row.id for row in rows),
+        digests=frozenset(row.digest for row in rows if row.digest),
+        messages=frozenset((row.session, row.message) for row in rows if row.message),
+        rows=tuple(rows),
+        data=data,
+        version=version,
+    )
+
+
+def _parse_line(line: bytes) -> Tombstone | None:
+    try:
+        value = decode_json(line)
+        said = {name: str(value.get(name, "")) for name in ("session", "message", "at", "by")}
+        return Tombstone(id=str(value["id"]), digest=str(value["digest"]), **said)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+_LIST_ITEM = re.compile(r"\s*(?:[-*+>\u2022]|\d{1,3}[.)])\s+")
+_CACHE_SIZE = 4096
+_JSON_CHARACTERS = ' \t"{}[],:\\'
+_MIN_BARE_CHARS = 8
+
+
+@dataclass(frozen=True)
+class ForgottenStatements:
+    """Recognises forgotten statements by digests under `key`; `messages` are (session, id) pairs that contain some."""
+
+    digests: frozenset[str] = frozenset()
+    messages: frozenset[tuple[str, str]] = frozenset()
+    key: bytes = b""
+
+    @classmethod
+    def from_tombstones(cls, stones: Tombstones, key: bytes) -> "ForgottenStatements":
+        """Return what recognises the statements of these tombstones."""
+        return cls(stones.digests, stones.messages, key)
+
+    def __bool__(self) -> bool:
+        """Tell whether anything was forgotten."""
+        return bool(self.digests or self.messages)
+
+    def contains(self, text: str) -> bool:
+        """Tell whether `text`, which may contain arguments of tool calls, contains a forgotten statement."""
+        return bool(self.digests) and _contains_cached(text, self.digests, self.key)
+
+    def find(self, text: str) -> list[str]:
+        """Return the statements of `text` that were forgotten."""
+        return [said for said in _iter_statements(text) if content_digest(said, self.key) in self.digests]
+
+    def find_in_file(self, data: bytes) -> set[str]:
+        """Return the forgotten statements in the content of a file: in the texts of JSON, else in its lines.
+
+        Signs of JSON around a statement are no part of it.
+        """
+        said = {each for text in _iter_file_texts(data.decode("utf-8", "replace")) for each in self.find(text)}
+        bare = {each.strip(_JSON_CHARACTERS) for each in said}
+        return {each for each in bare if each in said or len(each) >= _MIN_BARE_CHARS}
+
+    def mask(self, text: str) -> str:
+        """Return `text` with each forgotten statement replaced by a mark."""
+        return _mask_spans(text, lambda said: content_digest(said, self.key) in self.digests) if self.digests else text
+
+    def mask_json(self, value: JsonValue) -> JsonValue:
+        """Return a JSON value with the forgotten statements in its texts replaced by marks."""
+        return _map_texts(value, self.mask)
+
+    def mask_message(self, message: Message, session: str = "") -> Message:
+        """Return the message with its forgotten statements replaced by marks.
+
+        All texts of a message are replaced if it is known to contain one in `session` and none is recognised.
+        """
+        parts = tuple(_map_part(part, self.mask) for part in message.parts)
+        if parts == message.parts and (session, message.id) in self.messages:
+            parts = tuple(_map_part(part, lambda text: FORGOTTEN_MARK if text.strip() else text) for part in parts)
+        return message if parts == message.parts else replace(message, parts=parts)
+
+
+def find_repetitions(texts: Sequence[str], contents: Sequence[str], *, near: bool = False) -> list[str]:
+    """Return the statements of `texts` that repeat one of `contents`, also in other words, each once.
+
+    With `near` the texts are from the same exchange as what is forgotten, and fewer common words are enough.
+    """
+    found: dict[str, None] = {}
+    for text in texts:
+        if not (repeats_any(text, contents) or (near and repeats_partly(text, contents))):
+            continue
+        if "\n" not in text and repeats_any(text, contents) and len(split_sentences(text)) == 1:
+            found[text] = None
+        for start, end in _iter_sentences(text):
+            said = text[start:end]
+            if (
+                repeats_any(said, contents)
+                or (near and repeats_partly(said, contents))
+                or _is_sentence_of_any(said, contents)
+            ):
+                found[said] = None
+    return list(found)
+
+
+def collect_texts(message: Message) -> list[str]:
+    """Return all texts of a message: its own, those in the arguments of its calls, and those of tool results."""
+    calls = [text for call in message.tool_calls for text in _json_texts(call.arguments)]
+    return [text for text in (message.text, *calls, *(each.text for each in message.tool_results)) if text.strip()]
+
+
+def _is_sentence_of_any(said: str, contents: Sequence[str]) -> bool:
+    """Tell whether `said` is a sentence of one of `contents` that has several."""
+    bare = _LIST_ITEM.sub("", said, count=1).strip()
+    return len(bare.split()) > 2 and any(bare in content and bare != content.strip() for content in contents)
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _contains_cached(text: str, digests: frozenset[str], key: bytes) -> bool:
+    return any(content_digest(said, key) in digests for said in _iter_statements(text))
+
+
+def _iter_statements(text: str) -> Iterator[str]:
+    yield from (text[start:end] for start, end in _iter_spans(text))
+    for line in text.split("\n"):
+        at = line.find("{")
+        for inner in _json_texts(line[at:]) if at >= 0 else ():
+            # arguments of a tool are JSON in JSON
+            yield from (
+                _iter_statements(inner)
+                if inner.startswith("{")
+                else (inner[start:end] for start, end in _iter_spans(inner))
+            )
+
+
+def _iter_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of statements in `text`, larger ones first; none is empty."""
+    if not text.strip():
+        return
+    yield 0, len(text)
+    at = 0
+    for line in text.split("\n"):
+        if line.strip():
+            yield from _iter_span_variants(text, at, at + len(line))
+        at += len(line) + 1
+    for start, end in _iter_sentences(text):
+        yield from _iter_span_variants(text, start, end)
+
+
+def _iter_span_variants(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    yield start, end
+    item = _LIST_ITEM.match(text, start, end)
+    if item and text[item.end() : end].strip():
+        start = item.end()
+        yield start, end
+    colon = text.find(":", start, end)
+    if colon >= 0 and text[colon + 1 : end].strip():
+        yield colon + 1, end
+
+
+def _iter_sentences(text: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    for line in text.split("\n"):
+        for each in split_sentences(line):
+            if line[each.start : each.end].strip():
+                yield at + each.start, at + each.end
+        at += len(line) + 1
+
+
+def _mask_spans(text: str, is_forgotten: Callable[[str], bool]) -> str:
+    gone: list[tuple[int, int]] = []
+    for start, end in _iter_spans(text):
+        if not any(start < other_end and end > other for other, other_end in gone) and is_forgotten(text[start:end]):
+            gone.append((start, end))
+    for start, end in sorted(gone, reverse=True):
+        blank = " " if text[start : start + 1].isspace() else ""
+        text = f"{text[:start]}{blank}{FORGOTTEN_MARK}{text[end:]}"
+    return text
+
+
+def _map_part(part: Part, change: Callable[[str], str]) -> Part:
+    match part:
+        case Text():
+            return replace(part, text=change(part.text))
+        case ToolCall():
+            try:
+                value = loads(part.arguments)
+            except InvalidMessage:
+                return replace(part, arguments=change(part.arguments))
+            changed = _map_texts(value, change)
+            return part if changed == value else replace(part, arguments=dumps(changed))
+        case ToolResult():
+            return replace(
+                part, parts=tuple(replace(e, text=change(e.text)) if isinstance(e, Text) else e for e in part.parts)
+            )
+        case _:
+            return part
+
+
+def _map_texts(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_map_texts(each, change) for each in value]
+        case dict():
+            return {key: _map_texts(each, change) for key, each in value.items()}
+        case _:
+            return value
+
+
+def _iter_file_texts(content: str) -> Iterator[str]:
+    """Yield the texts of a file: those of its JSON or of its lines of JSON, and other lines as they are."""
+    if texts := _json_texts(content):
+        yield from _iter_nested_texts(texts)
+    else:
+        for line in content.split("\n"):
+            yield from _iter_nested_texts(_json_texts(line) or [line])
+
+
+def _iter_nested_texts(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts, and of those that are JSON the texts in them."""
+    for text in texts:
+        inner = _json_texts(text) if text.lstrip().startswith(("{", "[")) else ()
+        yield from _iter_nested_texts(inner) if inner else (text,)
+
+
+def _json_texts(arguments: str) -> Collection[str]:
+    """Return the texts in a JSON text; none when it is not JSON."""
+    found: list[str] = []
+
+    def note(text: str) -> str:
+        found.append(text)
+        return text
+
+    try:
+        _map_texts(loads(arguments), note)
+    except InvalidMessage:
+        return ()
+    return found

@@ -1,0 +1,267 @@
+"""The usage of memories: when each was shown, used and confirmed.
+
+Notes are appended to `usage.jsonl` a little later, many together, and nothing waits for them. Many processes may append;
+a line that can't be read is skipped. A long file is rewritten with one line for each memory.
+
+Invariant: nothing here decides how a memory ranks.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal, TypeAlias, get_args
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, format_rfc3339, truncate_to_milliseconds
+from ricordo.errors import FileMissing, InvalidMessage, RicordoError, RootMoved, StorageError, VersionConflict
+from ricordo.messages import JsonValue
+from ricordo.messages.json_text import dumps, loads
+from ricordo.storage import FileStore
+from ricordo.workspace.layout import USAGE
+
+__all__ = ["MemoryUsage", "UsageAct", "UsageCount", "UsageLog", "compact_usage", "parse_shown_ids", "read_usage"]
+
+
+UsageAct: TypeAlias = Literal["shown", "used", "confirmed"]
+_LOG = logging.getLogger("ricordo.memory")
+_ACTS: tuple[UsageAct, ...] = get_args(UsageAct)
+_ID_ATTRIBUTE = re.compile(r' id="([0-9A-Za-z-]+)"')
+_BATCH_SECONDS = 2.0
+_CLOSE_SECONDS = 2.0
+_MAX_WAITING = 1_000
+_MAX_FILE_BYTES = 4_000_000
+_MAX_MEMORIES = 10_000
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageCount:
+    """How often something happened to a memory, and the first and the last time; None where it never did."""
+
+    count: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def add(self, count: int, first: datetime, last: datetime) -> "UsageCount":
+        """Return this with `count` more of it, which happened from `first` to `last`."""
+        return UsageCount(
+            count=self.count + count,
+            first=min(self.first, first) if self.first else first,
+            last=max(self.last, last) if self.last else last,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryUsage:
+    """What happened to one memory.
+
+    It was `shown` by a search, a reminder or a prompt, `used` when it was opened, and `confirmed` by a person.
+    """
+
+    shown: UsageCount = field(default_factory=UsageCount)
+    used: UsageCount = field(default_factory=UsageCount)
+    confirmed: UsageCount = field(default_factory=UsageCount)
+
+    def add(self, act: UsageAct, more: UsageCount) -> "MemoryUsage":
+        """Return this with `more` of one of the three."""
+        known: UsageCount = getattr(self, act)
+        if not more.count or more.first is None or more.last is None:
+            return self
+        return replace(self, **{act: known.add(more.count, more.first, more.last)})
+
+    def merge(self, other: "MemoryUsage") -> "MemoryUsage":
+        """Return this with what another place knows of the same memory."""
+        both = self
+        for act in _ACTS:
+            both = both.add(act, getattr(other, act))
+        return both
+
+    @property
+    def last(self) -> datetime | None:
+        """When anything happened to it last."""
+        return max((each for act in _ACTS if (each := getattr(self, act).last)), default=None)
+
+
+def read_usage(data: bytes) -> dict[str, MemoryUsage]:
+    """Return what a file says of each memory by its id; a line that can't be read says nothing."""
+    found: dict[str, MemoryUsage] = {}
+    for line in data.split(b"\n"):
+        for name, act, more in _parse_line(line):
+            found[name] = found.get(name, MemoryUsage()).add(act, more)
+    return found
+
+
+def compact_usage(data: bytes, *, most: int = _MAX_MEMORIES) -> bytes:
+    """Return what a file says with one line for each memory, for the `most` of them that something happened to last."""
+    known = read_usage(data)
+    newest = sorted(known, key=lambda name: (known[name].last or _NEVER, name), reverse=True)[:most]
+    return b"".join(_render_line(_summary_row(name, known[name])) for name in reversed(newest))
+
+
+def parse_shown_ids(text: str) -> frozenset[str]:
+    """Return the ids of the memories that a fenced block shows."""
+    return frozenset(_ID_ATTRIBUTE.findall(text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _UsageNote:
+    """Something that happened; `ids` may be looked for when it is written."""
+
+    act: UsageAct
+    at: str
+    how: str
+    session: str
+    ids: tuple[str, ...] | Callable[[], Awaitable[Iterable[str]]]
+
+
+class UsageLog:
+    """The usage file of one root. `record` writes nothing: `serve` does, a little later, and `close` does at the end."""
+
+    def __init__(self, files: FileStore, clock: Clock) -> None:
+        """Keep it among `files`."""
+        self._files = files
+        self._clock = clock
+        self._waiting: list[_UsageNote] = []
+        self._write_lock = anyio.Lock()
+        self._wake_event = anyio.Event()
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Note nothing any more."""
+        self._is_enabled = False
+
+    def record(
+        self,
+        act: UsageAct,
+        ids: Iterable[str] | Callable[[], Awaitable[Iterable[str]]],
+        *,
+        how: str,
+        session: str = "",
+    ) -> None:
+        """Note what happens now to the memories with these ids; `how` is one word, such as `recall`.
+
+        Instead of ids, what finds them can be given: it is called beside, and its error drops the note.
+        """
+        if not self._is_enabled or len(self._waiting) >= _MAX_WAITING:
+            return
+        named = ids if callable(ids) else tuple(dict.fromkeys(filter(None, ids)))
+        if named:
+            at = format_rfc3339(self._clock.now())
+            self._waiting.append(_UsageNote(act=act, at=at, how=how, session=session, ids=named))
+            self._wake_event.set()
+
+    async def serve(self) -> None:
+        """Write what is noted, what comes within two seconds together, until this is cancelled."""
+        while True:
+            await self._wake_event.wait()
+            await anyio.sleep(_BATCH_SECONDS)
+            await self.write()
+
+    async def close(self) -> None:
+        """Write what is left, within two seconds."""
+        if self._waiting:
+            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await self.write()
+        if self._waiting:
+            _LOG.warning("What was shown and used of memories was not noted %d times.", len(self._waiting))
+
+    async def write(self) -> None:
+        """Write what was noted up to now. What can't be written is dropped: no work fails for it.
+
+        What can't be written as the root is away waits until it is back.
+        """
+        async with self._write_lock:
+            self._wake_event = anyio.Event()
+            waiting, self._waiting = self._waiting, []
+            data = b"".join([await _render_note(noted) for noted in waiting])
+            if not data:
+                return
+            try:
+                appended = await self._files.append(USAGE, data)
+                if appended.offset + appended.length > _MAX_FILE_BYTES:
+                    await self._compact()
+            except RootMoved:
+                self._waiting = (waiting + self._waiting)[:_MAX_WAITING]
+            except (StorageError, FileMissing):
+                return
+
+    async def read_all(self) -> Mapping[str, MemoryUsage]:
+        """Return what is known of each memory, by its id. Raises `StorageError`."""
+        await self.write()
+        try:
+            stored = await self._files.read(USAGE)
+        except FileMissing:
+            return {}
+        return await run_sync(read_usage, stored.data)
+
+    async def _compact(self) -> None:
+        stored = await self._files.read(USAGE)
+        shorter = await run_sync(partial(compact_usage, stored.data))
+        with suppress(VersionConflict):
+            await self._files.replace(USAGE, shorter, expected=stored.version)
+
+
+async def _render_note(noted: _UsageNote) -> bytes:
+    ids: Iterable[str] = ()
+    if callable(noted.ids):
+        with suppress(RicordoError):
+            ids = await noted.ids()
+    else:
+        ids = noted.ids
+    named: list[JsonValue] = [*dict.fromkeys(ids)]
+    if not named:
+        return b""
+    row: dict[str, JsonValue] = {"at": noted.at, "act": noted.act, "how": noted.how}
+    return _render_line(row | ({"session": noted.session} if noted.session else {}) | {"ids": named})
+
+
+def _summary_row(name: str, usage: MemoryUsage) -> dict[str, JsonValue]:
+    row: dict[str, JsonValue] = {"id": name}
+    for act in _ACTS:
+        counted: UsageCount = getattr(usage, act)
+        if counted.count and counted.first and counted.last:
+            row[act] = [counted.count, format_rfc3339(counted.first), format_rfc3339(counted.last)]
+    return row
+
+
+def _render_line(row: dict[str, JsonValue]) -> bytes:
+    return dumps(row).encode("utf-8", "replace") + b"\n"
+
+
+def _parse_line(line: bytes) -> list[tuple[str, UsageAct, UsageCount]]:
+    """Return what a line says: of which memory, what happened to it, and how often."""
+    try:
+        row = loads(line) if line.startswith(b"{") else None
+    except (InvalidMessage, ValueError):
+        return []
+    if not isinstance(row, dict):
+        return []
+    name, act, at, ids = row.get("id"), row.get("act"), _parse_time(row.get("at")), row.get("ids")
+    if isinstance(name, str):
+        return [(name, each, counted) for each in _ACTS if (counted := _parse_count(row.get(each)))]
+    if act not in _ACTS or at is None or not isinstance(ids, list):
+        return []
+    once = UsageCount(count=1, first=at, last=at)
+    return [(each, act, once) for each in ids if isinstance(each, str)]
+
+
+def _parse_count(value: JsonValue) -> UsageCount | None:
+    if not isinstance(value, list) or len(value) != 3:
+        return None
+    count, first, last = value[0], _parse_time(value[1]), _parse_time(value[2])
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1 or first is None or last is None:
+        return None
+    return UsageCount(count=count, first=first, last=last)
+
+
+def _parse_time(value: JsonValue) -> datetime | None:
+    try:
+        return truncate_to_milliseconds(datetime.fromisoformat(value)) if isinstance(value, str) else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,218 @@
+"""Earlier versions: what was remembered at a moment, what one write changed, and which messages had their extraction undone.
+
+A document at a moment is what the first later change set found, or the file of today. Of its entries those count that
+were said by then; a bullet without a time counts from the day of its ledger.
+"""
+
+import difflib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing
+from ricordo.guard import Redactor
+from ricordo.storage import FileStore
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace.history.log import HistoryItem, find_undone_ids, iter_appends
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, WORKSPACE, is_memory, ledger_date
+from ricordo.workspace.ledger import is_curated, read_all_entries
+
+__all__ = ["ChangeDiff", "FileDiff", "diff_change", "find_undone_messages", "read_entries_as_of"]
+
+
+async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: datetime) -> list[Entry]:
+    """Return what was remembered at `moment`, newest first, each once: as curated memory had it, if it had.
+
+    `moment` has an offset. Raises: ChangeNotFound when what was replaced since is not kept any more.
+    """
+    later = [change for change in await changes.list_changes() if change.at > moment]
+    first: dict[str, str] = {}
+    for change in sorted(later, key=lambda change: change.id, reverse=True):
+        first |= {file.path: file.before for file in change.files}
+    paths = {MEMORY_PATH, *(info.path for info in await files.list(LEDGERS)), *first}
+    look = _PastFiles(files, changes, first, moment)
+    found: dict[str, Entry] = {}
+    # what comes last wins: curated memory
+    for path in sorted(filter(_holds_entries, paths), key=lambda path: (is_curated(path), path)):
+        data = await look.content(path)
+        for located in await run_sync(_parse_until, data, path, moment):
+            quote = located.entry.source.quote or (
+                known.source.quote if (known := found.get(located.entry.id)) else None
+            )
+            entry = await look.load_entry(located)
+            found[entry.id] = replace(entry, source=replace(entry.source, quote=quote))
+    return sorted(
+        found.values(), key=lambda entry: (entry.time.timestamp() if entry.time else 0.0, entry.id), reverse=True
+    )
+
+
+class _PastFiles:
+    """The files as they were."""
+
+    def __init__(self, files: FileStore, changes: ChangeSets, first: dict[str, str], moment: datetime) -> None:
+        self._files = files
+        self._changes = changes
+        self._first = first
+        self._moment = moment
+
+    async def content(self, path: str) -> bytes:
+        """Return a file as it was, and what was appended to it since; empty where there was none."""
+        if path not in self._first:
+            with suppress(FileMissing):
+                return (await self._files.read(path)).data
+            return b""
+        try:
+            return await self._changes.read_content(self._first[path]) or b""
+        except (FileMissing, DocumentInvalid) as error:
+            told = f"{self._moment:%Y-%m-%d %H:%M}"
+            raise ChangeNotFound(
+                f"What {path} was on {told} is not kept any more: history is kept for a while."
+            ) from error
+
+    async def load_entry(self, found: LocatedEntry) -> Entry:
+        """Return an entry with its whole content."""
+        data = await self.content(f"{WORKSPACE}/{found.long_path}") if found.long_path else b""
+        return replace(found.entry, content=data.decode("utf-8", "replace")) if data else found.entry
+
+
+def _holds_entries(path: str) -> bool:
+    return is_memory(path) and not path.startswith(f"{LEDGERS}/long/")
+
+
+def _parse_until(data: bytes, path: str, moment: datetime) -> list[LocatedEntry]:
+    """Return the entries of a document that were said by then; a bullet without a time counts from its ledger's day."""
+    day = ledger_date(path)
+    is_later = day is not None and day > moment.astimezone().date()
+    return [
+        one
+        for one in parse_entries(data, path)
+        if (not is_later if one.entry.said_at is None else one.entry.said_at <= moment)
+    ]
+
+
+_CONTEXT_LINES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileDiff:
+    """What a write did to one file, as a unified diff; `text` is empty where it left the file as it was.
+
+    `created` and `deleted` tell of a file that was not there before, or is not there after it.
+    """
+
+    path: str
+    text: str
+    created: bool = False
+    deleted: bool = False
+
+    @property
+    def added_lines(self) -> int:
+        """How many lines came."""
+        return sum(line.startswith("+") and not line.startswith("+++") for line in self.text.split("\n"))
+
+    @property
+    def removed_lines(self) -> int:
+        """How many lines went."""
+        return sum(line.startswith("-") and not line.startswith("---") for line in self.text.split("\n"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeDiff:
+    """A write and what it did to each of its files."""
+
+    item: HistoryItem
+    files: tuple[FileDiff, ...]
+
+
+async def diff_change(files: FileStore, changes: ChangeSets, item: HistoryItem, *, redactor: Redactor) -> ChangeDiff:
+    """Return what the write `item` did, without the secrets that `redactor` finds in it.
+
+    Raises: ChangeNotFound when what it replaced is not kept any more.
+    """
+    found = await _diff_files(files, changes, item)
+    return await run_sync(
+        lambda: ChangeDiff(
+            item=replace(item, why=redactor.clean(item.why)),
+            files=tuple(replace(each, text=redactor.clean_keeping_lines(each.text)) for each in found),
+        )
+    )
+
+
+async def _diff_files(files: FileStore, changes: ChangeSets, item: HistoryItem) -> list[FileDiff]:
+    if item.entries:
+        return [await _diff_append(files, path, item) for path in item.paths]
+    found: list[FileDiff] = []
+    for changed in (await changes.get_change(item.id)).files:
+        try:
+            before, after = await changes.read_content(changed.before), await changes.read_content(changed.after)
+        except (FileMissing, DocumentInvalid) as error:
+            raise ChangeNotFound(f"What the change {item.id} replaced is not kept any more.") from error
+        text = await run_sync(_unified_diff, changed.path, before, after)
+        found.append(FileDiff(path=changed.path, text=text, created=before is None, deleted=after is None))
+    return found
+
+
+async def _diff_append(files: FileStore, path: str, item: HistoryItem) -> FileDiff:
+    """Return what an append gave to a ledger, as it stands there."""
+    data = b""
+    with suppress(FileMissing):
+        data = (await files.read(path)).data
+    block = [one async for found in iter_appends(files, path) for one in found if one.entry.id in item.entries]
+    lines = [line for one in block for line in _decode_lines(data[one.offset : one.offset + one.length])]
+    head = [f"--- {path}", f"+++ {path}"] if lines else []
+    return FileDiff(path=path, text="\n".join([*head, *(f"+{line}" for line in lines)]))
+
+
+def _unified_diff(path: str, before: bytes | None, after: bytes | None) -> str:
+    names = ("/dev/null" if before is None else path, "/dev/null" if after is None else path)
+    return "\n".join(
+        difflib.unified_diff(_decode_lines(before), _decode_lines(after), *names, lineterm="", n=_CONTEXT_LINES)
+    )
+
+
+def _decode_lines(data: bytes | None) -> Sequence[str]:
+    return (data or b"").decode("utf-8", "replace").splitlines()
+
+
+async def find_undone_messages(files: FileStore, changes: ChangeSets, session: str) -> set[str]:
+    """Return the ids of the messages of a session whose extraction was undone, as far as history says.
+
+    A message from which a current entry was extracted is not one of them.
+    """
+    undone = {
+        name
+        async for entry in _iter_undone_entries(changes)
+        if _is_extracted_from(entry, session)
+        for name in entry.source.messages
+    }
+    if not undone:
+        return set()
+    standing = [found.entry for found in await read_all_entries(files) if _is_extracted_from(found.entry, session)]
+    return undone.difference(name for entry in standing for name in entry.source.messages)
+
+
+async def _iter_undone_entries(changes: ChangeSets) -> AsyncIterator[Entry]:
+    """Yield the entries that undone changes had added to ledgers."""
+    records = await changes.list_changes()
+    undone = find_undone_ids(records)
+    for change in records:
+        if change.undoes is None or change.id in undone:
+            continue
+        for changed in change.files:
+            if ledger_date(changed.path) is None:
+                continue
+            with suppress(FileMissing, DocumentInvalid):
+                before, after = await changes.read_content(changed.before), await changes.read_content(changed.after)
+                left = {found.entry.id for found in await run_sync(parse_entries, after or b"", changed.path)}
+                for found in await run_sync(parse_entries, before or b"", changed.path):
+                    if found.entry.id not in left:
+                        yield found.entry
+
+
+def _is_extracted_from(entry: Entry, session: str) -> bool:
+    return entry.by == "flush" and entry.source.session == session

@@ -1,0 +1,139 @@
+"""The text of Markdown documents: encodings, line ends, escapes, and the frame around topics. Pure.
+
+Documents are UTF-8 with any line ends; UTF-16 is read where its byte order mark says so. In a bullet only what could be
+taken for a tag, field, id, heading or fence is escaped, with a backslash. The frame is what consolidation writes around
+memories: the front matter of a topic, and the lines of MEMORY.md that list topics.
+
+Invariant: `unescape(escape_content(text)) == text` for any text.
+"""
+
+import codecs
+import re
+from typing import Final
+
+from ricordo.workspace.layout import TOPICS, WORKSPACE
+
+__all__ = [
+    "BYTE_ORDER_MARK",
+    "TOPIC_FRONT_MATTER",
+    "TOPIC_LIST_LINE",
+    "count_line_ends",
+    "decode_lines",
+    "escape_content",
+    "escape_value",
+    "find_frame_lines",
+    "is_utf16",
+    "split_lines",
+    "to_utf8",
+    "unescape",
+]
+
+
+BYTE_ORDER_MARK = codecs.BOM_UTF8
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_APPENDED_BULLET = re.compile(rb"\n(?=- [ -~])")
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
+_LINE_WITH_RETURNS = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+
+
+def is_utf16(document: bytes) -> bool:
+    """Tell whether the document is in UTF-16: it begins with the mark, and its spaces and newlines have zeros."""
+    return document.startswith(_UTF16_MARKS) and b"\0" in document
+
+
+def to_utf8(document: bytes) -> bytes:
+    """Return the document in UTF-8; it is the same bytes unless it is UTF-16.
+
+    Entries that were appended to UTF-16 are UTF-8 already. What is neither becomes replacement characters.
+    """
+    if not is_utf16(document):
+        return document
+    appended = _APPENDED_BULLET.search(document)
+    end = appended.start() if appended else len(document)
+    # half of a character is a newline that stands before what was appended
+    end += end % 2 if appended else 0
+    return document[:end].decode("utf-16", "replace").encode("utf-8", "surrogatepass") + document[end:]
+
+
+def split_lines(document: bytes) -> list[bytes]:
+    """Return the lines of a document with their ends; joined they are the document."""
+    return (_LINE_WITH_RETURNS if b"\r" in document else _LINE).findall(document)
+
+
+def decode_lines(document: bytes) -> list[str]:
+    """Return the lines of a document without their ends; the last one is empty where the document ends with one.
+
+    Bytes that are no UTF-8 become replacement characters.
+    """
+    text = to_utf8(document).removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
+    return _LINE_END.split(text) if "\r" in text else text.split("\n")
+
+
+def count_line_ends(document: bytes) -> int:
+    """Return how many ends of lines are in these bytes."""
+    return document.count(b"\n") + (len(_LONE_RETURN.findall(document)) if b"\r" in document else 0)
+
+
+_ESCAPE_LETTERS = {"s": " ", "t": "\t", "r": "\r", "n": "\n", "e": ""}
+_AMBIGUOUS = re.compile(r"\\(?=[\\#\[\]^`~strne]|u\{|[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]|\Z)")
+_LOOKALIKE = re.compile(
+    r"(?<!\S)(?=#[^\s#]|#{1,6}(?:\s|$)|\[[A-Za-z][\w-]*::|\^[A-Za-z0-9-])|^[^\S\n]*(?=```|~~~)", re.MULTILINE
+)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]")
+_ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|([strne])|([\\#\[\]^`~]))")
+_TRAILING_SPACE = re.compile(r"[ \t](?=\n|\Z)")
+
+
+def escape_content(text: str) -> str:
+    """Return `text` so that no line of it reads as a tag, field, id, heading or fence, and nothing of it gets lost."""
+    shown = _AMBIGUOUS.sub(r"\\\\", text)
+    shown = _LOOKALIKE.sub(lambda match: match.group() + "\\", shown)
+    shown = _CONTROL.sub(_escape_control, shown.replace("\r", "\\r"))
+    shown = _TRAILING_SPACE.sub(lambda match: "\\s" if match.group() == " " else "\\t", shown)
+    if shown[:1] in {" ", "\t"}:
+        shown = ("\\s" if shown[0] == " " else "\\t") + shown[1:]
+    if shown.startswith("\n") or not shown:
+        shown = "\\e" + shown
+    return shown + "\\e" if shown.endswith("\n") else shown
+
+
+def escape_value(text: str) -> str:
+    """Return `text` on one line for the inside of a field's brackets."""
+    shown = re.sub(r"[\\\[\]]", lambda match: "\\" + match.group(), text)
+    shown = _CONTROL.sub(_escape_control, shown.replace("\r", "\\r").replace("\n", "\\n"))
+    shown = re.sub(r"^[ \t]|[ \t]$", lambda match: "\\s" if match.group() == " " else "\\t", shown)
+    return shown or "\\e"
+
+
+def unescape(shown: str) -> str:
+    """Return the text that was escaped; a backslash that starts no escape stays."""
+    return _ESCAPE.sub(_unescape_match, shown)
+
+
+def _escape_control(match: re.Match[str]) -> str:
+    return f"\\u{{{ord(match.group()):x}}}"
+
+
+def _unescape_match(match: re.Match[str]) -> str:
+    number, letter, mark = match.groups()
+    if number is not None:
+        code = int(number, 16)
+        return chr(code) if code <= 0x10FFFF else match.group()
+    return _ESCAPE_LETTERS[letter] if letter is not None else str(mark)
+
+
+TOPIC_LIST_LINE: Final = re.compile(rf"\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)".encode())
+"""A line of MEMORY.md that we wrote to list a topic."""
+TOPIC_FRONT_MATTER: Final = re.compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
+"""What stands between the marks of a front matter that we wrote."""
+_FRONT_MATTER_BLOCK = re.compile(rb"---\n" + TOPIC_FRONT_MATTER.pattern.encode() + rb"---\n")
+
+
+def find_frame_lines(document: bytes) -> frozenset[int]:
+    """Return the numbers, from 1, of the lines of a curated document that only repeat what memories say."""
+    front = _FRONT_MATTER_BLOCK.match(document)
+    heading = range(1, document.count(b"\n", 0, front.end()) + 1) if front else ()
+    listed = (number for number, line in enumerate(document.split(b"\n"), start=1) if TOPIC_LIST_LINE.match(line))
+    return frozenset((*heading, *listed))

@@ -1,0 +1,233 @@
+"""The catalog of session files in one folder: the files with their index, reconciled before each use.
+
+What people edit, rename, delete or add is seen at the next use. Every write of a file or of the index happens under one
+lock of the folder, is atomic, and is made of what was read inside that lock.
+
+Invariants: no answer comes from a row that differs from its file. An index that is lost, broken or foreign costs
+nothing but the time to rebuild it.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from secrets import token_bytes
+from typing import TypeAlias
+from zlib import crc32
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, VersionConflict
+from ricordo.guard import Redactor
+from ricordo.storage import ABSENT, FileStore, StoredFile
+from ricordo.storage.contract import FileInfo
+from ricordo.storage.paths import quarantine_document
+from ricordo.workspace.history.change_sets import Edit
+from ricordo.workspace.session_files import SessionFile, parse_session, update_session
+from ricordo.workspace.session_index import (
+    SessionIndex,
+    SessionRow,
+    create_row,
+    decode_index,
+    encode_index,
+    row_sort_key,
+)
+
+__all__ = ["SessionCatalog"]
+
+
+EditRecorder: TypeAlias = Callable[[Sequence[Edit]], Awaitable[object]]
+"""Makes these edits, or raises `VersionConflict`, and keeps what was there before."""
+_LOG = logging.getLogger("ricordo.stores")
+_MAX_TRIES = 20
+_LOCK_SECONDS = 2.0
+
+
+class SessionCatalog:
+    """The session files below one folder."""
+
+    def __init__(
+        self, files: FileStore, folder: str, recording: EditRecorder | None = None, *, redactor: Redactor | None = None
+    ) -> None:
+        """Read `<folder>sessions/` and `<folder>index.json`; nothing is written before there is something to write.
+
+        With `recording` the session files are written by that. `redactor` is the root's own; without it the marks of
+        secrets that people wrote into them can't be compared with others.
+        """
+        self._redactor = redactor or Redactor(token_bytes(32))
+        self._files = files
+        self._record_edits = recording
+        self._folder = folder
+        self._index: SessionIndex | None = None
+        self._last_written = ("", SessionIndex())
+        self._ignored_files: dict[str, FileInfo] = {}
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        """Hold the lock of the folder. Raises `StorageBusy`."""
+        async with self._files.lock(f"sessions-{crc32(self._folder.encode()):08x}"):
+            yield
+
+    async def rows(self, *, locked: bool = False) -> list[SessionRow]:
+        """Return what is known of each session file now, the newest first; the index is written where it differs.
+
+        With `locked` the caller holds the lock, and writes the index.
+        """
+        index, changed = await self._reconcile()
+        if changed and not locked:
+            # the rows are right without it, and a disk that can't be written keeps nobody from reading
+            with suppress(StorageError), anyio.move_on_after(_LOCK_SECONDS):
+                async with self.lock():
+                    await self.write_index()
+        return sorted(index.rows.values(), key=row_sort_key, reverse=True)
+
+    async def find_row(self, session: str) -> SessionRow | None:
+        """Return the row of a session, or None when it has no file yet."""
+        index, _ = await self._reconcile()
+        return next((row for row in sorted(index.rows.values(), key=row_sort_key) if row.session == session), None)
+
+    async def write(
+        self, row: SessionRow | None, change: Callable[[SessionFile | None], SessionFile], start: datetime
+    ) -> str:
+        """Change the file of `row`, or create one that is named by `start`, and return its path; hold the lock.
+
+        `change` is given what the file says, None for a new one, and may be asked again when somebody else was faster.
+        """
+        if row is None:
+            return await self._create_file(change(None), start)
+        for _ in range(_MAX_TRIES):
+            stored = await self._files.read(f"{self._folder}{row.path}")
+            present = await run_sync(parse_session, stored.data, row.path)
+            data = await run_sync(update_session, stored.data, row.path, change(present))
+            if data == stored.data:
+                return row.path
+            with suppress(VersionConflict):
+                await self._write_file(row.path, data, stored.version)
+                return row.path
+        raise VersionConflict(f"{row.path} changed each time that it was to be written: try again.")
+
+    async def write_index(self) -> None:
+        """Bring `index.json` to what the files say; hold the lock.
+
+        One that is broken or somebody else's is kept under another name first.
+        """
+        index, _ = await self._reconcile()
+        path = f"{self._folder}index.json"
+        for _ in range(_MAX_TRIES):
+            try:
+                stored = await self._files.read(path)
+                expected, there = stored.version, await self._decode_stored(stored)
+                if there is None:
+                    _LOG.warning("%s is kept as %s.", path, await quarantine_document(self._files, path, stored))
+            except FileMissing:
+                expected, there = ABSENT, SessionIndex()
+            wanted = _copy_extra_fields(there or SessionIndex(), index)
+            if (there and wanted == there) or (expected == ABSENT and not wanted.rows):
+                break
+            with suppress(VersionConflict):
+                version = await self._files.replace(path, await run_sync(encode_index, wanted), expected=expected)
+                self._last_written = (version, wanted)
+                break
+        self._index = wanted
+
+    async def _create_file(self, file: SessionFile, start: datetime) -> str:
+        name, number = f"{start.astimezone():%Y-%m-%d-%Hh%M}", 1
+        while True:
+            path = f"sessions/{name}{f'-{number}' if number > 1 else ''}.md"
+            try:
+                await self._write_file(path, await run_sync(update_session, b"", path, file), ABSENT)
+            except (AlreadyExists, VersionConflict):
+                number += 1
+            else:
+                return path
+
+    async def _write_file(self, path: str, data: bytes, expected: str) -> None:
+        whole = f"{self._folder}{path}"
+        if self._record_edits:
+            await self._record_edits([Edit(path=whole, expected=expected, data=data)])
+        elif expected == ABSENT:
+            await self._files.create(whole, data)
+        else:
+            await self._files.replace(whole, data, expected=expected)
+
+    async def _reconcile(self) -> tuple[SessionIndex, bool]:
+        """Return the index as the files say it is, and whether the one on the disk has to be written."""
+        changed = False
+        if self._index is None:
+            loaded = await self._load_index()
+            changed = loaded is None
+            self._index = loaded or SessionIndex()
+        before, rows = self._index, {}
+        for info in await self._list_files():
+            path = info.path.removeprefix(self._folder)
+            row = before.rows.get(path)
+            if row is None or (row.size, row.modified_ns) != (info.size, info.modified_ns):
+                row = await self._read_row(info, path, row)
+            if row:
+                rows[path] = row
+        if rows != before.rows:
+            changed = True
+            self._index = replace(before, rows=rows)
+        return self._index, changed and (bool(rows) or bool(before.rows) or await self._has_index())
+
+    async def _load_index(self) -> SessionIndex | None:
+        """Return the index on the disk; None when there is none, or it can't be read as one."""
+        try:
+            stored = await self._files.read(f"{self._folder}index.json")
+        except (FileMissing, StorageError):
+            return None
+        return await self._decode_stored(stored)
+
+    async def _decode_stored(self, stored: StoredFile) -> SessionIndex | None:
+        """Return the index that was read, None for a broken one; what was written here is not parsed again."""
+        version, written = self._last_written
+        return written if stored.version == version else await run_sync(_decode_redacted, stored.data, self._redactor)
+
+    async def _has_index(self) -> bool:
+        return await self._files.info(f"{self._folder}index.json") is not None
+
+    async def _list_files(self) -> list[FileInfo]:
+        """Return the files that can be session files: Markdown right in the folder, but for hidden ones."""
+        folder = f"{self._folder}sessions/"
+        found = await self._files.list(folder.removesuffix("/"))
+        names = [(info, info.path.removeprefix(folder)) for info in found]
+        return [info for info, name in names if name.endswith(".md") and "/" not in name and name[0] != "."]
+
+    async def _read_row(self, info: FileInfo, path: str, before: SessionRow | None) -> SessionRow | None:
+        """Return the row of a file; of one that is no session file none, of one that can't be read the one it had."""
+        if self._ignored_files.get(path) == info:
+            return None
+        try:
+            stored = await self._files.read(info.path)
+        except FileMissing:
+            return None
+        except StorageError:
+            return before
+        file = await run_sync(lambda: parse_session(self._redactor.clean_bytes(stored.data), path))
+        if file is None:
+            self._ignored_files[path] = info
+            return None
+        return create_row(file, path, info, before.extra if before else {})
+
+
+def _decode_redacted(data: bytes, redactor: Redactor) -> SessionIndex | None:
+    """Return the index, None for a broken one; in one that holds a secret no row is taken for current."""
+    cleaned = redactor.clean_bytes(data)
+    try:
+        index = decode_index(cleaned)
+    except DocumentInvalid:
+        return None
+    if cleaned is data:
+        return index
+    return replace(index, rows={path: replace(row, size=-1) for path, row in index.rows.items()})
+
+
+def _copy_extra_fields(there: SessionIndex, index: SessionIndex) -> SessionIndex:
+    """Return `index` with the fields that others have in the one that is there."""
+    rows: dict[str, SessionRow] = {}
+    for path, row in index.rows.items():
+        other = there.rows.get(path, row)
+        rows[path] = row if other.extra == row.extra else replace(row, extra=other.extra)
+    return SessionIndex(rows=rows, extra=there.extra)

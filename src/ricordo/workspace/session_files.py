@@ -1,0 +1,480 @@
+"""Session files: what one session was about, and what was saved in it, as Markdown that people read and edit.
+
+    # 2026-11-21 08:00
+
+    tags: compaction, release
+    duration: 12 minutes, 5 turns, 34000 tokens in, 2100 tokens out, $0.0123
+    session: 01hx…
+    started: 2026-11-21T08:00:00.000Z
+    closing: 34000 tokens in, 120 tokens out, $0.0012
+
+    ## Summary
+
+    We moved the deployment to main.
+
+    ## Facts
+
+    - Fixtures live in `testdata/golden/`. [kind:: fact] [at:: …] [by:: user] ^<id>
+
+Reading is lenient. `update_session` changes what differs and nothing else.
+
+Invariants: a document that is split and joined again is the same, byte for byte. An entry that `update_session` wrote is
+read back as it was, in the order of saving.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import pairwise
+
+from ricordo.clock import format_rfc3339, truncate_to_milliseconds
+from ricordo.messages import Usage
+from ricordo.storage.contract import compute_version
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, preview_line, render_entry
+from ricordo.workspace.markdown import escape_value, unescape
+
+__all__ = [
+    "SessionFile",
+    "SessionHeader",
+    "SessionSection",
+    "SessionTotals",
+    "create_digest",
+    "find_start",
+    "join_session",
+    "parse_session",
+    "parse_totals",
+    "render_totals",
+    "split_session",
+    "to_tag",
+    "update_session",
+]
+
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_HEADING = re.compile(r"^##[ \t]+(?P<name>\S[^\n]*)(?:\n|\Z)", re.MULTILINE)
+_FIELD_NAMES = ("tags", "duration", "session", "started", "summary", "closing")
+_FIELD_LINE = re.compile(rf"(?i)(?P<name>{'|'.join(_FIELD_NAMES)}):(?P<value>.*)")
+_DATE_PATTERN = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)(?:[T -]+(?P<hour>\d\d)[:h](?P<minute>\d\d))?")
+
+
+@dataclass(kw_only=True)
+class SessionSection:
+    """A heading of the second level with what stands below it; `name` is the text of the heading."""
+
+    name: str
+    heading: str
+    body: str = ""
+
+
+@dataclass(kw_only=True)
+class SessionHeader:
+    """The lines above the first section: front matter, the title, and fields such as `tags: release`."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def get(self, name: str) -> str:
+        """Return what a field says, also one in the front matter; empty without it."""
+        for line in self.lines:
+            match = _FIELD_LINE.fullmatch(line.strip())
+            if match and match["name"].lower() == name:
+                return match["value"].strip()
+        return ""
+
+    def get_list(self, name: str) -> tuple[str, ...]:
+        """Return the words of a field, which commas part."""
+        words = (to_tag(word) for word in self.get(name).strip("[]").split(","))
+        return tuple(dict.fromkeys(word for word in words if word))
+
+    def set_field(self, name: str, value: str) -> None:
+        """Set a field, in its place where it has one; without a value the field goes."""
+        at = next((number for number in self._line_numbers() if self._is_field(number, name)), None)
+        if at is not None:
+            self.lines[at : at + 1] = [f"{name}: {value}\n"] if value else []
+        elif value:
+            fields = [number for number in self._line_numbers() if self._is_field(number)]
+            if fields:
+                self.lines.insert(fields[-1] + 1, f"{name}: {value}\n")
+            else:
+                self.lines[self._number_below_title() :] = ["\n", f"{name}: {value}\n", *self._lines_below_title()]
+
+    def set_title(self, title: str) -> None:
+        """Set the title of a document that has none."""
+        if not any(line.startswith("# ") for line in self.lines):
+            self.lines.insert(self._line_numbers().start, f"# {title}\n")
+
+    def _is_field(self, number: int, name: str = "") -> bool:
+        match = _FIELD_LINE.fullmatch(self.lines[number].strip())
+        return match is not None and name in {"", match["name"].lower()}
+
+    def _line_numbers(self) -> range:
+        """Return the numbers of the lines below the front matter."""
+        start = 0
+        if self.lines and self.lines[0].strip() == "---":
+            ends = (number for number in range(1, len(self.lines)) if self.lines[number].strip() in {"---", "..."})
+            start = next((number + 1 for number in ends), 0)
+        return range(start, len(self.lines))
+
+    def _number_below_title(self) -> int:
+        titles = (number + 1 for number in self._line_numbers() if self.lines[number].startswith("# "))
+        return next(titles, self._line_numbers().start)
+
+    def _lines_below_title(self) -> list[str]:
+        rest = self.lines[self._number_below_title() :]
+        return rest if any(line.strip() for line in rest) else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionTotals:
+    """How long something took and what it cost in US dollars; None where that is not known."""
+
+    minutes: int | None = None
+    turns: int | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal | None = None
+
+
+_COUNT_PATTERNS = {
+    "minutes": re.compile(r"([\d,]+) minutes?"),
+    "turns": re.compile(r"([\d,]+) turns?"),
+    "input": re.compile(r"([\d,]+) tokens in"),
+    "output": re.compile(r"([\d,]+) tokens out"),
+    "cache_read": re.compile(r"([\d,]+) read from cache"),
+    "cache_write": re.compile(r"([\d,]+) written to cache"),
+}
+_COST_PATTERN = re.compile(r"\$(\d+(?:\.\d+)?)")
+
+
+def parse_totals(text: str) -> SessionTotals:
+    """Return what a line such as `12 minutes, 5 turns, $0.0123` says; what it does not say is not known."""
+    found = {name: pattern.search(text) for name, pattern in _COUNT_PATTERNS.items()}
+    counts = {name: int(match[1].replace(",", "") or 0) for name, match in found.items() if match}
+    tokens = {name: counts.get(name, 0) for name in ("input", "output", "cache_read", "cache_write")}
+    cost = _COST_PATTERN.search(text)
+    return SessionTotals(
+        minutes=counts.get("minutes"),
+        turns=counts.get("turns"),
+        usage=Usage(**tokens),
+        cost=Decimal(cost[1]) if cost else None,
+    )
+
+
+def render_totals(amount: SessionTotals) -> str:
+    """Return the line from which `parse_totals` reads this again."""
+    usage = amount.usage
+    shown = [_render_count(amount.minutes, "minute"), _render_count(amount.turns, "turn")]
+    if usage != Usage():
+        shown += [f"{usage.input} tokens in", f"{usage.output} tokens out"]
+    shown += [f"{usage.cache_read} read from cache"] * bool(usage.cache_read)
+    shown += [f"{usage.cache_write} written to cache"] * bool(usage.cache_write)
+    shown.append("cost unknown" if amount.cost is None else f"${amount.cost:f}")
+    return ", ".join(filter(None, shown))
+
+
+def split_session(data: bytes) -> tuple[SessionHeader, list[SessionSection]]:
+    """Return the frame of a document; bytes that are no UTF-8 are kept as they are."""
+    text = data.decode("utf-8", "surrogateescape")
+    found = list(_HEADING.finditer(text))
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    head = text[: found[0].start()] if found else text
+    sections = [
+        SessionSection(name=match["name"].rstrip(), heading=match.group(), body=text[match.end() : end])
+        for match, end in zip(found, ends, strict=bool(found))
+    ]
+    return SessionHeader(lines=_LINE.findall(head)), sections
+
+
+def join_session(head: SessionHeader, sections: list[SessionSection]) -> bytes:
+    """Return the document that has this frame."""
+    text = "".join([*head.lines, *(section.heading + section.body for section in sections)])
+    return text.encode("utf-8", "surrogateescape")
+
+
+def find_start(head: SessionHeader, path: str) -> datetime | None:
+    """Return when a session began: by its field, else its title, else the name of its file, which are in local time."""
+    try:
+        started = datetime.fromisoformat(head.get("started"))
+        if started.tzinfo is not None:
+            return truncate_to_milliseconds(started)
+    except (ValueError, OverflowError):
+        pass
+    titles = [line for line in head.lines if line.startswith("# ")]
+    for text in (*titles, path.rpartition("/")[2]):
+        match = _DATE_PATTERN.search(text)
+        try:
+            if match:
+                moment = f"{match['day']}T{match['hour'] or '00'}:{match['minute'] or '00'}"
+                return truncate_to_milliseconds(datetime.fromisoformat(moment).astimezone(UTC))
+        except (ValueError, OverflowError, OSError):
+            continue
+    return None
+
+
+def to_tag(text: str) -> str:
+    """Return a text as a tag of a session: in one line, without commas and the marks around it."""
+    return " ".join(text.replace(",", " ").split()).strip("#\"'[] ")
+
+
+def _render_count(number: int | None, noun: str) -> str:
+    return "" if number is None else f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+_SUMMARY, _THREADS, _NOTES, _FILES = "Summary", "Open threads", "Notes", "Files read"
+_SECTION_BY_KIND = {"decision": "Decisions", "fact": "Facts", "preference": "Preferences", "lesson": "Lessons"}
+_KIND_BY_SECTION = {name: kind for kind, name in _SECTION_BY_KIND.items()} | {_NOTES: "note"}
+_SECTION_ORDER = (_SUMMARY, "Decisions", _THREADS, "Facts", "Preferences", "Lessons", _NOTES, _FILES)
+_SECTION_NAMES = {name.casefold(): name for name in _SECTION_ORDER}
+_PROSE_SECTIONS = frozenset({_SUMMARY, _THREADS, _FILES})
+_PENDING, _OUTDATED = "pending", "outdated"
+_SEQUENCE_FIELD = "seq"
+_KIND_FIELD = b"[kind:: "
+_MARKUP = r"(?=#{1,6}(?:\s|$)|```|~~~)"
+_LOOKALIKE_MARKUP = re.compile(rf"^([ \t]*\\*){_MARKUP}", re.MULTILINE)
+_ESCAPED_MARKUP = re.compile(rf"^([ \t]*\\*)\\{_MARKUP}", re.MULTILINE)
+_ITEM = re.compile(r"[-*+] +(?:\[(?P<done>[ xX])\] +)?(?P<text>\S.*)")
+_DIGEST_CHARACTERS = 300
+_LINE_ENDS = "\r\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFile:
+    """One session: when it was, what it was about, and the entries that were saved in it, the oldest first.
+
+    `started` is aware. `worked` is what the session took, `closing` the request that summed it up. With `pending` the
+    summary is a digest made by rules, until one is made; with `outdated` the session went on after it was made.
+    """
+
+    started: datetime
+    session: str = ""
+    worked: SessionTotals = field(default_factory=SessionTotals)
+    closing: SessionTotals = field(default_factory=SessionTotals)
+    tags: tuple[str, ...] = ()
+    summary: str = ""
+    pending: bool = False
+    outdated: bool = False
+    open_threads: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+def create_digest(entries: Sequence[Entry]) -> str:
+    """Return a sentence of the newest entries, for a session without a summary: at most 300 characters, "" for none."""
+    shown = ""
+    for entry in reversed(entries):
+        line = preview_line(entry.content)
+        longer = f"{shown}; {line}" if shown else f"Saved: {line}"
+        if len(longer) > _DIGEST_CHARACTERS:
+            break
+        shown = longer
+    return shown
+
+
+def parse_session(data: bytes, path: str) -> SessionFile | None:
+    """Return what a document in `sessions/` says; None when neither it nor its name tells when the session was."""
+    head, sections = split_session(data)
+    started = find_start(head, path)
+    if started is None:
+        return None
+    summary = _read_summary(sections)
+    state, _, check = head.get("summary").lower().partition(" ")
+    # what a person has rewritten waits for no other summary
+    waits = check.strip() in {"", _summary_checksum(summary)}
+    return SessionFile(
+        started=started,
+        session=unescape(head.get("session")),
+        worked=parse_totals(head.get("duration")),
+        closing=parse_totals(head.get("closing")),
+        tags=head.get_list("tags"),
+        summary=summary,
+        pending=waits and state == _PENDING,
+        outdated=waits and state == _OUTDATED,
+        open_threads=_read_items(sections, _THREADS),
+        files_read=_read_items(sections, _FILES),
+        entries=tuple(entry for _, entry in _read_numbered_entries(sections, path)),
+    )
+
+
+def update_session(data: bytes, path: str, wanted: SessionFile) -> bytes:
+    """Return the document (empty: none yet) changed to what `wanted` says.
+
+    Entries that it lacks are added, and those that `wanted` lacks are taken out. One with the id and the time of one
+    that is there is that one, so a hand edit of it stays.
+    """
+    head, sections = split_session(data)
+    present = parse_session(data, path) if data else None
+    head.set_title(f"{wanted.started.astimezone():%Y-%m-%d %H:%M}")
+    for name, value in _changed_fields(wanted, present).items():
+        head.set_field(name, value)
+    texts = {
+        _SUMMARY: (_read_summary(sections), wanted.summary, _escape_summary(wanted.summary)),
+        _THREADS: (_read_items(sections, _THREADS), wanted.open_threads, _render_items(wanted.open_threads)),
+        _FILES: (_read_items(sections, _FILES), wanted.files_read, _render_items(wanted.files_read)),
+    }
+    for name, (now, then, text) in texts.items():
+        if now != then:
+            _set_section_text(sections, name, text)
+    _remove_other_entries(sections, path, {(entry.id, entry.time) for entry in wanted.entries})
+    bullets: dict[str, list[str]] = {}
+    for entry in _number_new_entries(_read_numbered_entries(sections, path), wanted.entries):
+        bullets.setdefault(_SECTION_BY_KIND.get(entry.kind, _NOTES), []).append(render_entry(entry))
+    for name, added in bullets.items():
+        _append_bullets(_get_or_insert_section(sections, name), "".join(added))
+    _separate_sections(head, sections)
+    return join_session(head, sections)
+
+
+def _changed_fields(wanted: SessionFile, present: SessionFile | None) -> dict[str, str]:
+    """Return the fields that differ from those of the present document."""
+    state = _PENDING if wanted.pending else _OUTDATED if wanted.outdated else ""
+    fields = {
+        "tags": ", ".join(wanted.tags),
+        "duration": render_totals(wanted.worked),
+        "session": escape_value(wanted.session) if wanted.session else "",
+        "started": format_rfc3339(wanted.started),
+        "summary": f"{state} {_summary_checksum(wanted.summary)}" if state else "",
+        "closing": "" if wanted.closing == SessionTotals() else render_totals(wanted.closing),
+    }
+    if present is None:
+        return fields
+    values = {"tags": "tags", "duration": "worked", "session": "session", "started": "started", "closing": "closing"}
+    same = {name for name, value in values.items() if getattr(wanted, value) == getattr(present, value)}
+    return {name: value for name, value in fields.items() if name not in same}
+
+
+def _summary_checksum(summary: str) -> str:
+    """Return eight hex digits by which it is seen whether a person has changed the summary."""
+    return compute_version(" ".join(summary.split()).encode("utf-8", "replace"))[:8]
+
+
+def _read_summary(sections: Sequence[SessionSection]) -> str:
+    text = "\n\n".join(section.body.strip() for section in sections if _section_name(section) == _SUMMARY)
+    plain = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\r\n", "\n")
+    return _ESCAPED_MARKUP.sub(r"\1", plain).strip()
+
+
+def _escape_summary(summary: str) -> str:
+    plain = summary.encode("utf-8", "replace").decode().strip()
+    return _LOOKALIKE_MARKUP.sub(r"\1\\", plain)
+
+
+def _read_items(sections: Sequence[SessionSection], name: str) -> tuple[str, ...]:
+    """Return the bullets of a section, one line each; those that a person ticked off are left out."""
+    lines = [
+        line.strip() for section in sections if _section_name(section) == name for line in section.body.split("\n")
+    ]
+    matches = [match for line in lines if (match := _ITEM.fullmatch(line)) and match["done"] not in {"x", "X"}]
+    return tuple(match["text"].encode("utf-8", "surrogateescape").decode("utf-8", "replace") for match in matches)
+
+
+def _render_items(items: Sequence[str]) -> str:
+    return "".join(f"- {item}\n" for item in items)
+
+
+def _section_name(section: SessionSection) -> str:
+    return _SECTION_NAMES.get(section.name.casefold(), section.name)
+
+
+def _read_numbered_entries(sections: Sequence[SessionSection], path: str) -> list[tuple[int, Entry]]:
+    """Return the entries with their numbers (0: none), the oldest first."""
+    found: list[tuple[tuple[int, bool, str], Entry]] = []
+    for section in sections:
+        data = _normalize_body(section)
+        for one in _locate_entries(section, path):
+            block = data[one.offset : one.offset + one.length]
+            entry, number = one.entry, 0
+            if entry.extra and entry.extra[-1][0] == _SEQUENCE_FIELD and entry.extra[-1][1].isdecimal():
+                number = int(entry.extra[-1][1])
+                entry = replace(entry, extra=entry.extra[:-1])
+            if _KIND_FIELD not in block:
+                entry = replace(entry, kind=_KIND_BY_SECTION.get(_section_name(section), "fact"))
+            by_hand = f"^{entry.id}".encode() not in block
+            found.append(((number, by_hand, "" if by_hand else entry.id), entry))
+    return [(key[0], entry) for key, entry in sorted(found, key=lambda one: one[0])]
+
+
+def _locate_entries(section: SessionSection, path: str) -> list[LocatedEntry]:
+    """Return the entries of a section; in those of people, only bullets that say of what kind they are."""
+    name = _section_name(section)
+    if name in _PROSE_SECTIONS:
+        return []
+    only = None if name in _SECTION_ORDER else _has_kind_field
+    return parse_entries(_normalize_body(section), f"{path}#{name}", only=only)
+
+
+def _normalize_body(section: SessionSection) -> bytes:
+    """Return what stands in a section, as if no editor had changed its line ends."""
+    return section.body.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
+
+
+def _remove_other_entries(
+    sections: list[SessionSection], path: str, stays: Collection[tuple[str, datetime | None]]
+) -> None:
+    """Take out all other entries, and sections of ours in which nothing is left then."""
+    for section in [*sections]:
+        body = rest = _normalize_body(section)
+        for one in reversed(_locate_entries(section, path)):
+            if (one.entry.id, one.entry.time) not in stays:
+                rest = rest[: one.offset] + rest[one.offset + one.length :]
+        if rest != body:
+            section.body = rest.decode("utf-8", "surrogateescape")
+            if not rest.strip() and _section_name(section) in _SECTION_ORDER:
+                sections.remove(section)
+
+
+def _has_kind_field(bullet: bytes) -> bool:
+    return _KIND_FIELD in bullet
+
+
+def _number_new_entries(present: Sequence[tuple[int, Entry]], wanted: Sequence[Entry]) -> Iterator[Entry]:
+    """Yield the entries that are not there yet, with a number where their ids do not tell the order of saving."""
+    there = {(entry.id, entry.time) for _, entry in present}
+    added = [entry for entry in wanted if (entry.id, entry.time) not in there]
+    number = max((number for number, _ in present), default=0)
+    ids = [*(entry.id for _, entry in present if not entry.id.startswith("h")), *(entry.id for entry in added)]
+    ascending = all(ids) and all(before < after for before, after in pairwise(ids))
+    if number == 0 and ascending and not any(key == _SEQUENCE_FIELD for entry in added for key, _ in entry.extra):
+        yield from added
+        return
+    for place, entry in enumerate(added, number + 1):
+        yield replace(entry, extra=(*entry.extra, (_SEQUENCE_FIELD, str(place))))
+
+
+def _append_bullets(section: SessionSection, bullets: str) -> None:
+    body = section.body.rstrip(_LINE_ENDS)
+    if "```" in body or "~~~" in body:
+        # below a fence that nobody closed it would be no bullet
+        section.body = f"\n{bullets}{section.body}"
+    else:
+        section.body = f"{body}\n{bullets}\n"
+
+
+def _set_section_text(sections: list[SessionSection], name: str, text: str) -> None:
+    """Let `text` be all that stands in the sections of this name; without any there is none."""
+    if text:
+        _get_or_insert_section(sections, name).body = f"\n{text.rstrip()}\n\n"
+    first = next((section for section in sections if _section_name(section) == name), None)
+    sections[:] = [one for one in sections if _section_name(one) != name or (text and one is first)]
+
+
+def _get_or_insert_section(sections: list[SessionSection], name: str) -> SessionSection:
+    """Return the first section of this name; one that is not there is made, in its place among the others."""
+    for section in sections:
+        if _section_name(section) == name:
+            return section
+    later = _SECTION_ORDER[_SECTION_ORDER.index(name) + 1 :]
+    at = next((number for number, section in enumerate(sections) if _section_name(section) in later), len(sections))
+    sections.insert(at, SessionSection(name=name, heading=f"## {name}\n"))
+    return sections[at]
+
+
+def _separate_sections(head: SessionHeader, sections: list[SessionSection]) -> None:
+    """Let a blank line stand above each heading, and none at the end of the document."""
+    if head.lines and sections and head.lines[-1].strip():
+        head.lines[-1] = head.lines[-1].rstrip(_LINE_ENDS) + "\n\n"
+    for section in sections[:-1]:
+        if not section.body.endswith(("\n\n", "\n\r\n")):
+            section.body = section.body.rstrip(_LINE_ENDS) + "\n\n"
+    if sections:
+        sections[-1].body = sections[-1].body.rstrip(_LINE_ENDS) + "\n"

@@ -1,0 +1,455 @@
+"""Past sessions as one viewer may see them: listed, read back, and searched for a phrase in any script.
+
+Invariants: a session is only looked up among those that the viewer may see, so no id becomes a path. Text that memory
+or these tools wrote into a conversation is not searched. Skipping lines leaves out no message that holds the phrase.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import nlargest
+from typing import Literal
+from urllib.parse import unquote
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, InvalidMessage, InvalidQuery, SessionNotFound, StorageError
+from ricordo.guard import contains_fence
+from ricordo.messages import JsonValue, Media, Message, Role, Text, ToolCall, ToolResult, decode_message
+from ricordo.messages.json_text import dumps, loads
+from ricordo.messages.tokens import safe_boundary
+from ricordo.scope import encode_folder_name
+from ricordo.storage import FileStore
+from ricordo.workspace.sessions import (
+    NO_OWNER,
+    MessagePage,
+    SessionInfo,
+    SessionOverview,
+    TranscriptCatalog,
+    find_session,
+    is_dialogue,
+    list_sessions,
+    read_newest_messages,
+)
+from ricordo.workspace.transcript import read_transcript
+
+__all__ = [
+    "MessageExcerpt",
+    "MessageText",
+    "PastSessions",
+    "Phrase",
+    "SESSION_FENCE",
+    "SESSION_TOOL_NAMES",
+    "SessionFilter",
+    "SessionInfo",
+    "SessionMatch",
+    "SessionOverview",
+    "SessionSearchResult",
+    "add_neighbours",
+    "find_matches",
+    "find_session",
+    "list_sessions",
+    "message_texts",
+    "parse_pointer",
+    "searchable_texts",
+]
+
+
+SESSION_FENCE = "past-session"
+"""The name of the block in which past sessions are shown to a model."""
+SESSION_TOOL_NAMES = frozenset({"session_list", "session_history", "session_search"})
+"""The tools that show past sessions: a search finds neither its own words nor what it gave out."""
+_MEMORY_FENCES = ("memory", SESSION_FENCE, "record")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageText:
+    """One text of a message: what was said, the arguments of a call of `tool`, or its result or error."""
+
+    sort: Literal["text", "call", "result", "error"]
+    text: str
+    tool: str = ""
+
+
+def message_texts(message: Message) -> tuple[MessageText, ...]:
+    """Return the texts of a message in their order, media by their names; thoughts are left out."""
+    return tuple(_iter_texts(message))
+
+
+def searchable_texts(message: Message) -> tuple[MessageText, ...]:
+    """Return the texts in which something is looked for; none of what nobody said.
+
+    Arguments stand as they were written and, where that differs, with their escapes read.
+    """
+    if not is_dialogue(message):
+        return ()
+    found = []
+    for piece in _iter_texts(message):
+        if piece.tool in SESSION_TOOL_NAMES or any(contains_fence(piece.text, name) for name in _MEMORY_FENCES):
+            continue
+        found.append(piece)
+        if piece.sort == "call" and "\\" in piece.text:
+            found += [MessageText(sort="call", text=text, tool=piece.tool) for text in _iter_strings(piece.text)]
+    return tuple(found)
+
+
+def _iter_texts(message: Message) -> Iterator[MessageText]:
+    for part in message.parts:
+        match part:
+            case Text():
+                yield MessageText(sort="text", text=part.text)
+            case Media():
+                yield MessageText(sort="text", text=_render_media(part))
+            case ToolCall():
+                yield MessageText(sort="call", text=part.arguments, tool=part.name)
+            case ToolResult():
+                texts = (each.text if isinstance(each, Text) else _render_media(each) for each in part.parts)
+                sort: Literal["error", "result"] = "error" if part.is_error else "result"
+                yield MessageText(sort=sort, text="\n".join(texts), tool=part.name or "a tool")
+            case _:
+                continue
+
+
+def _render_media(part: object) -> str:
+    if not isinstance(part, Media):
+        return ""
+    return f"[{' '.join(filter(None, (part.media_type, part.name, part.description)))}]"
+
+
+def _iter_strings(arguments: str) -> Iterator[str]:
+    """Yield the keys and texts in the JSON text of arguments; none when it is not JSON."""
+    try:
+        left: list[JsonValue] = [loads(arguments)]
+    except InvalidMessage:
+        return
+    while left:
+        value = left.pop(0)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            left = [*value, *left]
+        elif isinstance(value, dict):
+            left = [*(each for pair in value.items() for each in pair), *left]
+
+
+_SNIPPET_MARGIN = 120
+_MAX_SNIPPET_CHARS = 400
+_MAX_LINE_DISTANCE = 12
+_ESCAPES = ("\\u", "\\/", "\\\\")
+_SPACES = r"(?:\s|\\[nrtf])+"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFilter:
+    """Which messages are looked through, by default all: said from `since` up to `until`, in one session, by a speaker.
+
+    A speaker is a role, `user`, `assistant` or `tool`, or a name, whatever its capitals. A message without a time
+    passes no bound of time.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    session: str = ""
+    speaker: str = ""
+
+    def matches(self, message: Message) -> bool:
+        """Tell whether a message is one of them, whatever its session."""
+        speaker = self.speaker.casefold()
+        if speaker and speaker not in {message.role, (message.name or "").casefold()}:
+            return False
+        if self.since is None and self.until is None:
+            return True
+        time = message.time
+        return time is not None and (not self.since or time >= self.since) and (not self.until or time < self.until)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageExcerpt:
+    """What was said beside a finding: its beginning, on one line, and by whom."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionMatch:
+    """A message that holds the phrase: its place, `line` from 1, and what stands around the phrase, on one line.
+
+    `agent` is a folder. `piece` is the text in which it was found first. `before` and `after` are what people and
+    agents said next to it, None where there is nothing near.
+    """
+
+    session: str
+    agent: str
+    path: str
+    line: int
+    message: str
+    role: Role
+    name: str | None
+    time: datetime | None
+    piece: MessageText
+    snippet: str
+    before: MessageExcerpt | None = None
+    after: MessageExcerpt | None = None
+
+
+class Phrase:
+    """What is looked for: words that stand next to each other, any white space between them, in parts of words too."""
+
+    def __init__(self, query: str) -> None:
+        """Look for `query`. Raises `InvalidQuery` if there is nothing in it."""
+        words = _fold(query).split()
+        if not words:
+            raise InvalidQuery("There is nothing to look for: write a word or a phrase.")
+        self._pattern = re.compile(r"\s+".join(map(re.escape, words)))
+        self._raw_pattern = re.compile(_SPACES.join(re.escape(_fold(dumps(word)[1:-1])) for word in words))
+
+    def may_match(self, line: str) -> bool:
+        """Tell whether a line of JSON could say the phrase."""
+        if any(escape in line for escape in _ESCAPES) or not unicodedata.is_normalized("NFC", line):
+            return True
+        return self._raw_pattern.search(line.casefold()) is not None
+
+    def find_snippet(self, text: str) -> str | None:
+        """Return the first place of the phrase with what is around it, on one line; None when it is not there."""
+        composed = unicodedata.normalize("NFC", text)
+        folded = composed.casefold()
+        match = self._pattern.search(folded)
+        if match is None:
+            return None
+        start, end = match.span()
+        if len(folded) != len(composed):
+            start, end = _original_index(composed, start), _original_index(composed, end - 1) + 1
+        return _cut_snippet(composed, start, end)
+
+
+def find_matches(
+    data: bytes, phrase: Phrase, *, session: str, agent: str, path: str, within: SessionFilter | None = None
+) -> list[SessionMatch]:
+    """Return the messages of the log `data` that hold the phrase and are `within`, in the order of the log."""
+    found = []
+    for number, message in _candidate_messages(data, phrase):
+        if within and not within.matches(message):
+            continue
+        for piece in searchable_texts(message):
+            snippet = phrase.find_snippet(piece.text)
+            if snippet is not None:
+                found.append(
+                    SessionMatch(
+                        session=session,
+                        agent=agent,
+                        path=path,
+                        line=number,
+                        message=message.id,
+                        role=message.role,
+                        name=message.name,
+                        time=message.time,
+                        piece=piece,
+                        snippet=snippet,
+                    )
+                )
+                break
+    return found
+
+
+def add_neighbours(data: bytes, found: Sequence[SessionMatch]) -> list[SessionMatch]:
+    """Return findings of the log `data` with what was said before and after each."""
+    lines = data.split(b"\n")
+    return [
+        replace(
+            each,
+            before=_first_excerpt(lines[max(each.line - 1 - _MAX_LINE_DISTANCE, 0) : each.line - 1][::-1]),
+            after=_first_excerpt(lines[each.line : each.line + _MAX_LINE_DISTANCE]),
+        )
+        for each in found
+    ]
+
+
+def _first_excerpt(lines: Iterable[bytes]) -> MessageExcerpt | None:
+    """Return the first of these messages in which a person or an agent says something."""
+    for line in lines:
+        try:
+            message = decode_message(line) if line.startswith(b"{") else None
+        except InvalidMessage:
+            continue
+        if message is not None and message.role in {"user", "assistant"}:
+            text = " ".join(" ".join(piece.text for piece in searchable_texts(message) if piece.sort == "text").split())
+            if text:
+                short = text if len(text) <= _SNIPPET_MARGIN else f"{text[: safe_boundary(text, _SNIPPET_MARGIN)]}…"
+                return MessageExcerpt(speaker=message.name or message.role, text=short)
+    return None
+
+
+def _candidate_messages(data: bytes, phrase: Phrase) -> Iterator[tuple[int, Message]]:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.startswith(b"{") and phrase.may_match(line.decode("utf-8", "replace")):
+            try:
+                yield number, decode_message(line)
+            except InvalidMessage:
+                continue
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def _original_index(text: str, at: int) -> int:
+    """Return the index of the character of `text` that character `at` of its folded form comes from."""
+    reached = 0
+    for index, character in enumerate(text):
+        reached += len(character.casefold())
+        if reached > at:
+            return index
+    return len(text)
+
+
+def _cut_snippet(text: str, start: int, end: int) -> str:
+    begin = safe_boundary(text, start - _SNIPPET_MARGIN)
+    stop = safe_boundary(text, min(end, start + _MAX_SNIPPET_CHARS) + _SNIPPET_MARGIN)
+    shown = " ".join(text[begin:stop].split())
+    return f"{'…' if begin else ''}{shown}{'…' if stop < len(text) else ''}"
+
+
+_MAX_COUNTED = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSearchResult:
+    """Messages that hold a phrase, newest first, and how many there are: in all when `whole`, else at the least."""
+
+    findings: tuple[SessionMatch, ...] = ()
+    total: int = 0
+    whole: bool = True
+
+
+class PastSessions:
+    """The sessions of a root that `user` may see: their own, and those that belong to nobody."""
+
+    def __init__(self, files: FileStore, *, user: str | None = NO_OWNER) -> None:
+        """Look through `files` for `user`: empty for somebody unnamed, None for who may see everybody's."""
+        self._files = files
+        self._user = user
+        self._catalogue = TranscriptCatalog(files)
+
+    async def list_sessions(self, agent: str | None = None) -> list[SessionOverview]:
+        """Return the sessions of an agent, of all agents when None, the one with the newest message first.
+
+        Raises: SessionNotFound if there is none, or none that the viewer may see.
+        """
+        seen = [glance for glance in await self._catalogue.list_overviews() if self._can_see(glance)]
+        if agent is not None:
+            folders = _folder_names(agent)
+            seen = next((own for each in folders if (own := [one for one in seen if one.agent == each])), [])
+        if not seen:
+            raise SessionNotFound
+        return seen
+
+    async def find(self, agent: str, session: str) -> SessionOverview:
+        """Return the session with this id, written whole. Raises `SessionNotFound`."""
+        for glance in await self.list_sessions(agent):
+            if glance.session == session:
+                return glance
+        raise SessionNotFound
+
+    async def describe(self, glance: SessionOverview) -> tuple[int, str]:
+        """Return how many messages a session has, and what it began with. Raises `FileMissing`, `StorageError`."""
+        return await self._catalogue.count(glance), await self._catalogue.title(glance)
+
+    async def read_newest(self, glance: SessionOverview, count: int, *, before: str = "") -> MessagePage:
+        """Return the newest `count` messages that were said, of those before the message `before` if given.
+
+        They are the original ones, whatever became of them in the window. Raises: SessionNotFound if there is no such
+        message, `StorageError`.
+        """
+        found = await read_newest_messages(self._files, glance.file, count, before=before)
+        if found is None:
+            raise SessionNotFound(f"No message of this session has the id {before[:60]!r}.")
+        return found
+
+    async def read_messages(self, glance: SessionOverview, ids: Collection[str]) -> tuple[Message, ...]:
+        """Return the messages of a session with these ids, as they were said and in that order.
+
+        Raises: SessionNotFound if there is none of them, `StorageError`.
+        """
+        logged = await read_transcript(self._files, glance.file.path)
+        found = tuple(message for message in logged.messages if message.id in ids)
+        if not found:
+            raise SessionNotFound("No message of this session has one of these ids.")
+        return found
+
+    async def search(
+        self, query: str, agent: str | None = None, *, limit: int, skip: int = 0, within: SessionFilter | None = None
+    ) -> SessionSearchResult:
+        """Return the newest `limit` messages that hold `query`, a word or a phrase, whatever its capitals.
+
+        The newest `skip` of them are passed over, and only those `within` are looked at. Each comes with what was said
+        before and after it.
+
+        It is looked for in what people and agents said, and in arguments and results of tools. From a thousand messages
+        on, sessions that ended before the oldest of the newest are not looked through. A transcript that can't be read
+        is left out. Raises: InvalidQuery if there is nothing to look for; SessionNotFound as `list_sessions`.
+        """
+        phrase = Phrase(query)
+        seen = [glance for glance in await self.list_sessions(agent) if not _is_excluded(glance, within)]
+        most = limit + skip
+        kept: list[tuple[float, str, int, SessionMatch]] = []
+        total = 0
+        for glance in seen:
+            if total >= _MAX_COUNTED and len(kept) == most and kept[-1][0] >= glance.last.timestamp():
+                return SessionSearchResult(findings=await self._add_neighbours(kept[skip:]), total=total, whole=False)
+            try:
+                data = await self._files.read_from(glance.file.path, 0)
+            except (FileMissing, StorageError):
+                continue
+            found = await run_sync(_search_log, data, phrase, glance, within)
+            total += len(found)
+            ranked = [((each.time or glance.last).timestamp(), each.path, each.line, each) for each in found]
+            kept = nlargest(most, [*kept, *ranked], key=lambda row: row[:3])
+        return SessionSearchResult(findings=await self._add_neighbours(kept[skip:]), total=total)
+
+    async def _add_neighbours(self, kept: Sequence[tuple[float, str, int, SessionMatch]]) -> tuple[SessionMatch, ...]:
+        """Return findings in their order with what was said beside them, as far as it can be read."""
+        found = {row[1:3]: row[-1] for row in kept}
+        for path in {path for path, _ in found}:
+            with suppress(FileMissing, StorageError):
+                data = await self._files.read_from(path, 0)
+                here = [each for (at, _), each in found.items() if at == path]
+                found |= {(path, each.line): each for each in await run_sync(add_neighbours, data, here)}
+        return tuple(found.values())
+
+    def _can_see(self, glance: SessionOverview) -> bool:
+        return self._user is None or glance.user in {NO_OWNER, self._user}
+
+
+def parse_pointer(pointer: str) -> tuple[str, tuple[str, ...]]:
+    """Return the session and the ids of messages that a memory names as where it is from, as `session#message,message`.
+
+    Without a `#` it is the session alone.
+    """
+    session, _, messages = pointer.strip().partition("#")
+    return unquote(session), tuple(unquote(each.strip()) for each in messages.split(",") if each.strip())
+
+
+def _is_excluded(glance: SessionOverview, within: SessionFilter | None) -> bool:
+    """Tell whether no message of a session can be among those that are looked for."""
+    if within is None:
+        return False
+    return bool(within.session and glance.session != within.session) or bool(
+        within.since and glance.last < within.since
+    )
+
+
+def _search_log(
+    data: bytes, phrase: Phrase, glance: SessionOverview, within: SessionFilter | None
+) -> list[SessionMatch]:
+    return find_matches(
+        data, phrase, session=glance.session, agent=glance.agent, path=glance.file.path, within=within
+    )  # fmt: skip
+
+
+def _folder_names(agent: str) -> tuple[str, ...]:
+    """Return the names that the folder of an agent can have: made of its name, or the folder as it was told."""
+    return (encode_folder_name(agent), agent) if agent.isprintable() else ()

@@ -1,0 +1,326 @@
+"""The sessions of a workspace: every transcript, newest first, with its owner.
+
+Only the head and the tail of a transcript are read, unless its messages are counted; values are cached until the file
+changes.
+
+Invariants: only whole lines are read, and a broken line hides no other. A session whose state can't be read belongs to
+nobody and is shown only to the person at the machine.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, InvalidMessage, SessionNotFound, StorageError
+from ricordo.messages import Message, decode_message, get_mark
+from ricordo.messages.json_text import decode_json, loads, require_object
+from ricordo.scope import encode_folder_name
+from ricordo.storage import FileInfo, FileStore
+from ricordo.workspace.layout import WORKSPACE, parse_transcript_path, state_path
+from ricordo.workspace.titles import extract_title
+
+__all__ = [
+    "FileValueCache",
+    "MessagePage",
+    "NO_OWNER",
+    "SessionInfo",
+    "SessionOverview",
+    "TranscriptCatalog",
+    "find_session",
+    "find_state",
+    "is_dialogue",
+    "list_sessions",
+    "read_first_messages",
+    "read_last_messages",
+    "read_newest_messages",
+    "read_owner",
+]
+
+
+NO_OWNER = ""
+"""The owner of a session without a state, or with one that names nobody, such as an imported one."""
+_HEAD_BYTES = 4_096
+_JSON_STRING = r'"(?:[^"\\]|\\.)*"'
+_USER_PATTERN = re.compile(rf'\{{"v":\d+,"agent":{_JSON_STRING},"session":{_JSON_STRING},"user":({_JSON_STRING})[,}}]')
+
+
+def find_state(transcript: str, session: str, listed: Mapping[str, FileInfo]) -> FileInfo | None:
+    """Return the state of the session with this transcript, or what was set aside as unreadable; None for neither."""
+    with suppress(InvalidMessage):
+        folder = f"{transcript.rpartition('/sessions/')[0]}/state"
+        # the second is the name from before, in a root that can only be read
+        for name in (state_path("any", session).rpartition("/")[2], f"{session}.json"):
+            if found := listed.get(f"{folder}/{name}") or listed.get(f"{folder}/{name}.broken-1"):
+                return found
+    return None
+
+
+async def read_owner(files: FileStore, state: FileInfo) -> str | None:
+    """Return the user that a state names, `NO_OWNER` for nobody; None when it can't be read."""
+    try:
+        head = await files.read_from(state.path, 0, _HEAD_BYTES)
+        found = _USER_PATTERN.match(head.decode("utf-8", "replace"))
+        if found:
+            return _user_field({"user": decode_json(found[1])})
+        data = await files.read_from(state.path, 0)
+        return _user_field(require_object(await run_sync(loads, data), "The state"))
+    except FileMissing:
+        return NO_OWNER
+    except (StorageError, InvalidMessage, ValueError):
+        return None
+
+
+def _user_field(fields: Mapping[str, object]) -> str | None:
+    user = fields.get("user", NO_OWNER)
+    return user if isinstance(user, str) else None
+
+
+_FIRST_READ_BYTES = 8_192
+_PAGE_BYTES = 65_536
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessagePage:
+    """Messages in the order in which they were said, and whether there are older ones."""
+
+    messages: tuple[Message, ...] = ()
+    older: bool = False
+
+
+def is_dialogue(message: Message) -> bool:
+    """Tell whether somebody said this: no summary, no recalled memory, no notice."""
+    return get_mark(message) in {None, "cut"}
+
+
+async def read_first_messages(
+    files: FileStore, file: FileInfo, enough: Callable[[Sequence[Message]], bool]
+) -> tuple[Message, ...]:
+    """Return messages from the beginning on, as many as are `enough`, all if they never are. Raises `StorageError`."""
+    length = _FIRST_READ_BYTES
+    while True:
+        data = await files.read_from(file.path, 0, length)
+        whole = len(data) < length
+        found = await run_sync(_decode_messages, data if whole else data[: data.rfind(b"\n") + 1])
+        if whole or enough(found):
+            return found
+        length *= 4
+
+
+async def read_last_messages(
+    files: FileStore, file: FileInfo, enough: Callable[[Sequence[Message]], bool], *, length: int = _FIRST_READ_BYTES
+) -> tuple[tuple[Message, ...], bool]:
+    """Return messages up to the end, as many as are `enough`, and whether these are all. Raises `StorageError`."""
+    while True:
+        start = max(0, file.size - length)
+        data = await files.read_from(file.path, start)
+        found = await run_sync(_decode_messages, data[data.find(b"\n") + 1 or len(data) :] if start else data)
+        if not start or enough(found):
+            return found, not start
+        length *= 4
+
+
+async def read_newest_messages(files: FileStore, file: FileInfo, count: int, *, before: str = "") -> MessagePage | None:
+    """Return the newest `count` messages that were said, of those before the message with the id `before` if given.
+
+    None when there is no such message. Raises `StorageError`.
+    """
+
+    def end_in(messages: Sequence[Message]) -> int | None:
+        if not before:
+            return len(messages)
+        return next((at for at in reversed(range(len(messages))) if messages[at].id == before), None)
+
+    def is_enough(messages: Sequence[Message]) -> bool:
+        end = end_in(messages)
+        return end is not None and sum(map(is_dialogue, messages[:end])) > count
+
+    found, _ = await read_last_messages(files, file, is_enough, length=_PAGE_BYTES)
+    end = end_in(found)
+    if end is None:
+        return None
+    said = [message for message in found[:end] if is_dialogue(message)]
+    return MessagePage(messages=tuple(said[-count:]), older=len(said) > count)
+
+
+def _decode_messages(data: bytes) -> tuple[Message, ...]:
+    found = []
+    for line in data.split(b"\n"):
+        if line.startswith(b"{"):
+            try:
+                found.append(decode_message(line))
+            except InvalidMessage:
+                continue
+    return tuple(found)
+
+
+_T = TypeVar("_T")
+
+
+class FileValueCache(Generic[_T]):
+    """One value for each file."""
+
+    def __init__(self, make: Callable[[FileInfo], Awaitable[_T]]) -> None:
+        """Make values with `make`; what it raises is not kept."""
+        self._make = make
+        self._values: dict[str, tuple[FileInfo, _T]] = {}
+
+    async def get(self, file: FileInfo) -> _T:
+        """Return the value of this file, made now if there is none of this version."""
+        known = self._values.get(file.path)
+        if known and known[0] == file:
+            return known[1]
+        value = await self._make(file)
+        self._values[file.path] = (file, value)
+        return value
+
+
+_TITLE_MESSAGES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionInfo:
+    """One session: how many messages its transcript has, when the first and the last were said, its size in bytes.
+
+    `agent` is the folder of the agent: its name, percent-encoded, as `ricordo.scope.path_part` writes it. A session
+    whose messages carry no times has those of its file. `user` is whose session it is, empty where nobody is named.
+    """
+
+    session: str
+    agent: str
+    path: str
+    messages: int
+    first: datetime
+    last: datetime
+    size: int
+    user: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOverview:
+    """What is known of a session without reading all of it; `agent` is a folder, and `user` None when unreadable."""
+
+    session: str
+    agent: str
+    file: FileInfo
+    first: datetime
+    last: datetime
+    user: str | None = NO_OWNER
+
+
+class TranscriptCatalog:
+    """The sessions below one root; keep it to look again cheaply."""
+
+    def __init__(self, files: FileStore) -> None:
+        """Look through `files`; nothing is read yet."""
+        self._files = files
+        self._times = FileValueCache(self._read_times)
+        self._counts = FileValueCache(self._count_messages)
+        self._titles = FileValueCache(self._read_title)
+        self._owners = FileValueCache(lambda state: read_owner(files, state))
+
+    async def list_overviews(self, folder: str | None = None) -> list[SessionOverview]:
+        """Return the sessions, or those in the folder of one agent, the one with the newest message first.
+
+        A transcript that can't be read is left out; `doctor` names it.
+        """
+        listed = {info.path: info for info in await self._files.list(f"{WORKSPACE}/agents")}
+        found = []
+        for path, file in listed.items():
+            named = parse_transcript_path(path)
+            if named is None or folder not in {None, named[0]}:
+                continue
+            try:
+                first, last = await self._times.get(file)
+            except (FileMissing, StorageError):
+                continue
+            state = find_state(path, named[1], listed)
+            user = await self._owners.get(state) if state else NO_OWNER
+            found.append(
+                SessionOverview(session=named[1], agent=named[0], file=file, first=first, last=last, user=user)
+            )
+        return sorted(found, key=lambda each: (each.last, each.session), reverse=True)
+
+    async def count(self, glance: SessionOverview) -> int:
+        """Return how many messages the transcript has. Raises `FileMissing`, `StorageError`."""
+        return await self._counts.get(glance.file)
+
+    async def title(self, glance: SessionOverview) -> str:
+        """Return in one line what the session began with; empty for no words. Raises `FileMissing`, `StorageError`."""
+        return await self._titles.get(glance.file)
+
+    async def _read_times(self, file: FileInfo) -> tuple[datetime, datetime]:
+        written = datetime.fromtimestamp(file.modified_ns / 1e9, UTC)
+        first = _first_time(await read_first_messages(self._files, file, _has_time)) or written
+        tail, _ = await read_last_messages(self._files, file, _has_time)
+        return first, max(first, _first_time(reversed(tail)) or written)
+
+    async def _count_messages(self, file: FileInfo) -> int:
+        data = await self._files.read_from(file.path, 0)
+        return await run_sync(_count_lines, data)
+
+    async def _read_title(self, file: FileInfo) -> str:
+        head = await read_first_messages(self._files, file, bool)
+        return await run_sync(extract_title, head[:_TITLE_MESSAGES])
+
+
+async def list_sessions(files: FileStore, *, agent: str | None = None) -> list[SessionInfo]:
+    """Return the sessions of the workspace, or of one agent, the one with the newest message first.
+
+    A transcript that can't be read is left out; `doctor` names it.
+    """
+    catalogue = TranscriptCatalog(files)
+    found = []
+    for glance in await catalogue.list_overviews(None if agent is None else encode_folder_name(agent)):
+        try:
+            messages = await catalogue.count(glance)
+        except (FileMissing, StorageError):
+            continue
+        found.append(_to_info(glance, messages))
+    return found
+
+
+async def find_session(files: FileStore, session: str, *, agent: str | None = None) -> SessionInfo:
+    """Return the session with this id, or the only one whose id starts so. Raises `SessionNotFound`."""
+    catalogue = TranscriptCatalog(files)
+    listed = await catalogue.list_overviews(None if agent is None else encode_folder_name(agent))
+    exact = [glance for glance in listed if glance.session == session]
+    starting = [glance for glance in listed if session and glance.session.startswith(session)]
+    if exact or len(starting) == 1:
+        found = (exact or starting)[0]
+        return _to_info(found, await catalogue.count(found))
+    if starting:
+        raise SessionNotFound(
+            f"{len(starting)} sessions have ids that start with {session[:60]}: write more of the id."
+        )
+    raise SessionNotFound(f"No session has the id {session[:60]!r}: `ricordo session list` shows the ids.")
+
+
+def _to_info(glance: SessionOverview, messages: int) -> SessionInfo:
+    return SessionInfo(
+        session=glance.session,
+        agent=glance.agent,
+        path=glance.file.path,
+        messages=messages,
+        first=glance.first,
+        last=glance.last,
+        size=glance.file.size,
+        user=glance.user or "",
+    )
+
+
+def _count_lines(data: bytes) -> int:
+    return sum(line.startswith(b"{") and line.rstrip().endswith(b"}") for line in data.split(b"\n"))
+
+
+def _has_time(messages: Sequence[Message]) -> bool:
+    return _first_time(messages) is not None
+
+
+def _first_time(messages: Iterable[Message]) -> datetime | None:
+    """Return the time of the first of these messages that has one."""
+    return next((message.time for message in messages if message.time), None)

@@ -1,0 +1,159 @@
+"""The title of a conversation in one line, and its tags. Pure.
+
+Words that come back in several messages count most, names and identifiers more than others, everyday words not at all.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ricordo.guard.scanner import SECRET_MARK
+from ricordo.language import (
+    Language,
+    content_words,
+    detect_acts,
+    detect_language,
+    find_names,
+    is_stop_word,
+    is_unsegmented,
+    split_sentences,
+    split_words,
+    stem,
+    strip_opener,
+)
+from ricordo.language.generic_words import is_generic
+from ricordo.messages import Message, get_mark
+from ricordo.messages.tokens.cut import clip_line
+
+__all__ = ["extract_tags", "extract_title"]
+
+
+_MAX_TITLE_CHARS = 80
+_MAX_TAGS = 5
+_MIN_LETTERS = 3
+_NAME_WEIGHT = 1.6
+_EARLY_WEIGHT = 0.6
+_OPENING_WEIGHT = 0.9
+_TASK_FACTOR = 1.25
+_PRONOUN_FACTOR = 0.6
+_PRONOUN_OPENING = re.compile(r"^(?:it|that|this|they|he|she|those|these|you|yes|no)\b", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\W_][\w-]*")
+_MAX_READ_CHARS = 4_000
+_MIN_CONTENT_WORDS = 3
+_NOISE_ACTS = frozenset({"thanks", "greeting", "farewell", "praise", "reaction", "wish", "acknowledgement"})
+_SEPARATORS = frozenset("/\\.:@_'’")
+_COMMON_WORDS = frozenset(
+    """hi hello yes yeah today tomorrow yesterday week month day hour minute monday tuesday wednesday thursday friday
+    saturday sunday please thank sorry sure okay great nice cool wow really lot bit ask answer question say talk look
+    show check read write add fix done help work start stop let see hear love like want one two three four both half
+    back still yet already morning evening night year guess maybe idea job point line lines run runs
+    awesome amazing happy glad excited tough sound mean important special fun thankful lucky hard always means btw
+    around others something together life moment part place reall""".split()  # noqa: SIM905
+)
+
+
+@dataclass
+class _TopicWords:
+    """The words of a talk: how much each one counts, by its folded form, and how it was written."""
+
+    weights: dict[str, float] = field(default_factory=dict)
+    spellings: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def extract_title(messages: Sequence[Message]) -> str:
+    """Return one line of at most 80 characters that says what the messages are about; empty when nothing was said.
+
+    It is the sentence of the people, else of the assistant, that holds most of the topics, an early one rather than a
+    late one; the first words where no sentence says enough.
+    """
+    said = _spoken_messages(messages)
+    topics = _collect_topics(said)
+    people = [message for message in said if message.role == "user"] or said
+    best, title = -1.0, people[0].text if people else ""
+    for at, message in enumerate(people):
+        for text in _sentences(message):
+            score = _score_sentence(text, topics.weights) * _position_factor(text, at, len(people))
+            if score > best:
+                best, title = score, text
+    return clip_line(title.rstrip(".!,;: "), _MAX_TITLE_CHARS)
+
+
+def extract_tags(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Return up to five single words in lower case that tell the topics, the weightiest first; empty for no topics."""
+    topics = _collect_topics(_spoken_messages(messages))
+    ranked = sorted(topics.weights, key=lambda each: (-topics.weights[each], each))
+    return tuple(_common_spelling(topics.spellings, each) for each in ranked[:_MAX_TAGS])
+
+
+def _spoken_messages(messages: Sequence[Message]) -> list[Message]:
+    return [
+        message
+        for message in messages
+        if message.role in {"user", "assistant"} and get_mark(message) in {None, "cut"} and message.text.strip()
+    ]
+
+
+def _collect_topics(messages: Sequence[Message]) -> _TopicWords:
+    found = _TopicWords()
+    people = {part.casefold() for message in messages if message.name for part in message.name.split()}
+    for message in messages:
+        text = message.text[:_MAX_READ_CHARS]
+        language = detect_language(text)
+        names = {stem(word.casefold(), language) for name in find_names(text, language) for word in name.text.split()}
+        own = _topic_words(message, language)
+        for folded, written in own.items():
+            if any(name.startswith(written) for name in people):
+                continue
+            found.weights[folded] = found.weights.get(folded, 0.0) + (_NAME_WEIGHT if folded in names else 1.0)
+            found.spellings.setdefault(folded, Counter())[written] += 1
+    return found
+
+
+def _topic_words(message: Message, language: Language) -> Mapping[str, str]:
+    """The topic words of a message, each once: its folded form and how it is written."""
+    shown = SECRET_MARK.sub(" ", message.text[:_MAX_READ_CHARS])
+    prose = " ".join(s.text for s in split_sentences(shown) if s.kind != "code")
+    tokens = (token.casefold() for token in _TOKEN.findall(prose))
+    whole = (word for token in tokens for word in (split_words(token) if is_unsegmented(token[0]) else (token,)))
+    return {stem(word, language): word for word in whole if _is_topic(word, language)}
+
+
+def _is_topic(word: str, language: Language) -> bool:
+    if len(word) < _MIN_LETTERS and word.isascii():
+        return False
+    if (
+        word[0].isdigit()
+        or not _SEPARATORS.isdisjoint(word)
+        or word in _COMMON_WORDS
+        or stem(word, "en") in _COMMON_WORDS
+    ):
+        return False
+    return not is_stop_word(word, language) and not is_stop_word(word, "en") and not is_generic(word, language)
+
+
+def _sentences(message: Message) -> Iterator[str]:
+    for sentence in split_sentences(SECRET_MARK.sub("[secret]", message.text[:_MAX_READ_CHARS])):
+        text = strip_opener(sentence.text)
+        plain = sentence.kind in {"prose", "item", "heading"} and not detect_acts(text) & _NOISE_ACTS
+        if plain and len(frozenset(content_words(text))) >= _MIN_CONTENT_WORDS:
+            yield text
+
+
+def _score_sentence(text: str, weights: Mapping[str, float]) -> float:
+    """The topics in a sentence against its length, so that neither a word nor a paragraph wins."""
+    shown = text[:_MAX_TITLE_CHARS]
+    own = frozenset(content_words(shown))
+    return sum(weights.get(word, 0.0) for word in own) / (6 + len(own)) if own else 0.0
+
+
+def _position_factor(text: str, at: int, count: int) -> float:
+    """How well a sentence can stand for a talk: openings, tasks and decisions do, and what points back does not."""
+    early = 1 + _EARLY_WEIGHT * (1 - at / count) + _OPENING_WEIGHT * (at == 0)
+    telling = _TASK_FACTOR if detect_acts(text) & {"request", "decision", "goal"} else 1.0
+    return early * telling * (_PRONOUN_FACTOR if _PRONOUN_OPENING.search(text) else 1.0)
+
+
+def _common_spelling(written: Mapping[str, Counter[str]], folded: str) -> str:
+    """The commonest way a topic was written, the shorter of two as common."""
+    return min(written[folded], key=lambda word: (-written[folded][word], len(word), word))
