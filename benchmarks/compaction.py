@@ -66,7 +66,10 @@ async def grown(sessions: list[list[Message]]) -> str:
         window = found.messages
         fired += found.report.status == "done"
         largest = max(largest, found.report.tokens_after)
-    return f"{fired} summaries, largest window left {largest:,} tokens, last one {sum(count_message_tokens(window, 1.0)):,}"
+    return (
+        f"{fired} summaries, largest window left {largest:,} tokens, last one "
+        f"{sum(count_message_tokens(window, 1.0)):,}"
+    )
 
 
 def best(work: Callable[[], object]) -> float:

@@ -198,7 +198,7 @@ async def counts(acts: Sequence[Callable[[], Awaitable[object]]]) -> Figures:
         rows += len(numbers)
         return chunks(connection, numbers)  # type: ignore[arg-type]
 
-    with mock.patch("anyio.to_thread.run_sync", hopping), mock.patch("ricordo.search.segments.chunks", reading):
+    with mock.patch("anyio.to_thread.run_sync", hopping), mock.patch("ricordo.search.segments.load_chunks", reading):
         for act in acts:
             await act()
     return {"hops": hops / len(acts), "rows": rows / len(acts)}

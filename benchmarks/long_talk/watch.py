@@ -48,8 +48,8 @@ def watched() -> Iterator[Watch]:
             watch.summed = (request.window, reduced.window)
         return reduced, reports
 
-    vars(compact)["descend_request"] = timed
+    vars(compact)["reduce_request"] = timed
     try:
         yield watch
     finally:
-        vars(compact)["descend_request"] = reduce_request
+        vars(compact)["reduce_request"] = reduce_request

@@ -3,8 +3,9 @@
 The names below are loaded at their first use, so that importing the package costs next to nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent
@@ -43,31 +44,22 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_EXPORTS = {
-    "ClearResultsConfig": "ricordo.context.config",
-    "CompactionConfig": "ricordo.context.config",
-    "DedupeReadsConfig": "ricordo.context.config",
-    "FlushConfig": "ricordo.extraction.config",
-    "HarnessAgent": "ricordo.agent",
-    "ToolResultEvictionConfig": "ricordo.context.config",
-    "TruncateArgsConfig": "ricordo.context.config",
-    "Entry": "ricordo.workspace.entry",
-    "Memory": "ricordo.runtime.memory",
-    "Message": "ricordo.messages",
-    "RemoteAgent": "ricordo.agent.sub_agents",
-    "SubAgent": "ricordo.agent.sub_agents",
-    "RicordoError": "ricordo.errors",
-    "Scope": "ricordo.scope",
-}
 
-
-def __getattr__(name: str) -> object:
-    """Load a public name at its first use."""
-    if name not in _EXPORTS:
-        raise AttributeError(f"module 'ricordo' has no attribute {name!r}")
-    value: object = getattr(import_module(_EXPORTS[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".agent.agent": "HarnessAgent",
+        ".agent.sub_agents": "RemoteAgent SubAgent",
+        ".context.config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig "
+        "TruncateArgsConfig",
+        ".errors": "RicordoError",
+        ".extraction.config": "FlushConfig",
+        ".messages.types": "Message",
+        ".runtime.memory": "Memory",
+        ".scope": "Scope",
+        ".workspace.entry": "Entry",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -34,8 +34,8 @@ __all__ = [
     "run_even_if_cancelled",
     "run_in_thread",
     "run_to_completion",
+    "use_yield_policy",
     "yield_point",
-    "yielding_to",
 ]
 
 
@@ -217,7 +217,8 @@ async def run_even_if_cancelled(act: Callable[[], Coroutine[object, object, _T]]
 
 
 async def run_in_thread(act: Callable[[*_Given], _T], *given: *_Given) -> _T:
-    """Return what `act` returns for what is `given`, in a thread: as `run_to_completion` does, with fewer turns of the event loop.
+    """Return what `act` returns for what is `given`, in a thread: as `run_to_completion` does, with fewer turns of the
+    event loop.
 
     It takes one of the threads that anyio's default limiter allows.
     """
@@ -283,7 +284,7 @@ class YieldPolicy(Protocol):
 
 
 class NoYield:
-    """The courtesy of work that nothing is more urgent than."""
+    """The policy of work that nothing is more urgent than."""
 
     async def pause(self) -> None:
         """Wait for nothing."""
@@ -296,16 +297,18 @@ _YIELD_HANDLER: ContextVar[Callable[[], None] | None] = ContextVar("give_way", d
 
 
 def yield_point() -> None:
-    """Let what is more urgent go first. Raises what the courtesy of the work raises, when the work is cancelled."""
+    """Let what is more urgent go first. Raises what the policy of the work raises, when the work is cancelled."""
     to = _YIELD_HANDLER.get()
     if to is not None:
         to()
 
 
 @contextmanager
-def yielding_to(courtesy: YieldPolicy) -> Iterator[None]:
-    """Let the block, and the threads it begins, give way as `yield_policy` says; hold no lock that a turn may wait for."""
-    before = _YIELD_HANDLER.set(courtesy.yield_now)
+def use_yield_policy(policy: YieldPolicy) -> Iterator[None]:
+    """Let the block, and the threads it begins, give way as `yield_policy` says; hold no lock that a turn
+    may wait for.
+    """
+    before = _YIELD_HANDLER.set(policy.yield_now)
     try:
         yield
     finally:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
 __all__ = [
+    "GENAI_OPERATIONS",
     "Emitter",
     "Event",
     "EventSink",
-    "GENAI_OPERATIONS",
     "Stage",
     "StageProgress",
     "Status",

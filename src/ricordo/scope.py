@@ -42,7 +42,10 @@ class Scope:
             if not isinstance(value, str):
                 raise InvalidScope(f"The {name} of a scope is a text, not {value!r}: write {name}={str(value)[:40]!r}.")
             if not value.strip() or len(value) > _MAX_PART_CHARS or not value.isprintable():
-                message = f"The {name} of a scope is a printable text of 1 to {_MAX_PART_CHARS} characters, not {value[:40]!r}."
+                message = (
+                    f"The {name} of a scope is a printable text of 1 to {_MAX_PART_CHARS} characters, "
+                    f"not {value[:40]!r}."
+                )
                 raise InvalidScope(message)
 
     def parts(self) -> dict[str, str]:
@@ -66,7 +69,8 @@ def encode_folder_name(name: str) -> str:
 
 
 def owner_part(name: str) -> str:
-    """Return the folder name for a user or a tenant: that of `encode_folder_name`, and safe with names that were chosen for it.
+    """Return the folder name for a user or a tenant: that of `encode_folder_name`, and safe with names that were chosen
+    for it.
 
     A name that ends like one with a digest, or that Windows reserves or changes, gets a digest too: `ann-17239b6e`,
     which would meet the folder of `Ann` where case is ignored, `con`, `aux.txt`, `ann.` and `annabe~1`.

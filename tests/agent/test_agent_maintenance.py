@@ -251,7 +251,7 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
 
     await maintained("first")
     with monkeypatch.context() as patched:
-        patched.setattr("ricordo.runtime.maintenance.expire", _failing)
+        patched.setattr("ricordo.runtime.maintenance.archive_expired_ledgers", _failing)
         failed = await maintained("failing", hours=6)
     assert (failed["maintain"].status, failed["maintain"].reason) == ("failed", "failed: expire")
     assert texts[91].exists()

@@ -367,11 +367,11 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
         files = InMemoryFiles()
         for number, text in enumerate(rules):
             await files.create(f"workspace/rules/{number}.md", text.encode())
-        place = SimpleNamespace(files=files, redactor=Redactor(bytes(32)))
-        workspace = SimpleNamespace(place=place, store=Remembering(curated, saved))
+        memory_root = SimpleNamespace(files=files, redactor=Redactor(bytes(32)))
+        workspace = SimpleNamespace(memory_root=memory_root, store=Remembering(curated, saved))
         known = InMemoryProfileStore(HandClock())
         await known.save(replace(await known.load(), facts=facts), base=await known.load(), by="test")
-        profile = ProfileView(known, InjectionConfig(), place.redactor)
+        profile = ProfileView(known, InjectionConfig(), memory_root.redactor)
         prompt = PromptBuilder(
             folder, cast("Workspace", workspace), Tokens(1_000), clock=HandClock(), most=Tokens(most), profile=profile
         )

@@ -68,7 +68,7 @@ async def test_an_agent_whose_store_can_not_be_made_warns_once_and_goes_on(
     def refused(*args: object, **named: object) -> object:
         raise error
 
-    monkeypatch.setattr("ricordo.runtime.workspace.Layered", refused)
+    monkeypatch.setattr("ricordo.runtime.workspace.LayeredStore", refused)
     await _chats_without_memory(tmp_path / ".ricordo", caplog)
 
 

@@ -15,6 +15,7 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
+    "ricordo.guard._message_redactor": "the redactor takes a hundred patterns, and few messages need one",
     "ricordo.extraction.signal_patterns._load_list": "YAML is read only for signal patterns of one's own",
     "ricordo.models.connect._create_provider": "a package of a provider is loaded for its own models only",
     "ricordo.models.embedders._load_hashing": "numpy takes a tenth of a second",
@@ -25,8 +26,10 @@ LAZY_IMPORTS = {
     "ricordo.models.embedders.minilm._load_tokenizer": "its packages are the extra `minilm`",
     "ricordo.models.provider.load_model": "providers are the extra `models`, and heavy",
     "ricordo.models.embedders.static._load_tokenizer": "its packages are the extra `embed`",
-    "ricordo.curation.profile.importing._parse_fact_file": "only the folders of another system have front matter in YAML",
-    "ricordo.messages.tokens.estimate._load_tokenizer": "the tokenizer is the extra `tokens`; without it the estimate is used",
+    "ricordo.curation.profile.importing._parse_fact_file": "only the folders of another system have front "
+    "matter in YAML",
+    "ricordo.messages.tokens.estimate._load_tokenizer": "the tokenizer is the extra `tokens`; without it the "
+    "estimate is used",
 }
 
 _POOR_NAMES = re.compile(

@@ -200,7 +200,7 @@ def test_each_memory_is_compared_with_a_few_dozen_at_most_however_many_there_are
         compared.extend((one, other))
         return False
 
-    monkeypatch.setattr("ricordo.curation.quality_checks.same_statement", apart)
+    monkeypatch.setattr("ricordo.curation.quality_checks.is_same_statement", apart)
     entries = [Entry(id=str(number), content=f"The deploy server keeps lot {number}.") for number in range(400)]
     assert find_duplicates(entries) == set()
     assert 0 < len(compared) // 2 <= 24 * len(entries)

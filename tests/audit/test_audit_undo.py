@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.clock import MonotonicIds, truncate_to_milliseconds
-from ricordo.curation.forget import ForgetResult, forget
+from ricordo.curation.forget import ForgottenEntry, forget
 from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidQuery, UndoRefused
 from ricordo.guard import Redactor
@@ -62,7 +62,7 @@ class Room:
         block = await append_entries(self.files, DAY, entries, Redactor(KEY))
         return list(block.entries)
 
-    async def forget(self, entry: Entry) -> ForgetResult:
+    async def forget(self, entry: Entry) -> ForgottenEntry:
         return await forget(self.files, self.changes, entry.id, key=KEY, who="user", why="test")
 
     async def items(self) -> list[HistoryItem]:

@@ -303,7 +303,7 @@ async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothi
     assert (refused.messages, gone) == (tiny, [])
     assert "smaller" in refused.report.reason
     # also where that is known only once a summary was asked for
-    monkeypatch.setattr("ricordo.context.strategies.summarize.digest", lambda messages, *, limit_tokens: "")
+    monkeypatch.setattr("ricordo.context.strategies.summarize.build_digest", lambda messages, *, limit_tokens: "")
     empty = await Compact(CompactionConfig(), Written(""), hook).reduce(Window(messages=messages, session="s1"))
     assert (empty.messages, empty.dropped, gone) == (messages, (), [])
 

@@ -66,7 +66,7 @@ class Root:
     def with_adviser(self, adviser: Adviser | None) -> Consolidator:
         return Consolidator(
             files=self.files, changes=self.changes, redactor=Redactor(KEY), clock=self.clock, key=KEY,
-            config=self.config, adviser=adviser, courtesy=self.turns.yield_policy,
+            config=self.config, adviser=adviser, yield_policy=self.turns.yield_policy,
             emitter=Emitter(self.clock, (self.heard.append,)),
         )  # fmt: skip
 

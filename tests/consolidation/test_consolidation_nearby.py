@@ -121,8 +121,8 @@ def test_a_few_new_memories_do_not_have_all_the_others_read(monkeypatch: pytest.
         read.append(text)
         return parse_statement(text)
 
-    for module in ("nearby", "claims"):
-        monkeypatch.setattr(f"ricordo.curation.{module}.read_claims", counted)
+    for module in ("contradictions", "claims"):
+        monkeypatch.setattr(f"ricordo.curation.{module}.parse_statement", counted)
     nearby = RelatedEntryIndex(DUPLICATE)
     for number in range(200):
         nearby.add(entry(number, f"The service called s{number} belongs to team {number % 7} of the company."))

@@ -560,7 +560,7 @@ async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_th
 
     root, numbers = Root(), count(4000)
     busy = Consolidator(
-        files=root.files, changes=root.changes, redactor=REDACTOR, clock=root.clock, key=KEY, courtesy=Saving
+        files=root.files, changes=root.changes, redactor=REDACTOR, clock=root.clock, key=KEY, yield_policy=Saving
     )
     done = await busy.consolidate(force=True)
     assert done.change_id

@@ -115,8 +115,8 @@ async def test_one_compaction_takes_its_steps_in_order_and_the_request_comes_las
         order.append("rebuild")
 
     monkeypatch.setattr(plan, "_find_trigger", told("threshold check", plan._find_trigger))
-    monkeypatch.setattr(plan, "cut_points", told("cutoff", find_cut_points))
-    monkeypatch.setattr(compacting, "flaw", told("acceptance", find_flaw))
+    monkeypatch.setattr(plan, "find_cut_points", told("cutoff", find_cut_points))
+    monkeypatch.setattr(compacting, "find_flaw", told("acceptance", find_flaw))
     compact = Compact(
         CompactionConfig(),
         summarize,

@@ -108,9 +108,11 @@ async def test_what_stands_there_no_more_has_nothing_beside_it(place: Path) -> N
     index = await WorkspaceIndex.open(place, files)
     await index.refresh()
     gone = [
-        ChunkLocation(path=LOG, line_number=2, content="A wombat."), ChunkLocation(path=LOG, line_number=9, content="A wombat."),
-        ChunkLocation(path="workspace/none.md", line_number=1, content="A wombat."), ChunkLocation(path="x", line_number=1, content=""),
-    ]  # fmt: skip
+        ChunkLocation(path=LOG, line_number=2, content="A wombat."),
+        ChunkLocation(path=LOG, line_number=9, content="A wombat."),
+        ChunkLocation(path="workspace/none.md", line_number=1, content="A wombat."),
+        ChunkLocation(path="x", line_number=1, content=""),
+    ]
     assert await index.beside(gone) == [None] * 4
     there = await index.beside([ChunkLocation(path=LOG, line_number=2, content="A quokka."), gone[0]])
     assert [None if one is None else one.chunk.content for one in there] == ["A quokka.", None]

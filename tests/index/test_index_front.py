@@ -193,7 +193,7 @@ async def filled(cache: VectorCache, first: int, last: int) -> None:
 async def test_a_front_is_made_beside_and_follows_what_is_added_and_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_cache, "LEAST_NUMBERS", 4_000 * Spread.dimension)
+    monkeypatch.setattr(vector_cache, "MIN_BOUNDED_NUMBERS", 4_000 * Spread.dimension)
     cache = VectorCache(tmp_path / "vectors.db", "spread:one")
     await filled(cache, 0, 3_999)
     cache.start_build()
@@ -226,9 +226,9 @@ async def test_a_front_is_made_beside_and_follows_what_is_added_and_forgotten(
 async def test_where_a_front_gains_nothing_it_is_not_tried_again_for_each_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_cache, "LEAST_NUMBERS", 0)
+    monkeypatch.setattr(vector_cache, "MIN_BOUNDED_NUMBERS", 0)
     tried: list[int] = []
-    monkeypatch.setattr(vector_cache, "made", lambda rows: tried.append(len(rows)))
+    monkeypatch.setattr(vector_cache, "build_bounds", lambda rows: tried.append(len(rows)))
     cache = VectorCache(tmp_path / "vectors.db", "spread:one")
     for size in (100, 150, 199, 200, 250):
         await filled(cache, len(cache.current.text_ids), size)
@@ -246,7 +246,7 @@ async def test_where_a_front_gains_nothing_it_is_not_tried_again_for_each_search
 async def test_what_was_made_of_vectors_that_are_gone_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_cache, "LEAST_NUMBERS", 0)
+    monkeypatch.setattr(vector_cache, "MIN_BOUNDED_NUMBERS", 0)
     begun, go = threading.Event(), threading.Event()
 
     def slow(rows: NDArray[np.float32]) -> VectorBounds:
@@ -254,7 +254,7 @@ async def test_what_was_made_of_vectors_that_are_gone_is_dropped(
         assert go.wait(5)
         return bounds_along_axes(rows, axes_of(rows, 8))
 
-    monkeypatch.setattr(vector_cache, "made", slow)
+    monkeypatch.setattr(vector_cache, "build_bounds", slow)
     cache = VectorCache(tmp_path / "vectors.db", "spread:one")
     await filled(cache, 0, 100)
     cache.start_build()
@@ -272,8 +272,8 @@ async def test_what_was_made_of_vectors_that_are_gone_is_dropped(
 
 @pytest.mark.anyio
 async def test_an_index_finds_the_same_once_it_is_quicker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_cache, "LEAST_NUMBERS", 0)
-    monkeypatch.setattr(vector_cache, "made", lambda rows: bounds_along_axes(rows, axes_of(rows, 32)))
+    monkeypatch.setattr(vector_cache, "MIN_BOUNDED_NUMBERS", 0)
+    monkeypatch.setattr(vector_cache, "build_bounds", lambda rows: bounds_along_axes(rows, axes_of(rows, 32)))
     for share in ("_MOST_WANTED", "_MOST_READ"):
         monkeypatch.setattr(nearness, share, 1.0)
     notes = tmp_path / "workspace/memory/topics/notes.md"

@@ -229,7 +229,7 @@ def test_what_a_killed_process_left_is_cleared_away_later(tmp_path: Path) -> Non
 async def test_without_the_extra_below_the_threshold_or_unasked_for_all_vectors_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int | None, installed: bool
 ) -> None:
-    monkeypatch.setattr(vector_cache, "graph_is_possible", lambda: installed)
+    monkeypatch.setattr(vector_cache, "is_graph_available", lambda: installed)
     cache = await opened(tmp_path, least=least)
     for _ in range(2):
         await made(cache)
@@ -267,8 +267,8 @@ def test_a_model_can_be_loaded_in_a_process_that_has_a_graph(kept: bytes, tmp_pa
         pytest.skip("onnxruntime is not installed")
     (tmp_path / FILE).write_bytes(kept)
     told = (
-        "import sys; from pathlib import Path; from ricordo.search.ann import Graph;"
-        f"assert Graph.read(Path({str(tmp_path / FILE)!r}), {MODEL!r}, {DIMENSION}) is not None;"
+        "import sys; from pathlib import Path; from ricordo.search.ann import VectorGraph;"
+        f"assert VectorGraph.read(Path({str(tmp_path / FILE)!r}), {MODEL!r}, {DIMENSION}) is not None;"
         "assert 'usearch.index' in sys.modules; import onnxruntime; print('loaded')"
     )
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)

@@ -229,7 +229,7 @@ class Stopped(Exception):
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("at", ["_rows", "_written", "_put", "commit"])
+@pytest.mark.parametrize("at", ["_read_rows", "_build_segment", "_store_segment", "commit"])
 async def test_a_merge_that_is_stopped_anywhere_leaves_what_was_there(
     at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

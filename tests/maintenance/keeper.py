@@ -44,7 +44,7 @@ async def until_all_is_done() -> None:
 
 
 async def main() -> None:
-    vars(ricordo.extraction.rules)["findings"] = logged
+    vars(ricordo.extraction.rules)["extract_from_utterances"] = logged
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()

@@ -218,7 +218,7 @@ class Blocked:
 @pytest.fixture
 def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     blocked = Blocked()
-    monkeypatch.setattr(ricordo.extraction.rules, "findings", blocked)
+    monkeypatch.setattr(ricordo.extraction.rules, "extract_from_utterances", blocked)
     yield blocked
     blocked.go.set()
 

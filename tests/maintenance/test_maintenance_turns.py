@@ -9,7 +9,7 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.concurrency import NoYield, yield_point, yielding_to
+from ricordo.concurrency import NoYield, use_yield_policy, yield_point
 from ricordo.curation.consolidator import Consolidator
 from ricordo.curation.contradictions import RelatedEntryIndex
 from ricordo.guard.redact import Redactor
@@ -43,7 +43,7 @@ class Desk:
         changes = ChangeSets(self.files, clock=self.clock, ids=self.ids)
         self.consolidator = Consolidator(
             files=self.files, changes=changes, redactor=Redactor(KEY), clock=self.clock, key=KEY,
-            courtesy=lambda: self.turns.yield_policy(seconds=patience, share=share),
+            yield_policy=lambda: self.turns.yield_policy(seconds=patience, share=share),
         )  # fmt: skip
         self.added = 0
         self.reached, self.go_on = threading.Event(), threading.Event()
@@ -209,9 +209,9 @@ def test_work_gives_way_as_the_block_that_runs_it_says() -> None:
             gave.append("way")
 
     yield_point()
-    with yielding_to(Telling()):
+    with use_yield_policy(Telling()):
         yield_point()
-        with yielding_to(NoYield()):
+        with use_yield_policy(NoYield()):
             yield_point()
         yield_point()
     yield_point()

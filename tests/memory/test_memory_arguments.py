@@ -72,7 +72,7 @@ _WRONG: dict[str, dict[str, list[object]]] = {
     "explain": {"query": [None, 5], "limit": [0, "5", None], "rejected": [-1, "1", None], "budget": ["500", 1.5]},
     "answer": {"question": [None, 5, ["deploy"]]},
     "preamble": {"budget": ["500", -1, True, ODD]},
-    "index_cut": {"budget": ["500", -1, ODD]},
+    "preamble_cut": {"budget": ["500", -1, ODD]},
     "entries": {"as_of": ["soon", 5, datetime(2020, 1, 1)]},
     "entry": {"entry_id": [None, 5, "", "no such id"]},
     "remember": {
@@ -88,20 +88,20 @@ _WRONG: dict[str, dict[str, list[object]]] = {
     "undo": {"change_id": [5, "no such id"]},
     "diff": {"change_id": [5, "no such id"]},
     "history": {"limit": [0, "5", 2.5]},
-    "runs": {"limit": [0, "5", None]},
+    "background_runs": {"limit": [0, "5", None]},
     "pin": {"entry_id": [None, 5, "no such id"]},
     "confirm": {"entry_id": [None, 5, "no such id"]},
-    "used": {"entry_id": [None, 5, "no such id"], "how": [5]},
+    "mark_used": {"entry_id": [None, 5, "no such id"], "how": [5]},
     "usage": {"entry_id": [None, 5, "no such id"]},
     "ingest": {"messages": [None, 5, "Hello.", [5]], "session": [None, 5, ""], "known": [5, "x"], "part_of": [5, None]},
     "session": {"session_id": [None, 5, "no such session"]},
-    "settle": {"seconds": ["1", -1, None]},
+    "drain": {"seconds": ["1", -1, None]},
     "embed": {"seconds": ["1", -1, None]},
 }
 _GIVEN: dict[str, dict[str, object]] = {
     "recall": {"query": "deploy"}, "search": {"query": "deploy"}, "explain": {"query": "deploy"},
     "remember": {"content": "Tea is served at four."}, "ingest": {"messages": [said("Hello.")], "session": "s"},
-    "used": {"entry_id": "no such id"}, "forget": {"entry_id": "no such id"},
+    "mark_used": {"entry_id": "no such id"}, "forget": {"entry_id": "no such id"},
 }  # fmt: skip
 
 

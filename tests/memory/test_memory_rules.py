@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.agent.sync import SyncMemory as SyncMemory
+from ricordo.agent.sync import SyncMemory
 from ricordo.errors import InvalidEntry
 
 pytestmark = pytest.mark.req("CC-ENFORCE")

@@ -11,9 +11,8 @@ import pytest
 from hand_clock import HandClock
 from places import place_of
 from ricordo import Memory, Scope
-from ricordo.agent.sync import SyncMemory as SyncMemory
-from ricordo.curation.profile import importing, storage
-from ricordo.curation.profile import user_profile as managing
+from ricordo.agent.sync import SyncMemory
+from ricordo.curation.profile import importing, storage, user_profile
 from ricordo.curation.profile.text_form import is_current_text, render_editable
 from ricordo.errors import FactNotFound, ScopeMismatch
 from ricordo.runtime import Settings
@@ -116,8 +115,8 @@ def test_the_profile_has_a_blocking_face(tmp_path: Path) -> None:
 async def test_what_takes_long_is_done_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loop_thread, seen = threading.get_ident(), dict[str, bool]()
     for module, name in (
-        (storage, "parse_profile"), (storage, "written_json"), (managing, "rendered"), (managing, "found_facts"),
-        (managing, "printable_profile"), (importing, "taken_in"),
+        (storage, "parse_profile"), (storage, "dump_profile_json"), (user_profile, "render_profile"),
+        (user_profile, "find_facts"), (user_profile, "render_printable_profile"), (importing, "plan_parsed_import"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, _noting(getattr(module, name), name, seen, loop_thread))
     async with Memory.open(tmp_path / ".ricordo", scope=ANN, settings=_settings(tmp_path)) as memory:
@@ -127,7 +126,15 @@ async def test_what_takes_long_is_done_beside_the_loop(tmp_path: Path, monkeypat
         await profile.render()
         await profile.import_document(await profile.export_document(), dry_run=True)
     assert seen == dict.fromkeys(
-        ["parse_profile", "written_json", "rendered", "found_facts", "printable_profile", "taken_in"], False
+        [
+            "parse_profile",
+            "dump_profile_json",
+            "render_profile",
+            "find_facts",
+            "render_printable_profile",
+            "plan_parsed_import",
+        ],
+        False,
     )
 
 

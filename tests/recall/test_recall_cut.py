@@ -78,7 +78,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         read.append(len(numbers))
         return load_chunks(connection, numbers)
 
-    monkeypatch.setattr("ricordo.search.segments.chunks", reading)
+    monkeypatch.setattr("ricordo.search.segments.load_chunks", reading)
     return read
 
 

@@ -122,7 +122,7 @@ async def test_a_flush_indexes_what_it_appended_and_nothing_else_before_it_retur
         [ledger] = {path for path in before if path.startswith("workspace/memory/")} - {OLD_LEDGER}
         place(root, MEMORY, "- The mascot is a quokka now.\n")
         os.unlink(root / OLD_LEDGER)
-        monkeypatch.setattr(sync, "rows_of", reading)
+        monkeypatch.setattr(sync, "build_rows", reading)
         learned = await memory.ingest([said("We decided to use PostgreSQL for the orders.")], session="s1")
         after = indexed(root / INDEX_FILE)
         assert read_whole == []

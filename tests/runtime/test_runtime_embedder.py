@@ -108,7 +108,7 @@ async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
     def choose(named: object, *_: object) -> None:
         chosen.append(named)
 
-    monkeypatch.setattr("ricordo.runtime.workspace.chosen_embedder", choose)
+    monkeypatch.setattr("ricordo.runtime.workspace.choose_embedder", choose)
     for agent in (HarnessAgent.with_recommended_settings, HarnessAgent):
         async with agent("offline", workspace=tmp_path / ".ricordo", scope=ME):
             pass

@@ -246,7 +246,7 @@ async def test_nothing_is_opened_without_a_scope_or_for_one_that_holds_a_secret(
 def test_importing_the_registry_loads_no_plain_backend_and_no_heavy_package() -> None:
     code = "import ricordo.runtime.stores, sys; print([m for m in sys.modules if m.startswith('ricordo.stores.')])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    backends = {built_in.import_path.partition(":")[0] for built_in in BUILT_IN_STORES.values()} - {"nothing"}
+    backends = {built_in.import_path.partition(":")[0] for built_in in BUILT_IN_STORES.values()} - {"in_memory"}
     assert backends
     assert [name for name in backends if f"'ricordo.stores.{name}'" in told] == []
 
@@ -262,13 +262,14 @@ for part in PARTS:
         made = getattr(module, name)
         if isclass(made) or isfunction(made):
             assert made.__module__ == part, (part, name, made.__module__)
-    heavy = [name for name in ("ricordo.agent.loop", "ricordo.agent", "ricordo.runtime") if name in sys.modules]
+    above = ("ricordo.agent.loop", "ricordo.agent.agent", "ricordo.runtime.memory")
+    heavy = [name for name in above if name in sys.modules]
     assert not heavy, (part, heavy)
 
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.agent.closing_summary import closing_by_rules
+from ricordo.agent.closing_summary import summarize_by_rules
 from ricordo.messages import Message, Text
 from ricordo.scope import Scope
 from ricordo.stores.contract import StoreParts
@@ -286,7 +287,7 @@ async def used():
     print(await remember_tool(store)({{"content": "We deploy only from main."}}, context))
     print(await recall_tool(store)({{"query": "deploy"}}, context))
     said = (Message(role="user", parts=(Text(text="We deploy only from main."),)),)
-    print(closing_by_rules(said).summary)
+    print(summarize_by_rules(said).summary)
 
 anyio.run(used)
 """
@@ -294,11 +295,9 @@ anyio.run(used)
 
 @pytest.mark.req("GO-LAYOUT", "HE-A6")
 def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_without_a_harness() -> None:
-    backends = [f"ricordo.stores.{built_in.import_path.partition(':')[0]}" for built_in in BUILT_IN_STORES.values()]
-    tools = [
-        f"ricordo.agent.tools.{name}"
-        for name in ("remember", "recall", "memory_search", "memory_get", "memory_files", "forget")
-    ]
+    modules = {built_in.import_path.partition(":")[0] for built_in in BUILT_IN_STORES.values()}
+    backends = [f"ricordo.stores.{name}" for name in sorted(modules)]
+    tools = [f"ricordo.agent.tools.{name}" for name in ("memory", "memory_files")]
     parts = ["ricordo.stores.contract", *backends, "ricordo.stores.layered", *tools, "ricordo.agent.closing_summary"]
     assert len(set(parts)) == len(parts)
     code = _PARTS.format(parts=parts)

@@ -47,8 +47,9 @@ from ricordo.models.spending import SpendingMeter, SpendingConfig
 from ricordo.testing import Say, ScriptedModel
 
 async def ask(root, cap):
-    meter = SpendingMeter(LocalFiles(Path(root)), SpendingConfig(daily_tokens=int(cap), reply_tokens=1_500), SystemClock())
-    model = meter.metered(ScriptedModel(lambda _: Say("word " * 2_000)), "flush")
+    config = SpendingConfig(daily_tokens=int(cap), reply_tokens=1_500)
+    meter = SpendingMeter(LocalFiles(Path(root)), config, SystemClock())
+    model = meter.wrap(ScriptedModel(lambda _: Say("word " * 2_000)), "flush")
     made = 0
     while True:
         try:

@@ -49,7 +49,7 @@ def states() -> st.SearchStrategy[AgentState]:
         turns=st.integers(0, 10**9),
         last=st.text(max_size=30),
         ratio=st.floats(0, 10**6, exclude_min=True),
-        standing=standings(),
+        work_state=standings(),
         extra=st.one_of(extra, newer),
     )
 
@@ -295,13 +295,18 @@ FULL = AgentState(
         ({"learns": "no"}, {"learns": True}),
         ({"todos": [{"id": "1"}]}, {"todos": ()}),
         ({"delivered": [1]}, {"delivered": ()}),
-        ({"plan": {"active": "yes", "path": "plans/a.md"}}, {"plan": PlanState(), "permissions": (UNKNOWN_RULES, *RULES)}),
+        (
+            {"plan": {"active": "yes", "path": "plans/a.md"}},
+            {"plan": PlanState(), "permissions": (UNKNOWN_RULES, *RULES)},
+        ),
         ({"plan": None}, {"plan": PlanState(), "permissions": (UNKNOWN_RULES, *RULES)}),
         ({"permissions": None}, {"permissions": (UNKNOWN_RULES,)}),
-        ({"permissions": ["deny x", {"rule": "deny shell(b)", "source": "user"}]},
-         {"permissions": (UNKNOWN_RULES, RULES[1])}),
+        (
+            {"permissions": ["deny x", {"rule": "deny shell(b)", "source": "user"}]},
+            {"permissions": (UNKNOWN_RULES, RULES[1])},
+        ),
     ],
-)  # fmt: skip
+)
 def test_of_a_damaged_state_what_is_whole_stands_and_unknown_rules_let_nothing_act_unasked(
     damage: dict[str, object], lost: dict[str, object]
 ) -> None:

@@ -28,7 +28,7 @@ def states() -> st.SearchStrategy[AgentState]:
         turns=st.integers(0, 9),
         undone=st.integers(0, 9),
         ratio=st.floats(0.5, 2),
-        standing=standings(),
+        work_state=standings(),
         extra=st.dictionaries(st.sampled_from("abc"), st.integers(0, 2)),
     )
 

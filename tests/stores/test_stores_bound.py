@@ -86,7 +86,7 @@ async def test_a_capability_has_only_what_its_protocol_names() -> None:
     assert other is not None
     assert await other.entries() == []
     assert {name for name in dir(lists) if not name.startswith("__")} == {"entries", "get"}
-    for hook in ("write", "find", "preface", "shelf"):
+    for hook in ("write", "find", "preamble", "sessions"):
         assert not hasattr(lists, hook)
     assert store.offers(Forgets) is None
     assert store.offers(Undoes) is None

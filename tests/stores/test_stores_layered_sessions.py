@@ -83,7 +83,7 @@ async def test_sessions_take_their_share_of_the_budget_and_nothing_from_what_is_
         for number in range(5):
             await keeps(store).close_session(notes(f"s{number}", f"Harbour {number}. " + "They talked on. " * 60))
         pinned = await store.save(Entry(content="Mind the tide. " * 40))
-        await layers(store).render_mark(pinned.id, "pin", who="me")
+        await layers(store).mark_entry(pinned.id, "pin", who="me")
         for budget in (*range(120, 400, 20), 4_000):
             shown = await store.preamble(Tokens(budget))
             assert estimate_text(shown) <= budget

@@ -43,7 +43,9 @@ async def test_a_preamble_parses_what_it_shows_and_then_what_changed(
     parsed: list[str] = []
 
     def parsing(document: bytes, path: str, *, only: Callable[[bytes], bool] | None = None) -> list[LocatedEntry]:
-        parsed.append(path.removeprefix("workspace/memory/"))
+        # the look for damage reads the newest bullets of each ledger
+        if only is None or only.__name__ != "is_recent":
+            parsed.append(path.removeprefix("workspace/memory/"))
         return parse_entries(document, path, only=only)
 
     monkeypatch.setattr("ricordo.stores.root_reader.parse_entries", parsing)

@@ -199,8 +199,8 @@ async def test_pinning_and_confirming_leave_a_rule_as_it_is(root: Root) -> None:
     saved = await root.save()
     await root.consolidate()
     before = await root.rules()
-    await root.layers.render_mark(saved.id, "pin", who="user")
-    await root.layers.render_mark(saved.id, "confirm", who="user")
+    await root.layers.mark_entry(saved.id, "pin", who="user")
+    await root.layers.mark_entry(saved.id, "confirm", who="user")
     assert await root.rules() == before
 
 

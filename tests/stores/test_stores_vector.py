@@ -304,7 +304,7 @@ async def test_the_hashing_embedder_needs_nothing(tmp_path: Path) -> None:
 
 
 async def test_without_numpy_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("stores.vector", "stores.embedding", "stores.nearest", "index.vector", "models.hashing"):
+    for name in ("stores.vector", "search.vector_index", "models.embedders.hashing"):
         monkeypatch.delitem(sys.modules, f"ricordo.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(ExtraMissing, match=r"ricordo\[vector\]"):

@@ -93,7 +93,7 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("construct", [lambda: SyncHarnessAgent("offline", scope=SCOPE), lambda: SyncMemory("root")])  # type: ignore[arg-type, call-arg]
 def test_what_is_constructed_instead_of_opened_says_how(construct: Callable[[], object]) -> None:
-    with pytest.raises(InvalidSetting, match=r"`with (HarnessAgent|Memory)\.open\("):
+    with pytest.raises(InvalidSetting, match=r"`with (SyncHarnessAgent|SyncMemory)\.open\("):
         construct()
 
 

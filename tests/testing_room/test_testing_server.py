@@ -162,7 +162,7 @@ def test_many_at_once_get_one_item_each() -> None:
 def test_the_room_needs_no_test_framework_and_no_vendor_package() -> None:
     code = (
         "import sys, ricordo.testing; "
-        "print([name for name in ('pytest', 'openai', 'anthropic', 'httpx2', 'ricordo.memory', 'ricordo.cli') "
+        "print([name for name in ('pytest', 'openai', 'anthropic', 'httpx2', 'ricordo.runtime', 'ricordo.cli') "
         "if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

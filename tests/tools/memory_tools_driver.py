@@ -10,13 +10,16 @@ import os
 import sys
 from importlib import import_module
 
-ABOVE = {"harness", "middleware", "runtime", "agent", "memory", "http", "cli", "sync", "testing", "adapters"}
+ABOVE = {"runtime", "cli", "testing", "adapters"}
 
 
 def used(module: str) -> list[object]:
     """Import the module alone, then use its tool."""
-    loaded = import_module(f"ricordo.agent.tools.{module}")
-    above = ABOVE & {name.split(".")[1] for name in sys.modules if name.startswith("ricordo.")}
+    home = "memory_files" if module == "memory_files" else "memory"
+    loaded = import_module(f"ricordo.agent.tools.{home}")
+    names = {tuple(name.split(".")) for name in sys.modules if name.startswith("ricordo.")}
+    above = ABOVE & {name[1] for name in names}
+    above |= {".".join(name) for name in names if name[1] == "agent" and len(name) > 2 and name[2] != "tools"}
     return [sorted(above), asyncio.run(_told(getattr(loaded, f"{module}_tool"), module))]
 
 

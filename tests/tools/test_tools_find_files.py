@@ -108,7 +108,7 @@ def test_a_search_looks_at_the_nearest_names_first_and_says_when_there_are_more(
 async def test_a_search_that_looked_at_too_many_names_says_so(desks: Desks, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         desks.put(f"{number}.txt", "needle\n")
-    monkeypatch.setattr(find_files, "files_below", partial(walk_files, most=4))
+    monkeypatch.setattr(find_files, "walk_files", partial(walk_files, most=4))
     desk = desks()
     assert (await desk.use("glob_files", pattern="*.txt")).splitlines()[0] == (
         "[.: 4 files; only the nearest 4 files were looked at]"

@@ -21,8 +21,7 @@ from ricordo.messages import Message, Part, Role, Text, ToolCall, ToolResult, en
 from ricordo.messages.json_text import dumps, loads, require_object
 from ricordo.scope import Scope
 from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.agent_state import AgentState
-from ricordo.workspace.agent_state import encode_state as encode_state
+from ricordo.workspace.agent_state import AgentState, encode_state
 from ricordo.workspace.agent_state_store import FileStateStore
 from ricordo.workspace.layout import transcript_path
 from watched_files import WatchedFiles

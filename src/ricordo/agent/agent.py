@@ -145,7 +145,8 @@ class HarnessAgent(HarnessAgentBase):
 
     What is said is recorded before anything else happens to it, what it teaches is learned while nobody waits, and a
     session that is opened again under its id goes on where it was. Each reduction of the window is off until its
-    configuration is passed; `with_recommended_settings` switches all of them on, and `strategies` take the place of all.
+    configuration is passed; `with_recommended_settings` switches all of them on, and `strategies` take the place of
+    all.
 
     `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
     `model_settings` is what one that is given by name is told, by default as the settings say. `workspace` is the root,
@@ -214,17 +215,47 @@ class HarnessAgent(HarnessAgentBase):
         """Describe the agent; nothing is opened yet. Raises: ScopeRequired; InvalidScope; InvalidSetting."""
         self.scope = check_scope(scope)
         self._options = AgentOptions(
-            reductions=ReductionOptions(compaction=compaction, clear_results=clear_results, dedupe_reads=dedupe_reads,
-                tool_result_eviction=tool_result_eviction, truncate_args=truncate_args,
-                strategies=arguments.check_strategies(strategies)),
-            working_directory=_to_path(working_directory), opt_in_tools=arguments.check_opt_in_tools(opt_in_tools), scope=self.scope,
-            sub_agents=arguments.check_sub_agents(sub_agents), permissions=arguments.parse_permission_rules(permissions), max_iters=max_iters,
-            approve=arguments.check_approve(approve), states=arguments.check_state_store(states), closing_summary=closing_summary,
-            tools=arguments.check_tools(tools), require_memory=require_memory, session_tools=session_tools, model=model,
-            instructions=instructions, memory_tools=memory_tools, memory_hooks=memory_hooks, root=_to_path(workspace),
-            turn_limits=turn_limits, file_tools=file_tools, incognito=incognito, planning=planning, on_event=on_event,
-            settings=settings, refresh=refresh, session=session, trusted=trusted, flush=flush, store=store, shell=shell,
-            clock=clock, disk=disk, model_settings=model_settings)  # fmt: skip
+            reductions=ReductionOptions(
+                compaction=compaction,
+                clear_results=clear_results,
+                dedupe_reads=dedupe_reads,
+                tool_result_eviction=tool_result_eviction,
+                truncate_args=truncate_args,
+                strategies=arguments.check_strategies(strategies),
+            ),
+            working_directory=_to_path(working_directory),
+            opt_in_tools=arguments.check_opt_in_tools(opt_in_tools),
+            scope=self.scope,
+            sub_agents=arguments.check_sub_agents(sub_agents),
+            permissions=arguments.parse_permission_rules(permissions),
+            max_iters=max_iters,
+            approve=arguments.check_approve(approve),
+            states=arguments.check_state_store(states),
+            closing_summary=closing_summary,
+            tools=arguments.check_tools(tools),
+            require_memory=require_memory,
+            session_tools=session_tools,
+            model=model,
+            instructions=instructions,
+            memory_tools=memory_tools,
+            memory_hooks=memory_hooks,
+            root=_to_path(workspace),
+            turn_limits=turn_limits,
+            file_tools=file_tools,
+            incognito=incognito,
+            planning=planning,
+            on_event=on_event,
+            settings=settings,
+            refresh=refresh,
+            session=session,
+            trusted=trusted,
+            flush=flush,
+            store=store,
+            shell=shell,
+            clock=clock,
+            disk=disk,
+            model_settings=model_settings,
+        )
         self._stack = AsyncExitStack()
 
     @classmethod
@@ -305,8 +336,8 @@ class HarnessAgent(HarnessAgentBase):
     async def system_prompt(self, *, anew: bool = False) -> str:
         """Return the system prompt of this session, its memory included.
 
-        It stays the same until a compaction; `rebuild_below` makes it of memory as it is now, such as when something was
-        forgotten outside of this agent.
+        It stays the same until a compaction; `rebuild_below` makes it of memory as it is now, such as when something
+        was forgotten outside of this agent.
         """
         return await self._session.system_prompt(anew=anew)
 

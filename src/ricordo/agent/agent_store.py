@@ -26,10 +26,10 @@ from ricordo.runtime.stores import StoreOpener, close_store, get_default_store
 from ricordo.runtime.workspace import Dependencies, Workspace
 from ricordo.scope import Scope
 from ricordo.search.memory_root import MemoryRoot
+from ricordo.stores import NoMemory
 from ricordo.stores.addresses import Address, parse_address
 from ricordo.stores.base import refuse_place
 from ricordo.stores.contract import Backend, Store, StoreParts, add_forget_hook
-from ricordo.stores.in_memory import NoMemory
 from ricordo.workspace.entry import Entry
 
 __all__ = ["AgentStore", "open_agent_store", "uses_root_memory"]

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.tools import ApprovalHandler, Tool
-from ricordo.agent.tools.memory import OPT_IN_TOOLS
 from ricordo.context.contract import Strategy
 from ricordo.errors import InvalidSetting
 from ricordo.guard.permissions import PermissionRule, parse_rule
+from ricordo.runtime.settings import OPT_IN_TOOLS
 from ricordo.workspace.agent_state import StateStore
 
 __all__ = [

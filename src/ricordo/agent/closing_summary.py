@@ -23,8 +23,8 @@ from ricordo.workspace.titles import extract_tags, extract_title
 
 __all__ = [
     "CLOSING_SECONDS",
-    "ClosingSummary",
     "MAX_SUMMARY_BYTES",
+    "ClosingSummary",
     "count_user_turns",
     "list_read_files",
     "parse_summary",

@@ -70,8 +70,9 @@ JournalMessage: TypeAlias = MessageReference | Message
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionRecord:
-    """What brings a window back: `before` in its order, the places in it of what went (`removed_places`), and the ids of what
-    took their place (`inserted_ids`)."""
+    """What brings a window back: `before` in its order, the places in it of what went (`removed_places`), and the ids
+    of what took their place (`inserted_ids`).
+    """
 
     compaction: Compaction
     before: tuple[JournalMessage, ...]

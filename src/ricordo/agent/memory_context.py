@@ -69,7 +69,9 @@ _MATCH_CHARS = 160
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningContext:
-    """What is loaded from `store` at a session's start, `max_memories` memories at most; `emitter` hears of its phases."""
+    """What is loaded from `store` at a session's start, `max_memories` memories at most; `emitter` hears of
+    its phases.
+    """
 
     store: Store
     max_memories: int = DEFAULT_OPENING_MEMORIES
@@ -134,7 +136,9 @@ def latest_user_text(window: Sequence[Message]) -> str:
 
 
 def select_unseen(hits: Sequence[Hit], text: str, shown: str, most: int) -> list[Hit]:
-    """Return at most `max_memories` of the hits that have to do with `text`, the best first, none of which `shown` shows."""
+    """Return at most `max_memories` of the hits that have to do with `text`, the best first, none of which `shown`
+    shows.
+    """
     seen = normalize_words(shown)
     return select_relevant(text, [hit for hit in hits if not _is_shown(hit, shown, seen)], most)
 
@@ -180,7 +184,9 @@ class _MemorySearch:
 
 
 class TurnMemories:
-    """What the requests of one session are reminded of; it looks while the block of `search_in_background` runs, else not."""
+    """What the requests of one session are reminded of; it looks while the block of `search_in_background` runs, else
+    not.
+    """
 
     def __init__(
         self,

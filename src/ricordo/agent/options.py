@@ -129,11 +129,11 @@ class ReductionOptions:
 class CompactionContext:
     """What the strategies of one session work with.
 
-    Wide results go to `files`, none without them. What leaves the window is learned from by `handover`, in the request for
-    its summary, or `before_drop`, from the inbox. `is_recorded` says that what is said is kept, and `find_original` gives a message
-    back as it was, and `reread` reads a file again. `prepare_model` guards and counts what a model for summaries is asked
-    for. `resolve_address` says where it is reached, as `Settings.resolve_address` does. `reader_tool` is the tool that reads what went to a
-    file.
+    Wide results go to `files`, none without them. What leaves the window is learned from by `handover`, in the request
+    for its summary, or `before_drop`, from the inbox. `is_recorded` says that what is said is kept, and `find_original`
+    gives a message back as it was, and `reread` reads a file again. `prepare_model` guards and counts what a model for
+    summaries is asked for. `resolve_address` says where it is reached, as `Settings.resolve_address` does.
+    `reader_tool` is the tool that reads what went to a file.
     """
 
     redactor: Redactor
@@ -153,8 +153,8 @@ class CompactionContext:
 class CompactionPipelines:
     """The strategies of a session: for each request, for a person's wish, and for trying what that would do.
 
-    `on_overflow` are for a request that the provider refused for its size. `dry_run` writes to no file, asks no model and
-    tells nobody.
+    `on_overflow` are for a request that the provider refused for its size. `dry_run` writes to no file, asks no model
+    and tells nobody.
     """
 
     per_request: tuple[Strategy, ...]
@@ -269,8 +269,9 @@ _BOOLEAN_OPTIONS = (
 @dataclass(frozen=True, kw_only=True)
 class ParentLink:
     """What a sub-agent has from the session that lets it work: what stands there, which holds for it too, and what
-    watches its requests. `has_tool` tells whether it is given a tool, by its name; `inherit_reductions` makes its reductions of those
-    that are in force with its parent's options and its own model."""
+    watches its requests. `has_tool` tells whether it is given a tool, by its name; `inherit_reductions` makes its
+    reductions of those that are in force with its parent's options and its own model.
+    """
 
     get_state: Callable[[], WorkState]
     has_tool: Callable[[str], bool]

@@ -128,8 +128,8 @@ class RuleGate:
     ) -> GateDecision:
         if self._approve is None:
             return GateDecision(
-                refusal=f"{called.tool} was not run: {_quote_rule(rule)} says that it needs a person's approval, and there "
-                f"is nobody to ask.{_reason_suffix(rule)}"
+                refusal=f"{called.tool} was not run: {_quote_rule(rule)} says that it needs a person's approval, and "
+                f"there is nobody to ask.{_reason_suffix(rule)}"
             )
         asked = Approval(
             tool=called.tool,

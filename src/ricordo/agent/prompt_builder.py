@@ -19,7 +19,6 @@ from ricordo.agent.memory_context import OpeningContext, StoreWatcher, latest_us
 from ricordo.agent.memory_middleware import MemoryLine, MemorySnapshot, SystemPromptMiddleware, parse_preamble
 from ricordo.agent.options import AgentOptions
 from ricordo.agent.tool_sets import MEMORY_TOOLS
-from ricordo.agent.tools.memory import OPT_IN_TOOLS
 from ricordo.clock import Clock
 from ricordo.context.prompt import (
     WORKSPACE_BUDGET,
@@ -42,6 +41,7 @@ from ricordo.guard import Redactor, Trust
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.roots import create_key, scope_folder
+from ricordo.runtime.settings import OPT_IN_TOOLS
 from ricordo.runtime.workspace import Workspace, root_files
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
@@ -174,7 +174,8 @@ class PromptBuilder:
         emitter: Emitter | None = None,
         written_in: Sequence[FileStore] = (),
     ) -> None:
-        """Read AGENTS.md in `folder` and the rules in the roots `list_rule_files`; without a `budget` no memory is shown.
+        """Read AGENTS.md in `folder` and the rules in the roots `list_rule_files`; without a `budget` no memory is
+        shown.
 
         What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
         shown for what a session begins with. `sessions` is where file tools find the store's session files. `own` are

@@ -32,10 +32,10 @@ from ricordo.messages.tokens import Tokens, cut_text, estimate_text
 from ricordo.workspace.agent_state import Todo, WorkState, WorkStateHolder
 
 __all__ = [
-    "ComposedReminder",
     "PLAN_BUDGET",
     "RESULTS_BUDGET",
     "RESULT_BUDGET",
+    "ComposedReminder",
     "Reminder",
     "ReminderMiddleware",
     "TaskDelivery",
@@ -277,7 +277,9 @@ ComposedReminder: TypeAlias = tuple[Message | None, tuple[str, ...]]
 
 
 class ReminderMiddleware:
-    """Step middleware for one session, outside of all that shortens the window; `refresh_reminder` stands inside of that."""
+    """Step middleware for one session, outside of all that shortens the window; `refresh_reminder` stands inside of
+    that.
+    """
 
     def __init__(self, compose: Callable[[ModelRequest], Awaitable[ComposedReminder]]) -> None:
         """Let `compose` make the reminder of a request that has none yet. What of ours it raises is logged once."""

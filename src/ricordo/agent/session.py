@@ -84,13 +84,14 @@ class RequestPreview:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSession:
-    """One session of an agent, open. Where it `is_recorded` nothing, as without a `workspace`, it ends with the process.
+    """One session of an agent, open. Where it `is_recorded` nothing, as without a `workspace`, it ends with the
+    process.
 
-    `strategies` are what makes the window smaller when a person asks for it, `dry_run_strategies` what tells beforehand what they
-    would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is kept
-    those of this process; `compaction` says what is kept for the reply. `extraction` is None when nothing is learned.
-    `add_reminder` gives a request its reminder, `turn_memories` looks into memory for it. `closing` sums the session up; None
-    where its store keeps no sessions.
+    `strategies` are what makes the window smaller when a person asks for it, `dry_run_strategies` what tells beforehand
+    what they would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is
+    kept those of this process; `compaction` says what is kept for the reply. `extraction` is None when nothing is
+    learned. `add_reminder` gives a request its reminder, `turn_memories` looks into memory for it. `closing` sums the
+    session up; None where its store keeps no sessions.
     """
 
     name: str

@@ -146,14 +146,31 @@ class SessionFactory:
             emitter=parts.emitter,
         )
         return AgentSession(
-            name=name, scope=options.scope, agent=self._agent, model=model, tools=tools, instructions=base,
-            turn_runner=TurnRunner(scope=options.scope, run=harness.run, session_state=keeper), compactions=compactions,
-            services=beside, add_reminder=remind.add_reminder, prompt_middleware=inject, prompt_builder=prompt, meter=measure,
-            strategies=ladders.on_demand, memory=self.memory, dry_run_strategies=ladders.dry_run,
-            emitter=parts.emitter, compaction=on.compaction, extraction=flush, workspace=workspace,
-            is_recorded=self.is_writable, settings=parts.settings, closing=self._create_closing(name, model, tally, beside),
+            name=name,
+            scope=options.scope,
+            agent=self._agent,
+            model=model,
+            tools=tools,
+            instructions=base,
+            turn_runner=TurnRunner(scope=options.scope, run=harness.run, session_state=keeper),
+            compactions=compactions,
+            services=beside,
+            add_reminder=remind.add_reminder,
+            prompt_middleware=inject,
+            prompt_builder=prompt,
+            meter=measure,
+            strategies=ladders.on_demand,
+            memory=self.memory,
+            dry_run_strategies=ladders.dry_run,
+            emitter=parts.emitter,
+            compaction=on.compaction,
+            extraction=flush,
+            workspace=workspace,
+            is_recorded=self.is_writable,
+            settings=parts.settings,
+            closing=self._create_closing(name, model, tally, beside),
             turn_memories=memories,
-        )  # fmt: skip
+        )
 
     @property
     def _agent(self) -> str:
@@ -244,10 +261,15 @@ class SessionFactory:
         return CompactionContext(
             redactor=self._redactor,
             files=place.files if place and self.is_writable else None,
-            before_drop=later, handover=self._create_handover(on, name) if flush else None, is_recorded=self.is_writable, find_original=keeper.find_recorded,
-            prepare_model=partial(self._prepare_model, purpose="summary", session=name), reader_tool=reader_name(self.options.tools),
-            resolve_address=partial(self.parts.settings.resolve_address, agent=self.parts.model), clock=self.parts.clock,
-        )  # fmt: skip
+            before_drop=later,
+            handover=self._create_handover(on, name) if flush else None,
+            is_recorded=self.is_writable,
+            find_original=keeper.find_recorded,
+            prepare_model=partial(self._prepare_model, purpose="summary", session=name),
+            reader_tool=reader_name(self.options.tools),
+            resolve_address=partial(self.parts.settings.resolve_address, agent=self.parts.model),
+            clock=self.parts.clock,
+        )
 
     def _create_rereader(self, tools: Sequence[Tool], beside: SessionServices, name: str) -> RereadFile | None:
         """Return what reads files again after a compaction; None without file tools."""
@@ -316,10 +338,16 @@ class SessionFactory:
             return await read_unforgotten_messages(self.workspace.memory_root, self._agent, session)
 
         return SessionClosing(
-            session=name, scope=options.scope, session_store=keeps,
-            model=self._prepare_model(model, purpose="closing summary", session=name), mode=mode, load_messages=load_messages, totals=tally,
-            todos=lambda: beside.session_state.work_state.todos, emitter=self.parts.emitter,
-        )  # fmt: skip
+            session=name,
+            scope=options.scope,
+            session_store=keeps,
+            model=self._prepare_model(model, purpose="closing summary", session=name),
+            mode=mode,
+            load_messages=load_messages,
+            totals=tally,
+            todos=lambda: beside.session_state.work_state.todos,
+            emitter=self.parts.emitter,
+        )
 
     async def _load_session_state(self, name: str) -> SessionState:
         """Return what keeps the window, taken up where state and transcript left it."""
@@ -385,9 +413,13 @@ class SessionFactory:
 
         def create_worker(described: SubAgent) -> LocalWorker:
             return LocalWorker(
-                spec=described, parent=options, session=state.session, session_state=beside.session_state, ids=self.parts.ids,
+                spec=described,
+                parent=options,
+                session=state.session,
+                session_state=beside.session_state,
+                ids=self.parts.ids,
                 create_session=self._create_sub_session,
-            )  # fmt: skip
+            )
 
         found = create_workers(
             options.sub_agents, parent=self._agent, known=tool_set.inheritable_names, local=create_worker

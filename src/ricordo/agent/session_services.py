@@ -198,9 +198,15 @@ def create_session_services(
     place = workspace.memory_root if workspace and keeps else None
     agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
     runner = TaskRunner(
-        _choose_task_store(parts, workspace, tasks_path(agent, session), keeps=keeps), agent=agent, session=session, user=user,
-        clock=parts.clock, ids=parts.ids, emitter=parts.emitter, scope=options.scope,
-    )  # fmt: skip
+        _choose_task_store(parts, workspace, tasks_path(agent, session), keeps=keeps),
+        agent=agent,
+        session=session,
+        user=user,
+        clock=parts.clock,
+        ids=parts.ids,
+        emitter=parts.emitter,
+        scope=options.scope,
+    )
     of_root = (
         FileTaskStore(workspace.memory_root.files, ROOT_TASKS, workspace.memory_root.redactor) if workspace else None
     )

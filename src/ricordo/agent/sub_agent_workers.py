@@ -16,7 +16,6 @@ from ricordo.agent.session import AgentSession
 from ricordo.agent.sub_agents import Inherited, RemoteAgent, SubAgent
 from ricordo.agent.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
 from ricordo.agent.tools import Approval, ApprovalHandler
-from ricordo.agent.tools.memory import OPT_IN_TOOLS
 from ricordo.agent.tools.tasks import SubAgentWorker
 from ricordo.clock import IdSource
 from ricordo.errors import InvalidSetting
@@ -27,6 +26,7 @@ from ricordo.models import ModelSettings
 from ricordo.models.offline import OFFLINE
 from ricordo.models.provider import load_model
 from ricordo.runtime.services import Dependencies
+from ricordo.runtime.settings import OPT_IN_TOOLS
 from ricordo.workspace.agent_state import WorkStateHolder
 
 __all__ = ["LocalWorker", "RemoteWorker", "create_workers", "load_sub_agent_models"]

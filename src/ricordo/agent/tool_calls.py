@@ -23,9 +23,9 @@ from ricordo.messages import JsonValue, Media, Message, Part, Text, ToolCall, To
 from ricordo.messages.json_text import dumps, loads
 
 __all__ = [
+    "REPEATED_CALL",
     "GateDecision",
     "PermissionGate",
-    "REPEATED_CALL",
     "ToolCallBatch",
     "ToolCallOptions",
     "deduplicate_call_ids",

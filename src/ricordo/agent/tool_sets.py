@@ -15,7 +15,7 @@ from ricordo.agent.tools.expand import ExpandedMessages, expand_tool
 from ricordo.agent.tools.file_roots import FileRoots, SharedFiles
 from ricordo.agent.tools.file_search import grep_files_tool
 from ricordo.agent.tools.files import file_tools, read_file_tool
-from ricordo.agent.tools.memory import OPT_IN_TOOLS, forget_tool, memory_tools
+from ricordo.agent.tools.memory import forget_tool, memory_tools
 from ricordo.agent.tools.memory_files import memory_files_tool
 from ricordo.agent.tools.sessions import session_tools
 from ricordo.agent.tools.tasks import SessionTasks
@@ -23,6 +23,7 @@ from ricordo.context.config import ToolResultEvictionConfig
 from ricordo.context.strategies.evict import READ_TOOL
 from ricordo.context.tool_results import evicted_parts
 from ricordo.messages import Message
+from ricordo.runtime.settings import OPT_IN_TOOLS
 from ricordo.runtime.workspace import Dependencies, Workspace, working_directory_files
 from ricordo.scope import encode_folder_name
 from ricordo.search.memory_root import MemoryRoot

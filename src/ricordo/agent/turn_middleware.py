@@ -25,7 +25,9 @@ __all__ = ["EXTRACTION_JOB", "ExtractionMiddleware", "MaintenanceMiddleware", "T
 
 
 class UsageTotals:
-    """Turn middleware that adds up. `cost` is None once a reply had no price; `messages` are the messages of all turns."""
+    """Turn middleware that adds up. `cost` is None once a reply had no price; `messages` are the messages of
+    all turns.
+    """
 
     def __init__(self) -> None:
         """Begin with nothing."""

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from ricordo.search.results import Answer, Hit
 
 __all__ = [
-    "ChatOptions",
     "INCOGNITO_NOTICE",
     "NO_MODEL_MESSAGE",
+    "ChatOptions",
     "apply_incognito",
     "build_agent",
     "default_sub_agents",

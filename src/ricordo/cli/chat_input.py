@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from ricordo.cli.target import Target
 
 __all__ = [
-    "ApprovalAnswer",
     "COMMAND_NAMES",
-    "ChatInput",
     "HELP_LINES",
+    "ApprovalAnswer",
+    "ChatInput",
     "SlashCommand",
     "cli_arguments",
     "parse_line",

@@ -43,13 +43,16 @@ _ENDING_SIGNALS = tuple(number for number in (signal.SIGTERM, _HANG_UP) if numbe
 
 
 class ReadInterrupted(Exception):
-    """Ctrl-C was pressed while something was read, or a signal ended the chat: `MainThreadRunner.end_signal` tells which."""
+    """Ctrl-C was pressed while something was read, or a signal ended the chat: `MainThreadRunner.end_signal` tells
+    which.
+    """
 
 
 class MainThreadRunner:
     """The terminal's side of a chat; `end_signal` is the signal that ended it, 0 for none.
 
-    Set `is_closing` when the chat is being closed in order: the first signal that asks for just that then stops nothing.
+    Set `is_closing` when the chat is being closed in order: the first signal that asks for just that then stops
+    nothing.
     """
 
     def __init__(self) -> None:

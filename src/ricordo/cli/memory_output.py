@@ -13,8 +13,6 @@ from ricordo.cli.target import Target, with_memory
 from ricordo.errors import EntryNotFound, FileMissing, SessionNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ricordo.messages import Message
     from ricordo.runtime.memory import Memory
     from ricordo.search.results import Answer, Explanation, Hit, RejectedHit
@@ -94,7 +92,8 @@ def print_explanation(found: "Explanation", target: Target) -> None:
         print_line(f"-  {_snippet(rejected.hit)}")
         print_line(
             dim(
-                f"   {escape(_rejection_reason(rejected))} · score {rejected.hit.score:.3f} · {_format_place(rejected.hit, target)}"
+                f"   {escape(_rejection_reason(rejected))} · score {rejected.hit.score:.3f} · "
+                f"{_format_place(rejected.hit, target)}"
             )
         )
 

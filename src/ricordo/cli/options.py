@@ -31,9 +31,9 @@ __all__ = [
     "WhyOption",
     "YesOption",
     "decode_argument",
-    "record_json_flag",
     "given_options",
     "parse_time",
+    "record_json_flag",
     "wants_json",
 ]
 

@@ -65,9 +65,9 @@ class Target:
     """The root that a command works on, there or not, and for whom.
 
     `owner` is whose root it is by its marker, None where there is none that can be read. With `shared` the command is
-    for what the project shares, and not for what is the user's alone. `setting_errors` is what keeps settings from being used;
-    `settings` are those that hold without it. `stray_files` counts the files of a memory that lie where no marker says whose
-    root it is.
+    for what the project shares, and not for what is the user's alone. `setting_errors` is what keeps settings from
+    being used; `settings` are those that hold without it. `stray_files` counts the files of a memory that lie where no
+    marker says whose root it is.
     """
 
     root: Path
@@ -88,7 +88,8 @@ class Target:
         files = "1 file" if self.stray_files == 1 else f"{self.stray_files:,} files"
         return (
             f"{PROJECT_FILE} is missing from {self.root}, where {files} of a memory are: restore it from a backup, "
-            f'or write whose memory it is into it, such as {{"scope": {{"project": "{_default_project_name(self.root)}"}}}}.'
+            f"or write whose memory it is into it, such as "
+            f'{{"scope": {{"project": "{_default_project_name(self.root)}"}}}}.'
         )
 
     @property

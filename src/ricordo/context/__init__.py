@@ -72,7 +72,10 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig TruncateArgsConfig",
-        ".contract": "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyReport Summarizer Window",
+        ".contract": (
+            "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy "
+            "StrategyReport Summarizer Window"
+        ),
         ".pipeline": "LoggingStrategy",
         ".plan": "changed_reduction unchanged_reduction",
         ".strategies.clear": "ClearResults",

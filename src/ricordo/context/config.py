@@ -1,8 +1,8 @@
-"""Configurations of the strategies: when each one acts, and how far.
+"""Configurations of the compaction strategies: when each one runs and how much it removes.
 
-A plain number of a limit in tokens is a count; a part of the model's window is a `Share`.
+A plain number as a token limit is a count of tokens. A `Share` is a fraction of the model's window.
 
-Invariant: a configuration that exists can be carried out. A wrong value is refused with the name of its field.
+Invariant: every constructed configuration is valid. An invalid value raises `InvalidSetting` and names its field.
 """
 
 from collections.abc import Collection
@@ -14,19 +14,19 @@ from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.provider import validate_model_name
 
 __all__ = [
-    "ClearResultsConfig",
-    "CompactionConfig",
     "DEFAULT_EXCLUDED_TOOLS",
     "DEFAULT_KEPT_TOOLS",
-    "DedupeReadsConfig",
     "MESSAGES_PLACEHOLDER",
+    "ClearResultsConfig",
+    "CompactionConfig",
+    "DedupeReadsConfig",
     "ToolResultEvictionConfig",
     "TruncateArgsConfig",
 ]
 
 
 MESSAGES_PLACEHOLDER = "{messages}"
-"""What a summary prompt holds where the conversation goes."""
+"""Placeholder in a summary prompt that is replaced by the conversation."""
 DEFAULT_EXCLUDED_TOOLS = frozenset(
     {
         "read_file",
@@ -41,19 +41,19 @@ DEFAULT_EXCLUDED_TOOLS = frozenset(
         "session_search",
     }
 )
-"""Tools whose results stay: those that page or bound what they answer, so an evicted one would come straight back."""
+"""Tools whose results are never evicted. They page or limit their results, so an evicted result would be read again."""
 DEFAULT_KEPT_TOOLS = frozenset({"remember", "recall", "memory_*", "session_*", "expand"})
-"""Tools whose old results are not cleared: short, and asked for because they were needed later on."""
+"""Tools whose old results are not cleared. The results are short and are needed later in the conversation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClearResultsConfig:
-    """When old thoughts and old tool results are cleared, each result leaving a handle that opens it again.
+    """When old thinking and old tool results are cleared. Each cleared result leaves a handle that restores it.
 
-    It acts from `trigger_messages` messages or `trigger_tokens` tokens on, whichever comes first; 0 switches that one
-    off. The newest `keep_results` results that could be cleared stay, and so do all of `excluded_tool_names`, where a
-    `*` stands for any characters. What the model thought goes first, but for the newest `keep_thinking` turns, of which
-    1 is the one that goes on. Nothing is cleared unless that takes off at least `min_tokens` tokens.
+    It runs from `trigger_messages` messages or `trigger_tokens` tokens, whichever comes first; 0 disables that trigger.
+    The newest `keep_results` clearable results stay, and so do all results of `excluded_tool_names`, where `*` matches
+    any characters. Thinking is cleared first, except in the newest `keep_thinking` turns; the current turn counts as
+    one of them. Nothing is cleared unless that saves at least `min_tokens` tokens.
     """
 
     trigger_messages: int = 0
@@ -64,7 +64,7 @@ class ClearResultsConfig:
     excluded_tool_names: frozenset[str] = field(default=DEFAULT_KEPT_TOOLS)
 
     def __post_init__(self) -> None:
-        """Refuse negative sizes, and names that are none."""
+        """Reject negative sizes and invalid tool names."""
         for name in ("trigger_messages", "trigger_tokens", "keep_results", "min_tokens"):
             _require_whole(name, getattr(self, name), least=0)
         _require_whole("keep_thinking", self.keep_thinking, least=1)
@@ -74,17 +74,17 @@ class ClearResultsConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DedupeReadsConfig:
-    """Which tools read what may be read again unchanged, and what it must save.
+    """Which tools read content that may be read again unchanged, and how much deduplication must save.
 
-    An earlier result of one of `tool_names` that a later one repeats, for the same arguments, becomes a pointer to it.
-    It acts whenever that takes off at least `min_tokens` tokens.
+    An earlier result of one of `tool_names` becomes a pointer to a later identical result for the same arguments. It
+    runs whenever that saves at least `min_tokens` tokens.
     """
 
     tool_names: frozenset[str] = field(default=frozenset({"read_file", "memory_get"}))
     min_tokens: int = 500
 
     def __post_init__(self) -> None:
-        """Refuse a negative size, and names that are none."""
+        """Reject a negative size and invalid tool names."""
         _require_whole("min_tokens", self.min_tokens, least=0)
         _require_names("tool_names", self.tool_names)
         object.__setattr__(self, "tool_names", frozenset(self.tool_names))
@@ -92,12 +92,12 @@ class DedupeReadsConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TruncateArgsConfig:
-    """When the long arguments of older tool calls are clipped, and to what.
+    """When long arguments of older tool calls are truncated, and to what length.
 
-    It acts from `trigger_messages` messages or `trigger_tokens` tokens on, whichever comes first; 0 switches that one
-    off. The last `keep_messages` messages stay as they are, or those of the last `keep_tokens` tokens when that is not
-    0. A string of more than `max_arg_length` characters becomes its first `kept_chars` and `truncation_text`, and is no
-    longer than before.
+    It runs from `trigger_messages` messages or `trigger_tokens` tokens, whichever comes first; 0 disables that trigger.
+    The last `keep_messages` messages are not changed, or those of the last `keep_tokens` tokens when that is not 0. A
+    string of more than `max_arg_length` characters becomes its first `kept_chars` characters followed by
+    `truncation_text`, and never gets longer.
     """
 
     trigger_messages: int = 25
@@ -109,7 +109,7 @@ class TruncateArgsConfig:
     truncation_text: str = "...(argument truncated)"
 
     def __post_init__(self) -> None:
-        """Refuse negative sizes, no length, and a clipped text that is longer than the limit."""
+        """Reject negative sizes, a zero length, and a truncated text that is longer than the limit."""
         for name in ("trigger_messages", "trigger_tokens", "keep_messages", "keep_tokens", "kept_chars"):
             _require_whole(name, getattr(self, name), least=0)
         _require_whole("max_arg_length", self.max_arg_length, least=1)
@@ -123,27 +123,26 @@ class TruncateArgsConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionConfig:
-    """When a summary takes the place of the older messages, and how many stay.
+    """When a summary replaces the older messages, and how many messages stay.
 
-    It starts at `trigger_messages` messages, `trigger_tokens` tokens or the part `trigger_share` of the reasoning
-    model's window, whichever comes first; 0 switches that one off, and with all at 0 it never starts by itself. For
-    tokens alone it waits until a summary takes off a fifth of what the messages hold. `trigger_tokens=None` means the
-    reasoning model's window less `reserved` tokens. The last `keep_messages` messages stay, or those of the last
-    `keep_tokens` tokens when that is not 0; `keep_tokens=None` means the part `keep_tokens_ratio` of the trigger,
-    from `keep_tokens_min` to `keep_tokens_max` tokens. More stays only to keep calls with their results, less only
-    if the window is too small.
+    Compaction starts at `trigger_messages` messages, at `trigger_tokens` tokens or at the fraction `trigger_share` of
+    the reasoning model's window, whichever comes first. 0 disables that trigger; with all at 0 it never starts
+    automatically. If only a token trigger is met, it waits until a summary saves a fifth of the messages' tokens.
+    `trigger_tokens=None` means the reasoning model's window minus `reserved` tokens. The last `keep_messages` messages
+    stay, or those of the last `keep_tokens` tokens when that is not 0. `keep_tokens=None` means the fraction
+    `keep_tokens_ratio` of the trigger, clamped to `keep_tokens_min`..`keep_tokens_max` tokens. More messages stay only
+    to keep calls with their results, fewer only if the window is too small.
 
-    `window` is the reasoning model's window in tokens where the model does not know it. `summary_prompt` replaces the
-    built-in prompt and holds `{messages}`; `model` is the summary's own, a name or a model, else the agent's is asked;
-    `base_url` is where the model of this name is reached, `model_settings` what it is told. A summary takes about
-    `summary_tokens` at most, what the user asked, word for word, about `carry_tokens` beside it, and one request to the
-    model `summary_seconds`. With `combined` the request for the summary yields what was learned too, without it that is
-    left to the inbox. After
-    `breaker` failures in a row the model is not asked for a summary for `breaker_seconds`, and rules write it; 0 never
-    stops asking. Where a summary does not make enough room, whole groups of messages are dropped, unless `drop` is
-    off. Where the agent has file tools, the `restore_files` files of the working directory that were read last are read
-    anew after a summary, in at most `restore_tokens` tokens; 0 restores none. A request that overflows the model's
-    window is made again `overflow_retries` times, each after a forced compaction.
+    `window` is the reasoning model's window in tokens, used where the model does not know it. `summary_prompt` replaces
+    the built-in prompt and must contain `{messages}`. `model` writes the summary, a name or a model; by default the
+    agent's model does. `base_url` and `model_settings` apply to a model given by name. A summary takes at most about
+    `summary_tokens` tokens, the user's requests quoted in it about `carry_tokens` more, and one request to the model at
+    most `summary_seconds`. With `combined`, the summary request also returns lessons; otherwise the inbox extracts
+    them. After `breaker` failures in a row, rules write the summary for `breaker_seconds` instead of the model;
+    `breaker=0` never stops asking the model. Where a summary does not make enough room, whole groups of messages are
+    dropped, unless `drop` is off. Where the agent has file tools, the `restore_files` most recently read files of the
+    working directory are read again after a summary, in at most `restore_tokens` tokens; 0 restores none. A request
+    that overflows the model's window is retried `overflow_retries` times, each after a forced compaction.
     """
 
     trigger_messages: int = 50
@@ -175,7 +174,7 @@ class CompactionConfig:
     window: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse sizes below their least, a range turned round, and a prompt without a place for the messages."""
+        """Reject sizes below their minimum, a reversed range, and a prompt without the messages placeholder."""
         for name in (
             "trigger_messages",
             "reserved",
@@ -216,25 +215,25 @@ class CompactionConfig:
 
     @classmethod
     def classic(cls) -> "CompactionConfig":
-        """Return the defaults: from 50 messages or 80,000 tokens on, and 20 messages stay."""
+        """Return the defaults: start at 50 messages or 80,000 tokens, and keep 20 messages."""
         return cls()
 
     @classmethod
     def dynamic(cls, window: int | None = None) -> "CompactionConfig":
-        """Return what follows the reasoning model's window: from its tokens less 20,000 on, and 2,000 to 8,000 stay.
+        """Return a configuration that follows the reasoning model's window.
 
-        `window` is used where it is given, else what each request says; unknown, it starts at 160,000 tokens and 20
-        messages stay.
+        It starts at the window minus 20,000 tokens and keeps 2,000 to 8,000 tokens. `window` is used if given, else the
+        window of each request. If the window is unknown, it starts at 160,000 tokens and keeps 20 messages.
         """
         return cls(trigger_messages=0, trigger_tokens=None, keep_tokens=None, window=window)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResultEvictionConfig:
-    """Which tool results go to a file, and what stays of them.
+    """Which tool results are moved to a file, and how much of them stays in the message.
 
-    A result of more than `max_result_chars` characters goes to the folder `eviction_path` of the workspace; its first
-    and last `preview_chars` characters stay. Results of `excluded_tool_names` stay whole; a `*` stands for any
+    A result of more than `max_result_chars` characters is written to the folder `eviction_path` of the workspace. Its
+    first and last `preview_chars` characters stay. Results of `excluded_tool_names` are never moved; `*` matches any
     characters.
     """
 
@@ -244,7 +243,7 @@ class ToolResultEvictionConfig:
     excluded_tool_names: frozenset[str] = field(default=DEFAULT_EXCLUDED_TOOLS)
 
     def __post_init__(self) -> None:
-        """Refuse no limit, a preview larger than the limit, a folder that is none, and names that are none."""
+        """Reject a missing limit, a preview above the limit, an invalid folder, and invalid tool names."""
         _require_whole("max_result_chars", self.max_result_chars, least=1)
         _require_whole("preview_chars", self.preview_chars, least=0)
         if self.preview_chars > self.max_result_chars:
@@ -260,7 +259,7 @@ class ToolResultEvictionConfig:
 
     @classmethod
     def defaults(cls) -> "ToolResultEvictionConfig":
-        """Return the documented defaults: passing this switches eviction on."""
+        """Return the documented defaults. Passing this switches eviction on."""
         return cls()
 
 

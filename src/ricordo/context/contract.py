@@ -1,8 +1,8 @@
-"""The protocol of a strategy: it takes a window and returns a window and a report.
+"""The `Strategy` protocol: a strategy takes a window and returns reduced messages with a report.
 
 Invariants: the returned window is valid (no call without its result and no result without its call, except calls that
-still wait). Messages are not reordered, and a message that stays keeps its id. A strategy that can't work returns the
-window unchanged and says why. It never replaces history by the text of an error.
+are still pending). Messages are not reordered, and a message that stays keeps its id. A strategy that cannot run
+returns the window unchanged and reports why. It never replaces history with an error text.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,24 +26,25 @@ __all__ = [
 
 
 Act: TypeAlias = Literal["evict", "clear", "dedupe", "truncate", "compact", "drop", "slide", "none", "remove", "edit"]
-"""What a strategy does, which is the stage that is reported: wide results to files, old results cleared, repeated
-reads to pointers, arguments clipped, a summary, whole groups dropped, a sliding window, nothing; `remove` and
-`edit` are what a person does to one message."""
+"""The action of a strategy, reported as its stage: move large results to files, clear old results, replace repeated
+reads by pointers, truncate arguments, summarize, drop whole groups, slide the window, or nothing. `remove` and `edit`
+are a person's changes to one message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """What is about to be sent: the messages without the system prompt, and what surrounds them.
+    """The next request: its messages without the system prompt, and the limits it must meet.
 
-    `overhead` are the tokens of everything else that is sent: system prompt, memory, tools. `limit` is the model's
-    window in tokens, None when it is not known. `ratio` corrects estimated tokens by what the provider reported.
-    `forced` says why the window must get smaller whatever the thresholds say: `overflow` when the provider refused it,
-    `asked` when a person wants it, `progress` when the step before took off too little; empty when it need not.
-    `target` is what the messages may take after all steps, in tokens, None where each step has only its own threshold;
-    a summary and dropping do nothing when the steps before them have reached it. `most_messages` is how many messages
-    the provider takes in one request, each call and each result counted as one; None where no limit is known. `focus`
-    is what a person wants the summary to dwell on. `undone` counts the messages that the window had when a person last
-    undid a compaction; 0 when nobody did. Dropping may cut long texts where `shortens`.
+    `overhead` is the number of tokens of the rest of the request: system prompt, memory, tools. `limit` is the model's
+    window in tokens, None if unknown. `ratio` corrects token estimates by the provider's reported usage. `forced` says
+    why the window must shrink regardless of thresholds: `overflow` when the provider rejected it, `asked` when a person
+    requested it, `progress` when the previous step saved too little; empty when nothing forces it. `target` is the
+    number of tokens that the messages may take after all steps; None if each step has only its own threshold.
+    Summarizing and dropping do nothing when earlier steps have reached it. `most_messages` is how many messages the
+    provider accepts in one request, with each call and each result counted as one; None if no limit is known. `focus`
+    is what the summary should concentrate on, as requested by a person. `undone` is the number of messages in the
+    window when a person last undid a compaction; 0 if nobody did. Dropping may truncate long texts if `shortens` is
+    set.
     """
 
     messages: tuple[Message, ...]
@@ -62,11 +63,11 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyReport:
-    """What a strategy did, in numbers: messages and tokens before and after, without the overhead.
+    """The result of a strategy in numbers: messages and tokens before and after, without the overhead.
 
-    `reason` says why, or why not; `note` what went otherwise than it should, such as a summary that could not be used.
-    `handle` names what was taken away, so that it can be opened and brought back; empty where messages only got
-    shorter. `due` says what the step was started for: too many messages or too many tokens.
+    `reason` says why it ran or did not; `note` reports problems, such as an unusable summary. `handle` names the
+    removed content, so that it can be opened and restored; empty where messages only got shorter. `due` says what
+    triggered the step: too many messages or too many tokens.
     """
 
     act: Act
@@ -83,7 +84,7 @@ class StrategyReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction:
-    """The window after a strategy, and the report; `dropped` are the messages that a summary stands for now."""
+    """The messages after a strategy and its report; `dropped` are the messages that a summary replaced."""
 
     messages: tuple[Message, ...]
     report: StrategyReport
@@ -91,24 +92,24 @@ class Reduction:
 
 
 class Strategy(Protocol):
-    """One reduction; a wrapper around another one is a strategy too."""
+    """One way to reduce the window. A wrapper around a strategy is a strategy too."""
 
     @property
     def act(self) -> Act:
-        """What it does."""
+        """The action of this strategy."""
         ...
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window, smaller if its thresholds are met or it is forced, else as it came."""
+        """Return a smaller window if its thresholds are met or it is forced, else the unchanged window."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionSummary:
-    """What takes the place of messages: `text` with its sections, and what was learned in the same breath.
+    """A summary that replaces messages: `text` with its sections, and the lessons from the same request.
 
-    `lessons` rest on the messages that were named as pending; empty when there was nothing to learn, None when nobody
-    asked, or that part of the answer could not be used. `notes` say what went otherwise than it should.
+    `lessons` are based on the messages passed as `pending`. They are empty when there was nothing to learn, and None
+    when no lessons were requested or that part of the answer was unusable. `notes` report problems.
     """
 
     text: str
@@ -128,34 +129,34 @@ class Summarizer(Protocol):
         focus: str = "",
         pending: Collection[str] = (),
     ) -> CompactionSummary:
-        """Return a summary of `messages` in about `limit_tokens` tokens; earlier summaries among them are taken in.
+        """Return a summary of `messages` in about `limit_tokens` tokens; it includes earlier summaries among them.
 
-        One of more than `max_prompt_tokens` would not be smaller than what it stands for. `pending_ids` are the ids of the
-        messages to learn from in the same request; without any, nothing is learned.
+        A summary of more than `most_tokens` tokens would not be smaller than the messages it replaces. `pending` are
+        the ids of the messages to extract lessons from in the same request; if empty, no lessons are extracted.
         """
         ...
 
 
 class ExtractionLease(Protocol):
-    """Messages that were handed over to be learned from, durably: whatever happens now, somebody does it, once."""
+    """Messages handed over for extraction. The handover is durable: lessons are extracted from them exactly once."""
 
     @property
     def pending_ids(self) -> Collection[str]:
-        """The ids of those that were not learned from yet."""
+        """The ids of the messages without extracted lessons."""
         ...
 
     async def accept(self, lessons: Sequence[Finding]) -> None:
-        """Write `lessons` to the ledger, then end the work. What is done twice after a kill adds nothing twice."""
+        """Write `lessons` to the ledger, then finish the work. Repeating this after a crash adds nothing twice."""
         ...
 
     async def release(self) -> None:
-        """Leave the work to whoever works off the inbox."""
+        """Return the work to the inbox."""
         ...
 
 
 class ExtractionHandover(Protocol):
-    """Takes the messages that are about to go, so that the summary's request can learn from them too."""
+    """Leases the messages that a summary will replace, so that the summary request can extract lessons from them."""
 
     async def __call__(self, messages: Sequence[Message]) -> ExtractionLease | None:
-        """Return them as taken; None when others learn from them, such as a worker that is at it already."""
+        """Return the lease of `messages`; None when another worker already extracts from them."""
         ...

@@ -26,6 +26,7 @@ from ricordo.workspace.entry import (
 )
 from ricordo.workspace.entry_codec import preview_line
 from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace.markdown import decode_lines
 
 __all__ = ["MemoryCut", "MemoryExcerpt", "excerpt_memory", "memory_lines"]
 
@@ -147,12 +148,12 @@ def _iter_blocks(documents: Sequence[bytes]) -> Iterator[_Block]:
 
 def _block_lines(part: DocumentPart) -> tuple[str, ...]:
     """Return the lines of a part without the fields of its entry, without blank ones; none for what holds no more."""
-    text = part.data.decode("utf-8", "replace")
+    data = part.data
     if part.entry is not None:
         if part.entry.state != "active":
             return ()
-        text = "- " + part.entry.content.encode("utf-8", "replace").decode().replace("\n", "\n  ")
-    return tuple(line.rstrip() for line in text.split("\n") if line.strip())
+        data = ("- " + part.entry.content.replace("\n", "\n  ")).encode("utf-8", "replace")
+    return tuple(line.rstrip() for line in decode_lines(data) if line.strip())
 
 
 def _pair_contradictions(pieces: Sequence[_Block], elsewhere: Collection[str]) -> list[_Block]:

@@ -1,9 +1,9 @@
-"""The pipeline: strategies one after the other, each with the window that the one before left; and their logging.
+"""The compaction pipeline: runs strategies in order, passes each the window of the previous one, and logs them.
 
-A summary that freed too little is followed by dropping. After an overflow, texts that are still too long are cut.
+If a summary saves too little, dropping follows. After an overflow, texts that are still too long are truncated.
 
-Invariants: strategies run in the given order, each once. A reduction that can't be recorded is not used, unless the
-provider refused the window as it is. Logs hold numbers and never content.
+Invariants: strategies run in the given order, each once. A reduction that cannot be recorded is discarded, unless the
+provider rejected the window. Logs contain numbers and never content.
 """
 
 import logging
@@ -20,18 +20,18 @@ __all__ = ["LoggingStrategy", "RecordReduction", "RunStrategy", "run_pipeline", 
 
 
 RunStrategy: TypeAlias = Callable[[Strategy, Window], Awaitable[Reduction]]
-"""Runs a strategy and may tell others about it."""
+"""Runs a strategy and may notify observers."""
 RecordReduction: TypeAlias = Callable[[Window, Reduction], Awaitable[None]]
-"""Keeps, durably, what is needed to bring back the window as it was before a reduction with a handle. May raise
-`StorageError`; then the window stays as it was, unless the provider refused it."""
+"""Durably records what restores the window as it was before a reduction with a handle. May raise `StorageError`; then
+the window is not changed, unless the provider rejected it."""
 _MAX_REMAINING_SHARE = 0.8
 _MIN_ESCALATION_TOKENS = 2_000
-"""Below so many tokens a summary that was started by the number of messages is never followed by dropping: what it
-would free is worth less than what it would take away."""
+"""If a summary was triggered by the number of messages and there are fewer tokens than this, dropping never follows:
+the tokens it would save are worth less than the messages it would remove."""
 
 
 async def run_silently(strategy: Strategy, window: Window) -> Reduction:
-    """Run a strategy and tell nobody."""
+    """Run a strategy without notifying anyone."""
     return await strategy.reduce(window)
 
 
@@ -42,11 +42,11 @@ async def run_pipeline(
     run: RunStrategy = run_silently,
     noted: RecordReduction | None = None,
 ) -> tuple[Window, tuple[StrategyReport, ...]]:
-    """Return what is left of the window after every strategy in turn, and what each did.
+    """Return the window after all strategies, and the report of each.
 
-    A summary that left more than 80 % of the tokens, whatever it was started for, is followed by dropping down to that,
-    whatever the thresholds of dropping say; texts are shortened for it only where there were too many tokens. After an
-    overflow, texts that are too long for the target are cut at the end.
+    If a summary leaves more than 80 % of the tokens, whatever triggered it, dropping follows down to that level
+    regardless of its own thresholds. It truncates texts only where there were too many tokens. After an overflow, texts
+    that are too long for the target are truncated at the end.
     """
     reports: list[StrategyReport] = []
     most: int | None = None
@@ -68,7 +68,7 @@ async def run_pipeline(
 
 @dataclass(frozen=True)
 class _RecordingStrategy:
-    """A strategy whose reductions are noted before they are handed back."""
+    """A strategy whose reductions are recorded before they are returned."""
 
     strategy: Strategy
     record: RecordReduction
@@ -106,7 +106,7 @@ def _failure_report(report: StrategyReport, why: str) -> StrategyReport:
 
 
 def _escalation_target(report: StrategyReport) -> int | None:
-    """Return how many tokens the messages may take at most, where a summary left more; else None."""
+    """Return the maximum number of tokens for the messages if the summary left more; else None."""
     if report.status != "done" or (report.due == "messages" and report.tokens_before < _MIN_ESCALATION_TOKENS):
         return None
     most = int(report.tokens_before * _MAX_REMAINING_SHARE)
@@ -117,23 +117,23 @@ _LEVELS = {"done": logging.INFO, "skipped": logging.DEBUG, "failed": logging.WAR
 
 
 class LoggingStrategy:
-    """Tells what another strategy did; see the module."""
+    """Logs the reports of another strategy. See the module docstring."""
 
     def __init__(self, strategy: Strategy, *, log: logging.Logger | None = None) -> None:
-        """Tell `log`, by default `ricordo.context`: what was done as information, what failed as a warning.
+        """Log to `log`, by default the logger `ricordo.compaction`.
 
-        What was skipped is told for debugging.
+        Finished steps are logged as info, failed steps as warnings, skipped steps as debug messages.
         """
         self._strategy = strategy
         self._log = log or logging.getLogger("ricordo.compaction")
 
     @property
     def act(self) -> Act:
-        """What the strategy does."""
+        """The action of the strategy."""
         return self._strategy.act
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return what the strategy returns."""
+        """Return the reduction of the strategy, and log its report."""
         try:
             found = await self._strategy.reduce(window)
         except Exception as error:

@@ -23,8 +23,8 @@ from ricordo.messages.tokens.budget import Budget, resolve_budget
 from ricordo.messages.tokens.estimate import estimate_message
 
 __all__ = [
-    "CompactionPlan",
     "MIN_ADDED_MESSAGES",
+    "CompactionPlan",
     "Thresholds",
     "can_open_conversation",
     "changed_reduction",
@@ -59,9 +59,9 @@ _TARGET_ITEMS_SHARE = 0.5
 class Thresholds:
     """A configuration for one window size, in messages and tokens; 0 means off.
 
-    `tokens` is the lower one of the triggers in tokens and in a part of the window, of those that are on. `max_request_tokens`
-    is what a request may take so that room for the reply is left, None where the window is not known. `is_clamped`
-    says that `reserved` is not smaller than the window, so that half of it was taken.
+    `tokens` is the lower one of the triggers in tokens and in a part of the window, of those that are on.
+    `max_request_tokens` is what a request may take so that room for the reply is left, None where the window is not
+    known. `is_clamped` says that `reserved` is not smaller than the window, so that half of it was taken.
     """
 
     messages: int
@@ -81,9 +81,10 @@ class Thresholds:
 class CompactionPlan:
     """What is to be done: a summary takes the place of what is before `cut`; 0 leaves all as it is.
 
-    System messages at the head stay. `trigger` says whether the count of messages or that of tokens started it. `reason`
-    says why it starts, or why not. `must_shrink` means that the window must get smaller, whatever stays; `room` is then
-    what its messages may take, None for no bound. `min_gain` are the tokens that the summary is to take off at least.
+    System messages at the head stay. `trigger` says whether the count of messages or that of tokens started it.
+    `reason` says why it starts, or why not. `must_shrink` means that the window must get smaller, whatever stays;
+    `room` is then what its messages may take, None for no bound. `min_gain` are the tokens that the summary is to take
+    off at least.
     """
 
     cut: int = 0
@@ -193,7 +194,9 @@ def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
 
 
 def find_tail_start(points: Sequence[int], tokens: Sequence[int], fits: int) -> int:
-    """Return the first cut point after which at most `fits_bounds` tokens stand; the start of the last group when none is."""
+    """Return the first cut point after which at most `fits_bounds` tokens stand; the start of the last group when none
+    is.
+    """
     before = [0, *accumulate(tokens)]
     inside = [point for point in points if point < len(tokens)]
     return next((point for point in inside if before[-1] - before[point] <= fits), inside[-1] if inside else 0)

@@ -1,8 +1,8 @@
 """The preamble: what memory puts into the system prompt, within a token budget. Pure.
 
 Curated memory comes first, as far as its bounds allow; then what is pinned, then what was saved, newest first, then the
-last sessions. What does not fit is skipped and the next one tried, and a notice counts what was left out. What is pinned
-is always shown as long as anything is.
+last sessions. What does not fit is skipped and the next one tried, and a notice counts what was left out. What is
+pinned is always shown as long as anything is.
 
 Invariants: the same state gives the same bytes, never more than the budget.
 """
@@ -24,12 +24,12 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.session_index import SessionRow
 
 __all__ = [
-    "BuildsPreamble",
     "DEFAULT_BUDGET",
     "MAX_SAVED",
+    "SESSION_BUDGET",
+    "BuildsPreamble",
     "Preamble",
     "PreambleDriver",
-    "SESSION_BUDGET",
     "compose_preamble",
     "compose_session_preamble",
     "normalize_words",

@@ -23,10 +23,10 @@ from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE
 
 __all__ = [
     "AGENTS_FILE",
-    "InstructionText",
     "MEMORY_FILES",
     "RULES_FOLDER",
     "WORKSPACE_BUDGET",
+    "InstructionText",
     "build_system_prompt",
     "drop_missing_tools",
     "memory_guidance",

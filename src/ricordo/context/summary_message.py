@@ -131,9 +131,9 @@ def build_summary_message(
 ) -> Message:
     """Return the message that stands for `dropped`, a user's by role.
 
-    `kept` counts the messages after it. `leading_statement` puts a sentence before the block that says how to read it and what opens
-    what was dropped; without it the block says so in brief. `standing` is what stays in force. `handle` is the name by
-    which what was dropped can be opened, empty where nothing keeps it.
+    `kept` counts the messages after it. `leading_statement` puts a sentence before the block that says how to read it
+    and what opens what was dropped; without it the block says so in brief. `standing` is what stays in force. `handle`
+    is the name by which what was dropped can be opened, empty where nothing keeps it.
     """
     items = [
         FencedItem(text=body, source=f"messages {_describe_range(dropped)}", trust=Trust.AGENT),

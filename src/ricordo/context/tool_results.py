@@ -17,9 +17,9 @@ from ricordo.messages.tokens.estimate import estimate_message
 __all__ = [
     "CLEARED_KEY",
     "EVICTED_KEY",
+    "REPEATED_KEY",
     "EvictedPiece",
     "LocatedResult",
-    "REPEATED_KEY",
     "WidePiece",
     "evicted_parts",
     "evicted_paths",
@@ -140,7 +140,8 @@ def _preview_text(evicted: EvictedPiece, preview: int) -> str:
     left = start - len(head)
     return (
         f"[This result of {evicted.piece.tool} is too long: {evicted.kind}, {len(text):,} characters in "
-        f"{_count_lines(text)}. All of it is in {evicted.path}. {_READ_ON.format(reader=evicted.reader)}, an offset and a "
+        f"{_count_lines(text)}. All of it is in {evicted.path}. {_READ_ON.format(reader=evicted.reader)}, an "
+        f"offset and a "
         f"limit. Its beginning and end:]\n"
         f"{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
     )

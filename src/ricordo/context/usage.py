@@ -82,8 +82,8 @@ def build_context_report(
 ) -> ContextReport:
     """Return the report of a request with these `messages`.
 
-    `estimate` is that of the request, `total` the same corrected, and `max_request_tokens` what compaction lets a request take;
-    None where it lets it take all of `limit`.
+    `estimate` is that of the request, `total` the same corrected, and `max_request_tokens` what compaction lets a
+    request take; None where it lets it take all of `limit`.
     """
     conversation = dict.fromkeys(_CONVERSATION_SECTIONS, 0)
     for message in messages:

@@ -39,14 +39,11 @@ from ricordo.messages.json_text import loads
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.models import ChatModel, Reply
 from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY_PATH as MEMORY_PATH
-from ricordo.workspace.layout import WORKSPACE
+from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE
 
 __all__ = [
     "ADVICE_SCHEMA",
     "ANSWER_INSTRUCTIONS",
-    "AdviceRequest",
-    "Adviser",
     "CONSOLIDATION_PROMPT",
     "CUT_NOTE",
     "DREAM_INSTRUCTION",
@@ -54,10 +51,12 @@ __all__ = [
     "LEDGER_NOTE",
     "MEMORY_NOTE",
     "MORE_NOTE",
-    "ModelAdviser",
     "OVER_BUDGET",
     "RETRY_INSTRUCTION",
     "UNREADABLE",
+    "AdviceRequest",
+    "Adviser",
+    "ModelAdviser",
     "build_requests",
     "parse_advice",
     "rules_only_note",

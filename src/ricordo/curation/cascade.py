@@ -3,7 +3,8 @@
 The list of topics in MEMORY.md follows the topics, memories without room in MEMORY.md move to topics, and session files
 and profiles lose what they say of entries that are gone.
 
-Invariants: nothing is cut, and what a person wrote or pinned stays where it is. A file that can't be read is not changed.
+Invariants: nothing is cut, and what a person wrote or pinned stays where it is. A file that can't be read is not
+changed.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -176,8 +176,8 @@ class ParsedStatement:
     """What comparing needs of a text.
 
     `normalized` is the text without case, marks and white space, `words` the content words, `subject` those that are
-    neither numbers nor generic, `numbers` the numbers. `negated_clauses` holds the content words of each negated clause.
-    `announces_change` tells that the text announces a change, `is_negative` that it denies something.
+    neither numbers nor generic, `numbers` the numbers. `negated_clauses` holds the content words of each negated
+    clause. `announces_change` tells that the text announces a change, `is_negative` that it denies something.
     """
 
     normalized: str

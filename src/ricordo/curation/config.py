@@ -1,13 +1,13 @@
-"""Settings of curation: consolidation, the profile and how much of it a prompt shows, maintenance, and retention.
+"""Settings of curation: consolidation, profile updates, profile injection, maintenance, and retention.
 
-A retention rule is written as a line:
+A retention rule is one line:
 
     kind=fact tag=errand: delete after 6 months unless accessed
     transcripts: delete after 2 years
     user=guest: delete after 30 days
 
-Invariants: a configuration that exists can be carried out; a wrong value is refused with the name of its field. Without
-a rule, no memory is deleted.
+Invariants: a configuration object is always valid; a wrong value raises an error that names its field. Without a rule,
+no memory is deleted.
 """
 
 import math
@@ -31,28 +31,28 @@ from ricordo.workspace.profile import CORRECTION, HISTORY_SUMMARIES, USER_SUMMAR
 __all__ = [
     "APPLY_MODE",
     "CHARACTERS_SLOT",
+    "LEDGER_SLOT",
+    "MEMORY_SLOT",
+    "PREVIEW_MODE",
+    "TOKENS_SLOT",
     "ConsolidationConfig",
     "ExpiredMemory",
     "InjectionConfig",
-    "LEDGER_SLOT",
-    "MEMORY_SLOT",
     "MaintenanceConfig",
-    "PREVIEW_MODE",
     "ProfileConfig",
     "RetentionConfig",
     "RetentionRule",
-    "TOKENS_SLOT",
     "find_expired_memories",
     "parse_rule",
 ]
 
 
 APPLY_MODE, PREVIEW_MODE = "apply", "preview"
-"""Whether a run that nobody watches is written, or waits until somebody approves of it."""
+"""Whether a run that no user requested is written, or waits for approval."""
 TOKENS_SLOT, CHARACTERS_SLOT = "{max_memory_tokens}", "{max_memory_characters}"
-"""What a consolidation prompt holds where the budget is told."""
+"""The placeholders for the budget in a consolidation prompt."""
 MEMORY_SLOT, LEDGER_SLOT = "{memory}", "{ledger}"
-"""What a prompt may hold where MEMORY.md and the new entries go; without these they stand at its end."""
+"""The placeholders for MEMORY.md and the new entries in a prompt; both are appended to a prompt without them."""
 _SLOT = re.compile(r"\{[a-z_]+\}")
 _MIN_INPUT_TOKENS = 3_000
 _CONSOLIDATION_SHARES = ("min_confidence", "fact_confidence", "exact_confidence", "duplicate")
@@ -65,28 +65,27 @@ _NOT_NEGATIVE_SETTINGS = ("min_gap", "max_superseded", "max_retired", "dream_hou
 
 @dataclass(frozen=True, kw_only=True)
 class ConsolidationConfig:
-    """How much curated memory holds, how often it is made, and what a model is asked for it.
+    """The size of curated memory, the schedule of consolidation, and the settings of its model.
 
-    `max_lines`, `max_bytes` and `max_memory_tokens` bound MEMORY.md; tokens are those of the prompt, without the fields
-    of entries. An entry of at most `index_characters` characters may stand in it, whatever its kind; a longer one goes
-    to a topic. `min_gap` is the number of seconds between two runs that nobody asked for, `signal_entries` how many
-    new entries make a run worthwhile. A run reads at most `batch_entries`. `min_confidence` (0..1) is what an
-    extracted entry needs to be curated, `fact_confidence` what a plain fact needs that was said once, and
-    `exact_confidence` what suffices for one that holds a number, an identifier or a title, or answers a question. Two
-    entries whose content words are alike by `duplicate` (0..1) say the same. A name that `subject_entries` curated
-    memories share can become a topic. One run supersedes at most `max_superseded` memories, and takes at most
-    `max_retired` out of view that no other stands for, or a tenth of the curated ones, whichever is more.
+    `max_lines`, `max_bytes` and `max_memory_tokens` bound MEMORY.md; tokens are counted as in the prompt, without the
+    fields of entries. MEMORY.md holds entries of at most `index_characters` characters, of any kind; a longer entry
+    goes to a topic. `min_gap` is the number of seconds between two runs that no user requested, `signal_entries` the
+    number of new entries that start a run. A run reads at most `batch_entries`. `min_confidence` (0..1) is the least
+    confidence of an extracted entry to be curated, `fact_confidence` that of a plain fact that was said once, and
+    `exact_confidence` that of a fact that holds a number, an identifier or a title, or answers a question. Two entries
+    whose content words have a similarity of `duplicate` (0..1) are duplicates. A name that `subject_entries` curated
+    memories share can become a topic. One run supersedes at most `max_superseded` memories. It retires at most
+    `max_retired` memories that have no replacement, or a tenth of the curated ones, whichever is more.
 
-    `model` is consolidation's own, a name or a model, else the agent's is asked; `offline` leaves it to the rules.
-    `base_url` is where the model of this name is reached, `model_settings` what it is told.
-    `consolidation_prompt` replaces the built-in instructions and holds `{max_memory_tokens}` and
-    `{max_memory_characters}`, and `{memory}` and `{ledger}` where it wants them to stand. A request takes at most
-    `seconds`, and `max_input_tokens` tokens; what does not fit is asked for in further ones. After `attempts` runs in a
-    row whose answers were of no use the rules do it. With `mode` `preview` a run that nobody asked for is written only
-    when somebody approves of it.
+    `model` is a name or a model for consolidation; without it the model of the agent is used. The name `offline` uses
+    the rules only. `base_url` is the URL of a model given by name, `model_settings` are its settings.
+    `consolidation_prompt` replaces the built-in instructions. It must hold `{max_memory_tokens}` and
+    `{max_memory_characters}`, and may hold `{memory}` and `{ledger}`. A request takes at most `seconds` seconds and
+    `max_input_tokens` tokens; further requests are made for the rest. After `attempts` runs in a row with unusable
+    answers, the rules decide. With `mode` `preview`, a run that no user requested is written only after approval.
 
-    All curated memory is read anew, in a dream, when the last time is `dream_hours` ago, `dream_sessions` other
-    sessions changed since, and nobody has said anything for `idle_seconds`.
+    A dream reads all curated memory again. It runs when the last dream is `dream_hours` ago, `dream_sessions` other
+    sessions changed since then, and no message arrived for `idle_seconds`.
     """
 
     max_lines: int = IndexBounds.max_lines
@@ -116,7 +115,9 @@ class ConsolidationConfig:
     idle_seconds: float = 600.0
 
     def __post_init__(self) -> None:
-        """Refuse shares outside 0..1, bounds below 1, an unknown mode, and a prompt that does not tell the budget."""
+        """Raise InvalidSetting for shares outside 0..1, bounds below 1, an unknown mode, or a prompt without the
+        budget.
+        """
         for name in _CONSOLIDATION_SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
@@ -140,12 +141,12 @@ class ConsolidationConfig:
 
     @property
     def bounds(self) -> IndexBounds:
-        """What MEMORY.md may have."""
+        """The bounds of MEMORY.md."""
         return IndexBounds(max_lines=self.max_lines, max_bytes=self.max_bytes, max_tokens=self.max_memory_tokens)
 
     @property
     def min_tokens(self) -> int:
-        """The least that `max_input_tokens` can be with this prompt."""
+        """The minimum of `max_input_tokens` with this prompt."""
         prompt = estimate_text(self.consolidation_prompt) if self.consolidation_prompt else 0
         return max(_MIN_INPUT_TOKENS, 2 * prompt)
 
@@ -160,7 +161,8 @@ def _check_prompt(prompt: object) -> None:
         )
     if unknown := sorted({*_SLOT.findall(prompt)} - needed - {MEMORY_SLOT, LEDGER_SLOT}):
         raise InvalidSetting(
-            f"consolidation_prompt holds {TOKENS_SLOT}, {CHARACTERS_SLOT}, {MEMORY_SLOT} and {LEDGER_SLOT}, but nothing is"
+            f"consolidation_prompt holds {TOKENS_SLOT}, {CHARACTERS_SLOT}, {MEMORY_SLOT} and {LEDGER_SLOT}, "
+            f"but nothing is"
             f" known for {', '.join(unknown)}."
         )
 
@@ -181,29 +183,29 @@ _PROFILE_NOT_NEGATIVE = ("correction_reserved_max", "eviction_audit_max_entries"
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileConfig:
-    """The rules of an update.
+    """The rules of a profile update.
 
-    Facts: `max_facts` are kept; a new one needs a confidence of `fact_confidence_threshold` (0..1) and has at most
-    `max_fact_characters`. Two facts that are alike by `duplicate_threshold` (0..1, higher is stricter) are one. Beyond
-    the cap the lowest rank goes to the archive: `fact_eviction_policy` ranks by `confidence` alone, or `hybrid`, by
-    confidence, how recently and how often it was confirmed. Corrections have a share of the places of their own,
-    `correction_reserved_fraction` of all, at most `correction_reserved_max`. The audit of what went keeps
-    `eviction_audit_max_entries` ids and scores, 0 for none.
+    Facts: the profile holds up to `max_facts`; a new fact needs a confidence of `fact_confidence_threshold` (0..1) and
+    has at most `max_fact_characters`. Two facts with a similarity of `duplicate_threshold` (0..1, higher is stricter)
+    are merged. Beyond the cap, the fact with the lowest rank goes to the archive: `fact_eviction_policy` ranks by
+    `confidence` alone, or `hybrid`: by confidence, recency and number of confirmations. Some places are reserved for
+    corrections: `correction_reserved_fraction` of all, at most `correction_reserved_max`. The audit of evicted facts
+    holds `eviction_audit_max_entries` ids and scores, 0 for none.
 
-    Summaries: `summary_characters` bounds each; `summary_interval_days` is how many days stand between two texts of
-    one, 0 or none for no wait.
+    Summaries: `summary_characters` bounds each summary; `summary_interval_days` is the least number of days between two
+    versions of one, 0 or missing for no wait.
 
-    Requests: `max_prompt_tokens` bounds a whole request, `max_message_characters` one message in it, of which
-    `truncation` keeps the `head` or `head_tail`. `prompt` replaces `MEMORY_UPDATE_PROMPT`. `conflict_attempts` is how
-    often an update is tried when somebody else saves meanwhile.
+    Requests: `max_prompt_tokens` bounds a whole request, `max_message_characters` one message in it; `truncation` says
+    whether the `head` of a longer message stays, or `head_tail`. `prompt` replaces `MEMORY_UPDATE_PROMPT`.
+    `conflict_attempts` is the number of times an update is tried when another writer saves meanwhile.
 
-    Staleness: a fact of no protected category that nobody confirmed for `staleness_age_days`, or for its own lifetime,
-    is reviewed, at least `staleness_min_candidates` and at most `staleness_max_reviewed` at once, of which at most
-    `staleness_max_removals_per_cycle` go. A lifetime that is given at first is at most
-    `staleness_max_lifetime_multiplier` times the age; an extended one has at most `staleness_max_extension_days`.
+    Staleness: a fact outside the protected categories that was not confirmed for `staleness_age_days`, or for its own
+    lifetime, is reviewed. A review takes at least `staleness_min_candidates` and at most `staleness_max_reviewed`
+    facts, and removes at most `staleness_max_removals_per_cycle`. The first lifetime of a fact is at most
+    `staleness_max_lifetime_multiplier` times the age; an extension is at most `staleness_max_extension_days`.
 
-    Merging of facts is off; with it a category of `consolidation_min_facts` has up to `consolidation_max_sources` of
-    them made one, in at most `consolidation_max_groups_per_cycle` groups.
+    Merging of facts is off by default. With it, up to `consolidation_max_sources` facts of a category that has at least
+    `consolidation_min_facts` become one, in at most `consolidation_max_groups_per_cycle` groups.
     """
 
     max_facts: int = 100
@@ -235,7 +237,7 @@ class ProfileConfig:
     consolidation_max_sources: int = 8
 
     def __post_init__(self) -> None:
-        """Refuse shares outside 0..1, bounds below their least and words that are none of the choices."""
+        """Raise InvalidSetting for shares outside 0..1, numbers below their minimum and unknown choices."""
         for name in _PROFILE_SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
@@ -271,11 +273,11 @@ _GUARANTEED_TOKEN_RANGE = (50, 2_000)
 
 @dataclass(frozen=True, kw_only=True)
 class InjectionConfig:
-    """What of a profile is shown.
+    """How much of a profile a prompt shows.
 
-    The block has at most `max_injection_tokens` tokens, 100 to 8,000. Facts of the `guaranteed_categories` have
-    `guaranteed_token_budget` of them before all others, 50 to 2,000. With `placement` `system` it stands in the memory
-    part of the system prompt, with `user_message` in a message of its own after the user's first one.
+    The block has at most `max_injection_tokens` tokens, 100 to 8,000. Of these, `guaranteed_token_budget` (50 to 2,000)
+    are reserved for facts of the `guaranteed_categories`. With `placement` `system` the block is in the memory part of
+    the system prompt, with `user_message` in a message of its own after the first message of the user.
     """
 
     max_injection_tokens: int = 2_000
@@ -284,7 +286,7 @@ class InjectionConfig:
     placement: Literal["system", "user_message"] = "system"
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of their range, one text for several categories, and any other place."""
+        """Raise InvalidSetting for numbers out of range, a single text as categories, or an unknown placement."""
         for name, (least, most) in (
             ("max_injection_tokens", _INJECTION_TOKEN_RANGE),
             ("guaranteed_token_budget", _GUARANTEED_TOKEN_RANGE),
@@ -304,12 +306,12 @@ _MAX_INTERVAL = timedelta(days=3_660)
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceConfig:
-    """When a root is maintained; the names and the first three defaults are AgentScope's.
+    """The schedule of maintenance; the names and the first three defaults are AgentScope's.
 
-    A cycle runs every `interval`, whoever is alive then. A ledger that is older than `daily_file_retention_days`
-    goes to the archive, once all of it is consolidated. The file of a session that ended more than
-    `session_retention_days` ago goes to the trash, `announce_days` after that was announced, and is deleted
-    `trash_days` later. None keeps for ever. Transcripts stay.
+    A cycle runs every `interval`, in any process that is running then. A ledger older than `daily_file_retention_days`
+    is archived once all of it is consolidated. The file of a session that ended more than `session_retention_days` ago
+    is announced, moved to the trash `announce_days` later, and deleted `trash_days` after that. None means never.
+    Transcripts are not touched.
     """
 
     interval: timedelta = timedelta(hours=6)
@@ -342,7 +344,7 @@ _RULE_HINT = "write it like: kind=fact tag=errand: delete after 6 months unless 
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionRule:
-    """What goes `after` so long: memories that meet all conditions, or `transcripts`.
+    """A rule that deletes memories that meet all conditions, or `transcripts`, once they are older than `after`.
 
     `scope` names parts of a scope, such as the user. With `unless`, the time counts from when a memory was last
     `accessed` (used or confirmed) or `confirmed`, if that is later than when it was saved.
@@ -357,9 +359,9 @@ class RetentionRule:
     transcripts: bool = False
 
     def matches(self, entry: Entry, own: Scope | None = None) -> bool:
-        """Tell whether a memory meets every condition; a pinned one meets none.
+        """Tell whether a memory meets every condition; a pinned memory never matches.
 
-        `own` is the scope of its place, which holds for every memory there.
+        `own` is the scope of its root, which holds for every memory there.
         """
         if self.transcripts or entry.pinned:
             return False
@@ -373,12 +375,12 @@ class RetentionRule:
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionConfig:
-    """The rules of a root; the first that a memory meets decides about it."""
+    """The retention rules of a root; the first rule that a memory matches decides."""
 
     rules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise InvalidSetting, with its text, for a rule that is none."""
+        """Raise InvalidSetting, with the text of the rule, for an invalid rule."""
         for rule in self.rules:
             parse_rule(rule)
 
@@ -390,7 +392,7 @@ class RetentionConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpiredMemory:
-    """A memory that goes by `rule`, since it was saved or last accessed at `since`."""
+    """A memory that `rule` deletes; it was saved or last accessed at `since`."""
 
     entry: Entry
     rule: RetentionRule
@@ -398,7 +400,7 @@ class ExpiredMemory:
 
 
 def parse_rule(text: str) -> RetentionRule:
-    """Return the rule. Raises `InvalidSetting` with what is wrong and how a rule is written."""
+    """Return the rule. Raises `InvalidSetting`, which says what is wrong and how to write a rule."""
     match = _RULE_PATTERN.fullmatch(text)
     if match is None:
         raise InvalidSetting(f"rules: {text!r} is no rule; {_RULE_HINT}.")
@@ -436,10 +438,10 @@ def find_expired_memories(
     now: datetime,
     own: Scope | None = None,
 ) -> list[ExpiredMemory]:
-    """Return the memories that are past the time of the first rule they meet, in the order given.
+    """Return the memories that are past the time of the first rule they match, in the order given.
 
-    Each comes with when it was last accessed and last confirmed. One without a time of its own stays. `own` is the
-    scope of the place in which all of them stand.
+    Each comes with the times when it was last accessed and last confirmed. A memory without a time of its own never
+    expires. `own` is the scope of the root that holds them.
     """
     found = []
     for entry, accessed, confirmed in entries:

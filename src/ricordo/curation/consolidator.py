@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, IdSource
-from ricordo.concurrency import NoYield, YieldPolicy, yielding_to
+from ricordo.concurrency import NoYield, YieldPolicy, use_yield_policy
 from ricordo.curation.adviser import Adviser, rules_only_note
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.gather import CONSOLIDATE_ACT, GatheredInput, Gatherer
@@ -51,9 +51,6 @@ __all__ = [
     "BUSY",
     "CONSOLIDATE_ACT",
     "CONSOLIDATION_AUTHOR",
-    "ConsolidationJob",
-    "ConsolidationResult",
-    "Consolidator",
     "NOTHING_NEW",
     "NO_PROPOSAL",
     "PROPOSAL_OUTDATED",
@@ -61,6 +58,9 @@ __all__ = [
     "REJECTED",
     "TASK_STOPPED",
     "TOO_SOON",
+    "ConsolidationJob",
+    "ConsolidationResult",
+    "Consolidator",
 ]
 
 
@@ -106,7 +106,7 @@ class Consolidator:
         key: bytes,
         config: ConsolidationConfig | None = None,
         adviser: Adviser | None = None,
-        courtesy: Callable[[], YieldPolicy] = NoYield,
+        yield_policy: Callable[[], YieldPolicy] = NoYield,
         used: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         emitter: Emitter | None = None,
         scope: Scope | None = None,
@@ -122,7 +122,7 @@ class Consolidator:
         self._clock = clock
         self._config = config or ConsolidationConfig()
         self._adviser = adviser
-        self._make_yield_policy = courtesy
+        self._make_yield_policy = yield_policy
         self._emitter = emitter or Emitter(clock)
         self._scope = scope
         self._read_use_counts = used or _no_use_counts
@@ -192,11 +192,11 @@ class Consolidator:
 
     async def preview(self, *, again: bool = False, deep: bool = False, asks: bool = True) -> Proposal:
         """Return what a forced run would write now; nothing is written. Raises as `consolidate`."""
-        courtesy = self._make_yield_policy()
-        with yielding_to(courtesy):
+        policy = self._make_yield_policy()
+        with use_yield_policy(policy):
             gathered = await self._gatherer.gather(again=again, deep=deep)
             gathered = replace(gathered, material=replace(gathered.material, used=await self._read_use_counts()))
-            advice = await self._adviser(gathered.material, courtesy.pause) if self._adviser and asks else None
+            advice = await self._adviser(gathered.material, policy.pause) if self._adviser and asks else None
             if advice and advice.flaw:
                 return Proposal(rejected=advice.flaw)
             proposal = await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
@@ -244,7 +244,7 @@ class Consolidator:
         await run.yield_policy.pause()
         run.report(_step_progress(0, "gathering what is new"))
         with self._emitter.stage("gather", self._scope) as progress:
-            with yielding_to(run.yield_policy):
+            with use_yield_policy(run.yield_policy):
                 gathered = await self._gatherer.gather(again=run.again, deep=run.deep)
             if gathered.read or run.deep:
                 material = replace(gathered.material, used=await self._read_use_counts())
@@ -262,7 +262,7 @@ class Consolidator:
         emitter = self._emitter if told else Emitter(self._clock)
         await run.yield_policy.pause()
         with emitter.stage("consolidate", self._scope) as progress:
-            with yielding_to(run.yield_policy):
+            with use_yield_policy(run.yield_policy):
                 proposal, skipped = await self._propose(run, gathered)
             done = _build_result(run, gathered, proposal, skipped)
             progress.counts.update(event_counts(done))
@@ -274,7 +274,7 @@ class Consolidator:
         await run.yield_policy.pause()
         with emitter.stage("prune", self._scope) as progress:
             run.report(_step_progress(2, "checking the proposal"))
-            with yielding_to(run.yield_policy):
+            with use_yield_policy(run.yield_policy):
                 wrong = await run_sync(find_faults, gathered.material, proposal, self._config, abandon_on_cancel=True)
             if wrong:
                 progress.failed = f"{REJECTED}: {wrong[0]}"

@@ -1,8 +1,8 @@
 """Forget: remove an entry from memory at once, in one change set that can be undone.
 
-It removes the entry from every document that holds it, the file of a long entry, and what topic lists, session files and
-profiles say of it. It adds tombstones without content, so extraction does not learn the statement again and answers do
-not quote it.
+It removes the entry from every document that holds it, the file of a long entry, and what topic lists, session files
+and profiles say of it. It adds tombstones without content, so extraction does not learn the statement again and answers
+do not quote it.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -28,7 +28,7 @@ from ricordo.workspace.history.tombstones import Tombstone, content_digest, crea
 from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
 from ricordo.workspace.ledger import find_entries, find_entry, find_extracted_or_similar, is_curated
 
-__all__ = ["ForgetResult", "forget", "forget_copies"]
+__all__ = ["ForgottenEntry", "forget", "forget_copies"]
 
 
 _AT_ONCE = 20_000
@@ -37,7 +37,7 @@ _TombstoneFactory: TypeAlias = Callable[[Entry], Tombstone]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForgetResult:
+class ForgottenEntry:
     """The entry that was forgotten, the `path` of the first document that held it, and the change set, for an undo."""
 
     entry: Entry
@@ -48,7 +48,7 @@ class ForgetResult:
 async def forget(
     files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = "",
     config: ConsolidationConfig | None = None,
-) -> ForgetResult:  # fmt: skip
+) -> ForgottenEntry:  # fmt: skip
     """Remove an entry from every document that holds it and add a tombstone.
 
     Lines that a consolidation had merged with it get their own words back, which may be longer. Lines that then exceed
@@ -74,7 +74,7 @@ async def forget(
     # the lock orders this with other writers: what they wrote before is found here, and after it they skip the entry
     async with files.lock(CURATION_LOCK):
         change = await changes.rebase(plan, act="forget", who=who, why=why)
-    return ForgetResult(entry=found.entry, path=found.path, change=change)
+    return ForgottenEntry(entry=found.entry, path=found.path, change=change)
 
 
 async def forget_copies(

@@ -129,7 +129,9 @@ def usefulness_grade(entry: Entry, used: Mapping[str, int] | None = None) -> tup
 
 
 def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
-    """Return what orders entries, the more useful being greater: the `usefulness_grade`, a lasting kind, repeated, sure, newer."""
+    """Return what orders entries, the more useful being greater: the `usefulness_grade`, a lasting kind, repeated,
+    sure, newer.
+    """
     weight = _KIND_WEIGHTS.get(entry.kind, _DEFAULT_WEIGHT)
     said = min(len(field_ids(entry, MERGED_FIELD)), 3)
     return *usefulness_grade(entry, used), weight, said, round(entry.confidence, 1), entry_time(entry), entry.id

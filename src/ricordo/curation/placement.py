@@ -37,8 +37,8 @@ from ricordo.workspace.entry_codec import preview_line, render_entry
 from ricordo.workspace.layout import MEMORY_PATH
 
 __all__ = [
-    "Placement",
     "SECTIONS",
+    "Placement",
     "empty_sections",
     "filled_sections",
     "find_promotable",

@@ -1,8 +1,8 @@
 """Checks of entries: junk, duplicates, stale and contradicting memories, secrets, and links to what is gone.
 
 What loses something or gives something away is a failure: a missing long text, an id that stands twice, a secret. The
-rest is a note, as consolidation and use put it right; only much junk is a failure too. Their time is linear in the number
-of entries.
+rest is a note, as consolidation and use put it right; only much junk is a failure too. Their time is linear in the
+number of entries.
 """
 
 import re

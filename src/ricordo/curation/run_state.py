@@ -35,13 +35,13 @@ from ricordo.workspace.layout import LEDGERS, WORKSPACE, parse_transcript_path
 
 __all__ = [
     "CURSOR_PATH",
-    "ConsolidationCursor",
     "DREAM_STATE_PATH",
-    "DreamState",
     "LEASE_EXPIRY",
     "LEASE_PATH",
-    "LedgerPosition",
     "PROPOSAL_PATH",
+    "ConsolidationCursor",
+    "DreamState",
+    "LedgerPosition",
     "PendingProposal",
     "compute_basis",
     "delete_pending_proposal",
@@ -106,7 +106,9 @@ def line_digests(bullets: Iterable[bytes]) -> frozenset[str]:
 def find_unread_entries(
     path: str, data: bytes, cursor: ConsolidationCursor, seen: frozenset[str]
 ) -> list[LocatedEntry]:
-    """Return the entries of a ledger that no run has read, in its order; `bullet_digests` are the digests that count as read."""
+    """Return the entries of a ledger that no run has read, in its order; `bullet_digests` are the digests that count as
+    read.
+    """
     position = cursor.ledgers.get(path)
     whole = position is not None and position.offset == len(data) and position.digest == compute_version(data)
     if whole and position is not None and position.lines <= seen:

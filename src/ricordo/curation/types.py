@@ -10,14 +10,14 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 
 __all__ = [
+    "MAX_PARENTS",
+    "RETIREMENT_REASONS",
     "Advice",
     "AdviceCost",
     "CandidateEntry",
     "ConsolidationResult",
     "LineMerge",
-    "MAX_PARENTS",
     "Proposal",
-    "RETIREMENT_REASONS",
     "Reconciliation",
     "Refusal",
     "Retirement",
@@ -29,9 +29,9 @@ __all__ = [
 
 
 MAX_PARENTS = 8
-"""How many lines may become one."""
+"""The maximum number of lines that one line can replace."""
 RetirementReason: TypeAlias = Literal["done", "outdated", "passing", "trivial"]
-"""Why a memory is of no more use: what it speaks of is done, no longer so, was of one day, or never mattered."""
+"""Why a memory is no longer useful: a finished matter, outdated, relevant for one day only, or never important."""
 RETIREMENT_REASONS: tuple[RetirementReason, ...] = get_args(RetirementReason)
 Refusal: TypeAlias = Literal[
     "unknown",
@@ -47,14 +47,14 @@ Refusal: TypeAlias = Literal[
     "subject",
     "too many",
 ]
-"""Why something that a model proposed is not done, in a word that can be counted and says nothing of the content."""
+"""Why a proposal of a model is not carried out: a word that can be counted and reveals no content."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CandidateEntry:
     """An entry of a ledger that no run has read yet; `long` is the path of the file of a long one.
 
-    `edited` tells that a run has read its line, which says something else since.
+    `edited` says that a run has read its line, and that the line changed since.
     """
 
     entry: Entry
@@ -64,7 +64,7 @@ class CandidateEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Supersession:
-    """The entry `old` whose place `new` has taken, by their ids."""
+    """The entry with the id `old` is superseded by the entry with the id `new`."""
 
     old: str
     new: str
@@ -72,7 +72,7 @@ class Supersession:
 
 @dataclass(frozen=True, kw_only=True)
 class Retirement:
-    """The entry `id` leaves curated memory though no other stands for it; it stays in its ledger, marked with why."""
+    """The entry `id` leaves curated memory without a replacement; it stays in its ledger, marked with the reason."""
 
     id: str
     reason: RetirementReason
@@ -80,7 +80,7 @@ class Retirement:
 
 @dataclass(frozen=True, kw_only=True)
 class LineMerge:
-    """The entries `parents` are to be one line, `content`."""
+    """The entries `parents` become one line, `content`."""
 
     parents: tuple[str, ...]
     content: str
@@ -88,14 +88,14 @@ class LineMerge:
 
 @dataclass(frozen=True, kw_only=True)
 class AdviceCost:
-    """What asking took: requests, tokens in and out, and US dollars, None where a price is not known."""
+    """The cost of the requests: their number, tokens in and out, and US dollars, None where a price is unknown."""
 
     requests: int = 0
     tokens: int = 0
     dollars: Decimal | None = Decimal(0)
 
     def __add__(self, other: "AdviceCost") -> "AdviceCost":
-        """Return both together."""
+        """Return the sum of both."""
         known = self.dollars is not None and other.dollars is not None
         return AdviceCost(
             requests=self.requests + other.requests,
@@ -106,9 +106,9 @@ class AdviceCost:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What a model proposed, none of it checked against memory yet. `topics` names the topic of entries by their ids.
+    """The proposals of a model, not yet checked against memory. `topics` maps ids of entries to topics.
 
-    `note` says why the rules decided alone where a model was to be asked; `flaw` why the answer can't be used at all.
+    `note` says why the rules decided alone although a model was configured; `flaw` why the whole answer is unusable.
     """
 
     merges: tuple[LineMerge, ...] = ()
@@ -120,7 +120,7 @@ class Advice:
     cost: AdviceCost = field(default_factory=AdviceCost)
 
     def __add__(self, other: "Advice") -> "Advice":
-        """Return both together; the first note and flaw count."""
+        """Return both together; the first note and the first flaw win."""
         return Advice(
             merges=(*self.merges, *other.merges),
             superseded=(*self.superseded, *other.superseded),
@@ -134,12 +134,12 @@ class Advice:
 
 @dataclass(frozen=True, kw_only=True)
 class Reconciliation:
-    """What was decided about the entries, before anything is placed.
+    """The decisions about the entries, before any is placed.
 
-    `active` holds by id what is to be curated, `changed` names those of them that were curated already and read
-    otherwise now. `merged` are ids of entries that another one says already, `left` those that stay in the ledger only.
-    `refused` says of each proposal of a model that was not carried out why, `topics` which topic an entry is to have.
-    `undecided` are pairs of active entries that contradict each other, by their ids, the one that was said first first.
+    `active` holds the entries to curate by id; `changed` are the ids of those that were already curated and now differ.
+    `merged` are ids of entries that duplicate another one, `left` those that stay in the ledger only. `refused` holds
+    the reason for each refused proposal of a model, `topics` the topic of an entry. `undecided` are pairs of ids of
+    active entries that contradict each other, the earlier statement first.
     """
 
     active: Mapping[str, CandidateEntry]
@@ -155,13 +155,13 @@ class Reconciliation:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """What a run would write: `documents` are new contents by path, None for a file that goes.
+    """The result of a run before it is written: `documents` are new contents by path, None for a file to delete.
 
-    `kept` and `left` are ids of new entries: curated, and staying in the ledger only; `merged` are those of entries
-    that another one says already. `refused` says of each proposal of a model that is not in it why,
-    `rejected` why its answer as a whole was of no use, `note` why the rules decided alone. `cap` names
-    the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens. `undecided` are the pairs of curated
-    entries that contradict each other, by their ids, the one that was said first first.
+    `kept` and `left` are ids of new entries: curated, and staying in the ledger only; `merged` are ids of entries that
+    duplicate another one. `refused` holds the reason for each refused proposal of a model, `rejected` the reason why
+    its whole answer is unusable, `note` the reason why the rules decided alone. `cap` names the bound of MEMORY.md that
+    excluded an entry: lines, bytes or tokens. `undecided` are pairs of ids of curated entries that contradict each
+    other, the earlier statement first.
     """
 
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -179,14 +179,14 @@ class Proposal:
 
 @dataclass(frozen=True, kw_only=True)
 class ConsolidationResult:
-    """What a run did: `change_id` is empty when it wrote nothing, `skipped` says why.
+    """The result of a run: `change_id` is empty when it wrote nothing, `skipped` says why.
 
-    Counts are of entries: `read` were new, `kept` are curated now, `merged` are said already by another, `superseded`
-    lost their place, `retired` left view, `left` stay in the ledger only, `waiting` are for the next run. `files` are
-    below the workspace. `refused` says of each proposal of a model that was not carried out why, `note` why the rules
-    decided alone though a model was to be asked, and `cost` what asking took. `deep` tells that it was a dream.
-    `cap` names the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens. `undecided` counts the
-    pairs of curated memories that contradict each other, and of which nothing says which one holds.
+    Counts are of entries: `read` were new, `kept` are curated now, `merged` duplicate another one, `superseded` were
+    replaced, `retired` left curated memory, `left` stay in the ledger only, `waiting` are for the next run. `files` are
+    paths below the workspace. `refused` holds the reason for each refused proposal of a model, `note` the reason why
+    the rules decided alone although a model was configured, `cost` the cost of the requests. `deep` is true for a
+    dream. `cap` names the bound of MEMORY.md that excluded an entry: lines, bytes or tokens. `undecided` counts the
+    pairs of curated memories that contradict each other without a decision.
     """
 
     change_id: str = ""
@@ -208,7 +208,7 @@ class ConsolidationResult:
 
 
 def event_counts(done: ConsolidationResult) -> dict[str, int]:
-    """Return what the event of a run counts; a cost is in millionths of a US dollar."""
+    """Return the counts for the event of a run; a cost is in millionths of a US dollar."""
     counts = {
         "entries": done.read,
         "kept": done.kept,
@@ -228,7 +228,7 @@ def event_counts(done: ConsolidationResult) -> dict[str, int]:
 
 
 def count_changed_lines(before: Mapping[str, bytes], after: Mapping[str, bytes | None]) -> dict[str, int]:
-    """Return how many lines of curated memory a proposal adds and removes."""
+    """Return the number of files, and of lines of curated memory that a proposal adds and removes."""
     added = removed = 0
     for path, data in after.items():
         if path == MEMORY_PATH or path.startswith(f"{TOPICS}/"):

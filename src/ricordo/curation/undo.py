@@ -1,7 +1,7 @@
 """Undo: reverse one write, also when others followed it, unless they changed the same lines.
 
-An undo is a change set itself, so it can be undone. Entries that were appended are removed from ledgers, curated memory,
-session files and profiles; what a consolidation had let them stand for is decided about again, without them.
+An undo is a change set itself, so it can be undone. Entries that were appended are removed from ledgers, curated
+memory, session files and profiles; what a consolidation had let them stand for is decided about again, without them.
 
 Invariant: nothing that a person wrote is changed; what a person did to one of the lines refuses the whole.
 """

@@ -1,6 +1,6 @@
-"""Settings of extraction: what the rules keep, and when and how a model is asked.
+"""Settings of extraction: how much the rules keep, and when and how a model is called.
 
-Invariant: a configuration that exists can be carried out; a wrong value is refused with the name of its field.
+Invariant: every constructed configuration is valid. An invalid value raises `InvalidSetting` and names its field.
 """
 
 import math
@@ -14,24 +14,24 @@ from ricordo.models.provider import validate_model_name
 
 __all__ = [
     "ALWAYS",
-    "FlushConfig",
     "LEDGER_PLACEHOLDER",
     "MEMORY_PLACEHOLDER",
     "MESSAGES_PLACEHOLDER",
     "NEVER",
+    "FlushConfig",
     "RuleExtractionConfig",
     "throttle_trigger",
 ]
 
 
 ALWAYS = "always"
-"""What is said is extracted whenever the inbox gets to it."""
+"""Messages are extracted whenever the inbox processes them."""
 NEVER = "never"
-"""Nothing is extracted, by nobody."""
+"""Nothing is extracted, neither by a model nor by rules."""
 MESSAGES_PLACEHOLDER = "{messages}"
-"""What a flush prompt holds where the conversation goes."""
+"""Placeholder in a flush prompt that is replaced by the conversation."""
 MEMORY_PLACEHOLDER, LEDGER_PLACEHOLDER = "{memory}", "{ledger}"
-"""What a flush prompt may hold where MEMORY.md and the ledgers go; without these they stand before the conversation."""
+"""Optional placeholders in a flush prompt for MEMORY.md and the ledgers. If missing, both precede the conversation."""
 _RULES_MODEL = "offline"
 _THROTTLE_PATTERN = re.compile(r"throttled\((\d{1,9}(?:\.\d{1,6})?)\)")
 _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
@@ -40,9 +40,9 @@ _MAX_ATTEMPTS = 4
 
 
 def throttle_trigger(min_gap: float) -> str:
-    """Return the trigger by which at least `min_gap` seconds lie between two flushes of one scope; 0 is `ALWAYS`.
+    """Return the trigger for at least `min_gap` seconds between two flushes of one scope; 0 gives `ALWAYS`.
 
-    Raises: InvalidSetting for None, a negative number, and what is none.
+    Raises: InvalidSetting if `min_gap` is not a finite number of at least 0.
     """
     if not _is_number(min_gap) or not 0 <= min_gap < math.inf:
         raise InvalidSetting(f"The least gap between flushes is a number of seconds of at least 0, not {min_gap!r}.")
@@ -51,13 +51,13 @@ def throttle_trigger(min_gap: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleExtractionConfig:
-    """How much extraction keeps.
+    """Thresholds and limits of rule-based extraction.
 
     `min_salience` is the score (see `ricordo.extraction.selection`) below which a statement without a cue of its own is
-    dropped; higher keeps less. `min_confidence` (0..1) drops findings after scoring. `max_entry_chars` bounds one
-    finding's statements, `max_sentence_chars` is the length above which a sentence is taken for a paste, and
-    `max_message_chars` the length above which only the first and last paragraph of a message are read.
-    `assistant_trust` (0..1) multiplies the confidence of what an assistant without a name said; 0 leaves it out.
+    dropped; a higher value keeps less. `min_confidence` (0..1) drops findings after scoring. `max_entry_chars` limits
+    the statements of one finding. A sentence longer than `max_sentence_chars` is treated as pasted text. Of a message
+    longer than `max_message_chars`, only the first and last paragraph are read. `assistant_trust` (0..1) multiplies the
+    confidence of statements by a nameless assistant; 0 ignores them.
     """
 
     min_salience: float = 1.1
@@ -68,7 +68,7 @@ class RuleExtractionConfig:
     assistant_trust: float = 0.6
 
     def __post_init__(self) -> None:
-        """Refuse shares outside 0..1 and lengths below 1."""
+        """Reject shares outside 0..1 and lengths below 1."""
         for name in ("min_confidence", "assistant_trust"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
@@ -79,20 +79,19 @@ class RuleExtractionConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class FlushConfig:
-    """When what was said is extracted, and what a model is asked for it.
+    """When messages are extracted, and how a model is called for it.
 
-    `flush_trigger` is `ALWAYS`, `NEVER`, or `throttle_trigger(seconds)`: what comes sooner waits out the gap in the inbox.
-    `flush_prompt` replaces the built-in instructions and holds `{messages}`, and `{memory}` and `{ledger}` where it
-    wants them to stand. `model` is the flush's own, a name or a model, else the agent's is asked; `offline` lets the
-    rules extract what no summary learned from. `base_url` is where the model of this name is reached, `model_settings`
-    what it is told.
+    `flush_trigger` is `ALWAYS`, `NEVER`, or `throttle_trigger(seconds)`; earlier flushes wait in the inbox until the
+    gap has passed. `flush_prompt` replaces the built-in instructions and must contain `{messages}`; it may contain
+    `{memory}` and `{ledger}`. `model` is used for flushes, a name or a model; by default the agent's model is used.
+    With `offline`, rules extract from the messages that no summary has extracted from. `base_url` and `model_settings`
+    apply to a model given by name.
 
-    A request has at most `max_input_tokens` tokens in all; what does not fit is asked for in further ones. `reference`
-    says which ledgers it carries beside MEMORY.md: that of `today`, or `all` as far as there is room. Of a message of
-    more than `head_tail` characters the first and the last are shown, half of that each; 0 shows it whole. A
-    request takes at most `flush_seconds`. After `attempts` tries of the inbox in which the model did not answer, 1 to
-    4, the rules extract. When memory is closed, what waits is worked off for at most `closing_seconds`; the rest is
-    taken up when it is opened again.
+    A request has at most `max_input_tokens` tokens in total; longer input is split over several requests. `reference`
+    says which ledgers it includes besides MEMORY.md: that of `today`, or `all` as far as they fit. A message of more
+    than `head_tail` characters is cut to its beginning and end, half of that each; 0 never cuts. A request takes at
+    most `flush_seconds`. After `attempts` failed tries of the inbox, 1 to 4, the rules extract. When memory is closed,
+    the inbox is processed for at most `closing_seconds`; the rest follows when it is opened again.
     """
 
     flush_trigger: str = ALWAYS
@@ -108,7 +107,7 @@ class FlushConfig:
     closing_seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse an unknown trigger or reference, a prompt without a place for the messages, and impossible sizes."""
+        """Reject an unknown trigger or reference, a prompt without its placeholder, and impossible sizes."""
         if not isinstance(self.flush_trigger, str) or not self._is_trigger_valid():
             raise InvalidSetting(f"flush_trigger is always, never or throttled(seconds), not {self.flush_trigger!r}.")
         if self.min_gap == 0 and self.flush_trigger not in {ALWAYS, NEVER}:
@@ -133,24 +132,24 @@ class FlushConfig:
 
     @property
     def min_gap(self) -> float:
-        """How many seconds lie at least between two flushes of one scope."""
+        """The minimum number of seconds between two flushes of one scope."""
         found = _THROTTLE_PATTERN.fullmatch(self.flush_trigger)
         return float(found[1]) if found else 0.0
 
     @property
     def is_enabled(self) -> bool:
-        """Whether anything is extracted."""
+        """Whether extraction is enabled."""
         return self.flush_trigger != NEVER
 
     @property
     def min_input_tokens(self) -> int:
-        """The least that `max_input_tokens` can be with this prompt."""
+        """The smallest allowed `max_input_tokens` for this prompt."""
         prompt = estimate_text(self.flush_prompt) if self.flush_prompt else 0
         return max(_MIN_TOKENS, 2 * prompt)
 
     @property
     def has_own_request(self) -> bool:
-        """Whether a flush is asked for in a way of its own, so that no other request can do it too."""
+        """Whether flushes use their own prompt or model, so that no other request can serve them too."""
         return self.flush_prompt is not None or self.model not in {None, _RULES_MODEL}
 
     def _is_trigger_valid(self) -> bool:
@@ -165,7 +164,8 @@ def _check_prompt(prompt: object) -> None:
     unknown = sorted({*_PLACEHOLDER.findall(prompt)} - {MESSAGES_PLACEHOLDER, MEMORY_PLACEHOLDER, LEDGER_PLACEHOLDER})
     if unknown:
         raise InvalidSetting(
-            f"flush_prompt holds {MESSAGES_PLACEHOLDER}, {MEMORY_PLACEHOLDER} and {LEDGER_PLACEHOLDER}, but nothing is known for {', '.join(unknown)}."
+            f"flush_prompt holds {MESSAGES_PLACEHOLDER}, {MEMORY_PLACEHOLDER} and {LEDGER_PLACEHOLDER}, but "
+            f"nothing is known for {', '.join(unknown)}."
         )
 
 

@@ -1,7 +1,7 @@
-"""What extraction reads and finds, and further sections that learn from the same messages.
+"""Input and output types of extraction, and sections that extract more from the same messages.
 
-One request serves all sections: each brings its instructions, what is known already and the schema of its part of the
-answer, and takes that part.
+One request serves all sections. Each section provides its instructions, its existing content and the JSON schema of its
+part of the answer, and receives that part.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ __all__ = ["ExtractionSection", "Finding", "SectionFactory", "SectionInput", "Ut
 
 @dataclass(frozen=True, kw_only=True)
 class Utterance:
-    """One message as extraction sees it: who said what, when, and what the attached media show.
+    """One message as extraction sees it: its speaker, its time, its text and descriptions of its media.
 
-    `speaker` is None for a nameless user or assistant; `media` holds one description for each picture or file.
+    `speaker` is None for a nameless user or assistant. `media` has one description for each picture or file.
     """
 
     message_id: str
@@ -35,10 +35,10 @@ class Utterance:
 class Finding:
     """One thing worth remembering, understandable without the conversation.
 
-    `kind` is fact, decision, preference, lesson, convention or goal. `confidence` is in 0..1, higher is surer.
-    `message_ids` are the messages it rests on: first the one that states it, then the one whose question it answers;
-    `quote` stands verbatim in the text of the first. `since` is when it was said or became true, `until` the last day
-    on which it holds, where that was said. `corrects` marks a statement that replaces an earlier one.
+    `kind` is fact, decision, preference, lesson, convention or goal. `confidence` is in 0..1; higher is more certain.
+    `message_ids` are its source messages: first the one that states it, then the one whose question it answers. `quote`
+    appears verbatim in the text of the first. `since` is when it was stated or became true; `until` is the last day it
+    holds, if stated. `corrects` marks a statement that replaces an earlier one.
     """
 
     content: str
@@ -54,10 +54,10 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionInput:
-    """What was studied: the messages of a session, and the `findings` of the lessons. `scope` names whose it is.
+    """The input of a section: the messages of a session, their `findings` and their `scope`.
 
-    `signals` are what these messages do, such as a correction, as far as it was noticed when they were said or stands
-    in the last of them. `trace` is the trace of the turn that asked last.
+    `signals` are properties of these messages, such as a correction, detected when they were recorded or in the last
+    one. `trace` is the trace of the last turn that requested the flush.
     """
 
     agent: str
@@ -71,11 +71,12 @@ class SectionInput:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionSection:
-    """The section `name`: what to ask, what is known already as `reference`, and the JSON schema of the answer.
+    """An additional section of the request, called `name`.
 
-    `accept` gets the part of the answer, None where no model gave one, and what was studied. It is called before the
-    messages count as extracted, so once more when the process is killed in between: doing it twice must be as good as
-    once. An error of Ricordo that it raises is reported, and costs only this section.
+    `instructions` say what to extract, `reference` is the content that exists already, and `schema` is the JSON schema
+    of the answer. `accept` receives that part of the answer, None if no model gave one, and the input. It is called
+    before the messages count as extracted, so it may run twice after a crash and must be idempotent. A Ricordo error
+    that it raises is reported and affects only this section.
     """
 
     name: str
@@ -86,8 +87,8 @@ class ExtractionSection:
 
 
 class SectionFactory(Protocol):
-    """Makes the section for one flush."""
+    """Creates the section for one flush."""
 
     async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
-        """Return what to ask beside the lessons; None when there is nothing."""
+        """Return a section to add to the request; None if there is nothing to extract."""
         ...

@@ -59,8 +59,8 @@ _LOCK_COUNT = 16
 class FlushResult:
     """What a flush did: the block it wrote (None when nothing was learned) and how many messages it read.
 
-    `has_more` says that it read only a part of what is new, `requests` how often a model was asked, and `notes` what went
-    otherwise than it should. `entries` are all that were written, those of earlier parts included.
+    `has_more` says that it read only a part of what is new, `requests` how often a model was asked, and `notes` what
+    went otherwise than it should. `entries` are all that were written, those of earlier parts included.
     """
 
     block: LedgerBlock | None = None
@@ -128,8 +128,8 @@ class _PendingLog:
 class Flusher:
     """Extracts the new messages of sessions into the ledger.
 
-    `key` recognises what was forgotten, `detector` recognises signals, `find_nearest` gives the memories that are nearest
-    to a text.
+    `key` recognises what was forgotten, `detector` recognises signals, `find_nearest` gives the memories that are
+    nearest to a text.
     """
 
     files: FileStore

@@ -22,8 +22,8 @@ from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, is_ledger, ledger_path
 
 __all__ = [
-    "RecalledTexts",
     "SAVING_TOOL",
+    "RecalledTexts",
     "collect_saved_words",
     "load_known_memory",
     "load_known_words",

@@ -21,9 +21,9 @@ from ricordo.language.signals import Signal, SignalDetector, default_detector, i
 from ricordo.messages import JsonValue, Media, Message, Text, get_mark
 
 __all__ = [
-    "DropReason",
     "GAP",
     "GAP_MARK",
+    "DropReason",
     "ProcessedMessages",
     "ProcessingConfig",
     "comparison_keys",

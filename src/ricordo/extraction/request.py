@@ -22,16 +22,16 @@ __all__ = [
     "CONTEXT_KIND",
     "EXTRACTION_PROMPT",
     "KNOWN_NOTE",
-    "KnownMemory",
     "LESSONS_TASK",
-    "LessonsRequest",
     "NEW_KIND",
     "NO_REPLY",
     "OMISSION",
     "RECORD_NOTE",
     "RETRY_PROMPT",
-    "RequestMaterial",
     "SECTION_PROMPT",
+    "KnownMemory",
+    "LessonsRequest",
+    "RequestMaterial",
     "build_request",
 ]
 
@@ -109,8 +109,8 @@ class RequestMaterial:
 class LessonsRequest:
     """A request: its text, the form of the answer, and the messages to learn from.
 
-    It `covers` so many of the new messages, from the first on; with nothing to `learnable` from in them there is no need to
-    ask. `grounding` is the text beside these messages in which names may stand.
+    It `covers` so many of the new messages, from the first on; with nothing to `learnable` from in them there is no
+    need to ask. `grounding` is the text beside these messages in which names may stand.
     """
 
     text: str

@@ -1,4 +1,5 @@
-"""Statements: what a message says, rather than asks, greets, offers or pastes; and turns, with the question before each.
+"""Statements: what a message says, rather than asks, greets, offers or pastes; and turns, with the question before
+each.
 
 Among people (two or more named speakers) everybody is read alike. In a chat between a user and an agent, errands and
 what passes with the day go, and headings hand down what they announce to the lines below them.
@@ -26,10 +27,10 @@ from ricordo.language import (
 )
 
 __all__ = [
-    "ConversationTurn",
     "LASTING_ACTS",
-    "Statement",
     "YES_NO_QUESTION",
+    "ConversationTurn",
+    "Statement",
     "answers_question",
     "build_turns",
     "find_last_question",

@@ -26,7 +26,7 @@ from ricordo.jobs.contract import job_key
 from ricordo.jobs.schedule import ConsolidationDue, FlushSignal, at_most_every, backoff
 from ricordo.scope import Scope
 
-__all__ = ["DrainResult", "JobWorker", "MAINTAIN_KIND", "WorkerPace"]
+__all__ = ["MAINTAIN_KIND", "DrainResult", "JobWorker", "WorkerPace"]
 
 
 _T = TypeVar("_T")

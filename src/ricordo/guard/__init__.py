@@ -3,25 +3,53 @@
 Nothing here reads a file, the environment or the clock: text in, text out.
 """
 
+from functools import cache
 from secrets import token_bytes
+from typing import TYPE_CHECKING
 
 from ricordo.errors import set_message_cleaner
-from ricordo.guard.fence import FencedItem, Trust, contains_fence, parse_fence, render_fence
-from ricordo.guard.redact import RedactedText, Redactor, SecretMark, cut, cut_start, has_secret
+from ricordo.lazy import lazy_exports
 
-# the marks in messages can't be compared with those of a root, whose key nothing but the root's own work has
-set_message_cleaner(Redactor(token_bytes(32)).clean)
+if TYPE_CHECKING:
+    from ricordo.guard.fence import FencedItem, Trust, contains_fence, parse_fence, render_fence
+    from ricordo.guard.redact import RedactedText, Redactor, SecretMark, cut, cut_start, has_secret
 
 __all__ = [
-    "SecretMark",
     "FencedItem",
     "RedactedText",
     "Redactor",
+    "SecretMark",
     "Trust",
     "contains_fence",
     "cut",
     "cut_start",
-    "render_fence",
     "has_secret",
     "parse_fence",
+    "render_fence",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".fence": "FencedItem Trust contains_fence parse_fence render_fence",
+        ".redact": "RedactedText Redactor SecretMark cut cut_start has_secret",
+    },
+)
+
+
+@cache
+def _message_redactor() -> "Redactor":
+    """Return the redactor of error messages.
+
+    Its marks can't be compared with those of a root, whose key nothing but the root's own work has.
+    """
+    from ricordo.guard.redact import Redactor
+
+    return Redactor(token_bytes(32))
+
+
+def _clean_message(text: str) -> str:
+    return _message_redactor().clean(text)
+
+
+set_message_cleaner(_clean_message)

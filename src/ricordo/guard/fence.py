@@ -21,8 +21,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 __all__ = [
-    "FencedItem",
     "MAX_NAME_LETTERS",
+    "FencedItem",
     "Trust",
     "contains_fence",
     "escape_tags",
@@ -85,8 +85,9 @@ _TAG_OPENER = re.compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|
 
 
 def escape_tags(text: str, names: AbstractSet[str]) -> str:
-    """`text` in which nothing can be read as a tag of one of `names` (folded, see `fold_tag_name`) or as a reserved one; the
-    same object when nothing had to change."""
+    """`text` in which nothing can be read as a tag of one of `names` (folded, see `fold_tag_name`) or as a reserved
+    one; the same object when nothing had to change.
+    """
     return _rewrite(text, names, reading=False)
 
 
@@ -293,8 +294,9 @@ def render_fence(items: Sequence[FencedItem], *, name: str = "memory", note: str
 
 
 def parse_fence(text: str) -> tuple[str, ...] | None:
-    """The exact texts in a block that `render_fence` made, in order; () for empty text; None for anything else. White space
-    around the block does not count."""
+    """The exact texts in a block that `render_fence` made, in order; () for empty text; None for anything else. White
+    space around the block does not count.
+    """
     text = text.strip()
     opening = _FENCE_OPENING.match(text)
     if opening is None:
@@ -319,7 +321,8 @@ def parse_fence(text: str) -> tuple[str, ...] | None:
 
 
 def contains_fence(text: str, name: str = "memory") -> bool:
-    """Whether `text` holds the beginning of a block that `render_fence` made under this `name`, even if its end was cut off.
+    """Whether `text` holds the beginning of a block that `render_fence` made under this `name`, even if its end was cut
+    off.
 
     Text that only talks about such a block, or an item that quotes one, holds none. Raises: ValueError for a `name`
     that `render_fence` would not take.

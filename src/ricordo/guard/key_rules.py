@@ -11,12 +11,12 @@ from itertools import chain
 
 __all__ = [
     "CLOUD_RULES",
-    "KeyRule",
     "MIN_RUN",
     "MODEL_RULES",
     "MORE_RULES",
     "RUN_CHARACTERS",
     "SERVICE_RULES",
+    "KeyRule",
     "SecretSpan",
     "is_word_start",
     "key_rules",

@@ -203,7 +203,8 @@ _AFTER_FOREIGN_NAME = re.compile(
     _BEFORE_SIGN + _sign_pattern(IS_WORDS, _BEFORE_ASCII) + ")" + _VALUE_OPENING, re.IGNORECASE
 )
 _AFTER_PURPOSE = re.compile(
-    rf"[ \t]{PURPOSE_WORDS}(?!\w)(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
+    rf"[ \t]{PURPOSE_WORDS}(?!\w)"
+    rf"(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
     + _sign_pattern(IS_WORDS)
     + ")"
     + _VALUE_OPENING,

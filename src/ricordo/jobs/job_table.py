@@ -23,10 +23,10 @@ from ricordo.messages.json_text import decode_json
 from ricordo.storage.sqlite import Connection, Schema
 
 __all__ = [
-    "ColumnValue",
     "INBOX_SCHEMA",
-    "InboxLimits",
     "JOB_COLUMNS",
+    "ColumnValue",
+    "InboxLimits",
     "JobRow",
     "add_job",
     "begin_job",

@@ -26,8 +26,8 @@ _FIRST_PHASE: Mapping[str, str] = {"flush": "extract", "consolidate": "consolida
 class BackgroundRun:
     """One run: its `kind` (flush, consolidate, maintain), the `session` it was about, and how it stands.
 
-    `queued_at` is when it came into the inbox, `ended_at` when it was done, None while it waits or runs. `phases` are what
-    each counted, in order; `error` is the type of its error. `spent` is what it asked models for.
+    `queued_at` is when it came into the inbox, `ended_at` when it was done, None while it waits or runs. `phases` are
+    what each counted, in order; `error` is the type of its error. `spent` is what it asked models for.
     """
 
     id: str

@@ -84,7 +84,7 @@ class TurnActivity:
 
 
 class TurnYieldPolicy:
-    """The courtesy of one run towards turns: it stands still while one runs, as long as it has patience."""
+    """How one run gives way to turns: it waits while one runs, as long as it has patience."""
 
     def __init__(self, turns: TurnActivity, *, seconds: float, share: float) -> None:
         """Have stood for nothing yet."""

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from ricordo.language.words import STOP_WORDS, content_words, is_stop_word, split_identifier, split_words
 
 __all__ = [
+    "LANGUAGES",
+    "STOP_WORDS",
     "Act",
     "DateGrain",
     "DateMention",
     "Introduction",
-    "LANGUAGES",
     "Language",
     "NameMention",
-    "STOP_WORDS",
     "Script",
     "Sentence",
     "SentenceKind",

@@ -5,7 +5,8 @@ that talking about a phrase is not using it. A pack is data: to improve a langua
 it to `Act` and to the packs that know it. Corrections are recognised in further languages that have no pack of their
 own.
 
-Invariant: every pattern repeats a bounded number of times, so `detect_acts` is linear in the sentence, and it never raises.
+Invariant: every pattern repeats a bounded number of times, so `detect_acts` is linear in the sentence, and it never
+raises.
 """
 
 import re
@@ -27,7 +28,7 @@ from ricordo.language.packs import (
 )
 from ricordo.language.packs.other import CORRECTIONS
 
-__all__ = ["Act", "detect_acts", "blank_quotes", "is_correction"]
+__all__ = ["Act", "blank_quotes", "detect_acts", "is_correction"]
 
 _CUE_PACKS: Mapping[Language, CuePack] = {
     "en": english.CUE_PACK,

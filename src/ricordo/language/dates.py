@@ -11,13 +11,13 @@ from typing import Literal
 
 __all__ = [
     "DAY_WORDS",
-    "DateGrain",
-    "DateMention",
     "MONTHS",
     "NUMBERS",
     "PERIOD_WORDS",
     "UNITS",
     "WEEKDAYS",
+    "DateGrain",
+    "DateMention",
     "annotate_dates",
     "find_dates",
 ]
@@ -160,7 +160,8 @@ _PATTERN = re.compile(
       (?P<iso>(?<!\d){_YEAR}-\d\d-\d\d(?!\d))
     | (?<!\w)(?P<phrase>{_alternation(_WESTERN)})(?!\w)
     | (?P<eastern>{_alternation(_EASTERN)})
-    | (?<!\w)(?P<which>last|next|this|past|coming|letzten?|nächsten?|kommenden?)\s+(?P<weekday>{_alternation(WEEKDAYS)})(?!\w)
+    | (?<!\w)(?P<which>last|next|this|past|coming|letzten?|nächsten?|kommenden?)\s+
+      (?P<weekday>{_alternation(WEEKDAYS)})(?!\w)
     | (?<!\w)(?P<side>last|next|this|past|coming|previous)\s+(?P<unit>weekend|week|month|year)(?!\w)
     | (?<!\w)(?:last|past|this|next)\s+(?P<named_month>{_LONG_MONTH})(?!\w)
     | (?<!\w)(?P<number>\d{{1,3}}|{_COUNT})(?:\s+of)?\s+(?P<ago_unit>{_UNIT})\s+(?:ago|back|earlier|fa|atrás)(?!\w)

@@ -13,9 +13,9 @@ from typing import Literal
 
 __all__ = [
     "LANGUAGES",
+    "UNSEGMENTED",
     "Language",
     "Script",
-    "UNSEGMENTED",
     "detect_language",
     "dominant_script",
     "is_unsegmented",

@@ -24,19 +24,15 @@ from ricordo.language.packs import (
     german,
     italian,
     japanese,
+    other,
     portuguese,
     spanish,
 )
-from ricordo.language.packs import other as arabic
-from ricordo.language.packs import other as hindi
-from ricordo.language.packs import other as korean
-from ricordo.language.packs import other as other_latin
-from ricordo.language.packs import other as russian
 from ricordo.language.sentences import split_sentences
 
 __all__ = [
-    "CompiledPack",
     "SIGNALS",
+    "CompiledPack",
     "Signal",
     "SignalDetector",
     "SignalPack",
@@ -223,13 +219,13 @@ _SIGNAL_PACKS = (
     spanish.SIGNAL_PACK,
     italian.SIGNAL_PACK,
     portuguese.SIGNAL_PACK,
-    *other_latin.CORRECTION_PACKS,
+    *other.CORRECTION_PACKS,
     chinese.SIGNAL_PACK,
     japanese.SIGNAL_PACK,
-    korean.KOREAN_PACK,
-    russian.RUSSIAN_PACK,
-    arabic.ARABIC_PACK,
-    hindi.HINDI_PACK,
+    other.KOREAN_PACK,
+    other.RUSSIAN_PACK,
+    other.ARABIC_PACK,
+    other.HINDI_PACK,
 )
 
 

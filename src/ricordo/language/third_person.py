@@ -141,7 +141,9 @@ def attribute_to_speaker(text: str, name: str, language: Language) -> str:
 def mentions_name(text: str, name: str) -> bool:
     """Say whether the name, or its first word, stands in the text as a word of its own."""
     return any(
-        re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) for part in {name, name.split(maxsplit=1)[0]} if part
+        re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text)
+        for part in {name.strip(), *name.split(maxsplit=1)[:1]}
+        if part
     )
 
 

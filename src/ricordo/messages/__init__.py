@@ -82,7 +82,13 @@ __getattr__ = lazy_exports(
     {
         ".codec": "decode_message encode_message",
         ".identity": "count_fingerprints fingerprint with_ids with_parents",
-        ".pairs": "MessageGroup Pairing PartPosition count_provider_items find_cut_points find_orphan_results find_safe_cut pair_calls split_groups",
-        ".types": "JsonValue Mark Media Message Part Role Text Thinking ToolCall ToolResult ToolSpec Unknown Usage delivered_results get_mark is_pinned with_delivered_results with_mark with_pin",
+        ".pairs": (
+            "MessageGroup Pairing PartPosition count_provider_items find_cut_points find_orphan_results "
+            "find_safe_cut pair_calls split_groups"
+        ),
+        ".types": (
+            "JsonValue Mark Media Message Part Role Text Thinking ToolCall ToolResult ToolSpec Unknown "
+            "Usage delivered_results get_mark is_pinned with_delivered_results with_mark with_pin"
+        ),
     },
 )

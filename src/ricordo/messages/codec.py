@@ -196,7 +196,9 @@ def decode_message(line: bytes | str) -> Message:
 
 
 def _newer_fields(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what `decode_message` kept for a newer writer; empty when the value under `NEWER_FIELDS_KEY` can't be that."""
+    """Return what `decode_message` kept for a newer writer; empty when the value under `NEWER_FIELDS_KEY` can't be
+    that.
+    """
     kept = metadata.get(NEWER_FIELDS_KEY)
     if not isinstance(kept, dict) or not kept or not _LINE_FIELDS.isdisjoint(kept):
         return {}

@@ -162,13 +162,12 @@ class _PreparedRequest:
 class ProviderModel:
     """A `ChatModel` at a provider.
 
-    `keys` are never shown in an error. `configured_window` is what the user said the window is, in tokens; `reported_window` is
-    what the provider said when it was exceeded, which is believed before any table, until a larger request is answered.
-    `shortens` says that the server
-    drops what does not fit without a word. `caching` is how the provider is told to keep the beginning of requests.
-    `reply_limit` is how many tokens a reply may take; None leaves it to the provider.
-    `base_url` is the address that was given for it, None for the provider's own. `shows` tells that its requests go
-    through a client of ours, which can hold them back.
+    `keys` are never shown in an error. `configured_window` is what the user said the window is, in tokens;
+    `reported_window` is what the provider said when it was exceeded, which is believed before any table, until a larger
+    request is answered. `shortens` says that the server drops what does not fit without a word. `caching` is how the
+    provider is told to keep the beginning of requests. `reply_limit` is how many tokens a reply may take; None leaves
+    it to the provider. `base_url` is the address that was given for it, None for the provider's own. `shows` tells that
+    its requests go through a client of ours, which can hold them back.
     """
 
     name: str

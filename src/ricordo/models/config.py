@@ -1,4 +1,4 @@
-"""Settings of models: length, temperature and thinking of replies, and when a failed call is tried again."""
+"""Settings of models: length, temperature and thinking of replies, and the retries of failed calls."""
 
 import math
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ _EFFORTS = get_args(Literal["low", "medium", "high"])
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """What a model that is given by name is told of each reply, and how large its window is.
+    """Settings of each reply for a model given by name, and the size of its window.
 
-    None leaves each to the provider. `window` is in tokens, for a model that no table knows; `reply_tokens` is how long
-    a reply may get, thinking included. `temperature` says how freely it is worded, from 0 up. `thinking` says whether
-    the model thinks before it answers: true, false, `low`, `medium` or `high`.
+    None leaves a setting to the provider. `window` is in tokens, for a model that is in no table. `reply_tokens` is the
+    maximum length of a reply, thinking included. `temperature` is the sampling temperature, at least 0. `thinking` says
+    whether the model thinks before it answers: true, false, `low`, `medium` or `high`.
     """
 
     window: int | None = None
@@ -27,7 +27,7 @@ class ModelSettings:
     thinking: bool | str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that are not above 0, a temperature below 0, and an unknown kind of thinking."""
+        """Reject limits that are not above 0, a temperature below 0, and an unknown kind of thinking."""
         for name in ("window", "reply_tokens"):
             limit: object = getattr(self, name)
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0):
@@ -42,11 +42,11 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RetryConfig:
-    """When to try again, in seconds.
+    """When to retry a failed call, in seconds.
 
-    `attempts` counts the first try too: 1 never tries again. The pauses double from `first_delay` up to
-    `longest_delay`; a provider that asks for a longer one is not asked again. All pauses of one call together take at
-    most `total_delay`. `jitter`, from 0 to 1, is the part of a pause that chance may take away.
+    `attempts` includes the first try: 1 never retries. The delays double from `first_delay` up to `longest_delay`; a
+    provider that requests a longer delay is not called again. All delays of one call together take at most
+    `total_delay`. `jitter`, from 0 to 1, is the fraction of a delay that may be subtracted at random.
     """
 
     attempts: int = 3
@@ -56,7 +56,7 @@ class RetryConfig:
     jitter: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse what can't be carried out."""
+        """Reject impossible values."""
         if self.attempts < 1:
             raise InvalidSetting(f"RetryConfig.attempts is at least 1, not {self.attempts}.")
         for name in ("first_delay", "longest_delay", "total_delay"):

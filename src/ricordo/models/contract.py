@@ -1,10 +1,10 @@
-"""ChatModel and Embedder: all that Ricordo asks of a model, in our own types, without any vendor's package.
+"""ChatModel and Embedder: the model interfaces of Ricordo, in its own types and without any vendor's package.
 
-What a model can do besides is a protocol of its own: limiting replies, naming the limits of requests and its address,
-and showing a request that is not sent.
+Optional abilities are separate protocols: limiting replies, reporting request limits and the base URL, and showing a
+request without sending it.
 
-Invariants: a reply is whole or it is an error of the `ModelError` branch. A model without one of these protocols stays
-as it is, and has no limit that is known.
+Invariants: a call returns a complete reply or raises a `ModelError`. A model that lacks one of these protocols is used
+unchanged and has no known limits.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -46,15 +46,15 @@ __all__ = [
 
 
 StopReason = Literal["end", "tools", "length", "refused", "window"]
-"""Why a reply ended: it was done, it calls tools, its output limit, a refusal, or the window was full."""
+"""Why a reply ended: finished, tool calls, output limit reached, refusal, or full window."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What a model answered: one assistant message.
+    """A model's answer: one assistant message.
 
-    `parsed` is the value that fits the schema that was asked for. `model` names the model that answered, as its
-    provider does. `cost` is in US dollars, None where the price is not known.
+    `parsed` is the value that matches the requested schema. `model` is the provider's name of the model that answered.
+    `cost` is in US dollars, None if the price is unknown.
     """
 
     message: Message
@@ -67,21 +67,21 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class TextDelta:
-    """More of what the model says."""
+    """The next part of the reply text."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThinkingDelta:
-    """More of what the model thinks."""
+    """The next part of the model's thinking."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyFinished:
-    """The end of a stream: the reply in whole."""
+    """The end of a stream, with the complete reply."""
 
     reply: Reply
 
@@ -99,12 +99,12 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which people know this model, such as `anthropic:claude-sonnet-5`."""
+        """The display name of this model, such as `anthropic:claude-sonnet-5`."""
         ...
 
     @property
     def window(self) -> int | None:
-        """The model's window in tokens, input and output together; None when it is not known."""
+        """The model's window in tokens, input and output together; None if unknown."""
         ...
 
     async def complete(
@@ -114,7 +114,7 @@ class ChatModel(Protocol):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return the reply to `messages`; with `schema`, `Reply.parsed` fits it."""
+        """Return the reply to `messages`; with `schema`, `Reply.parsed` matches it."""
         ...
 
     def stream(
@@ -124,82 +124,83 @@ class ChatModel(Protocol):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the reply as it comes; the last event is `ReplyFinished`, and a stream without it raised."""
+        """Yield the reply as it arrives. The last event is `ReplyFinished`; a stream without it has raised an error."""
         ...
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; vectors of different models are never compared."""
+    """Turns texts into vectors. Vectors of different models are never compared."""
 
     @property
     def model_id(self) -> str:
-        """What is stored beside the vectors to tell the model."""
+        """The identifier stored with the vectors to tell models apart."""
         ...
 
     @property
     def dimension(self) -> int:
-        """The length of each vector; 0 until the first call of a model that does not say it before."""
+        """The length of each vector; 0 until the first call if the model does not declare it."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """Return one row for each text, in order: shape (texts, dimension), rows of length 1; (0, dimension) for none.
+        """Return one row for each text, in order.
 
-        Raises: ModelError as `ChatModel` does.
+        The shape is (texts, dimension), and (0, dimension) for no texts. Each row has length 1. Raises: ModelError as
+        `ChatModel` does.
         """
         ...
 
 
 @runtime_checkable
 class SupportsReplyLimit(Protocol):
-    """A `ChatModel` that can be told how long its replies may get."""
+    """A `ChatModel` that can limit the length of its replies."""
 
     def with_reply_limit(self, tokens: int) -> ChatModel:
-        """Return this model with replies of at most so many tokens, thinking included; this one stays as it is."""
+        """Return a copy of this model with replies of at most `tokens` tokens, thinking included."""
         ...
 
 
 def limit_replies(model: ChatModel, tokens: int) -> ChatModel:
-    """Return `model` with replies of at most so many tokens; itself where it can't be told."""
+    """Return `model` with replies of at most `tokens` tokens, or `model` itself if it has no such limit."""
     return model.with_reply_limit(tokens) if isinstance(model, SupportsReplyLimit) else model
 
 
 @runtime_checkable
 class HasRequestLimits(Protocol):
-    """A `ChatModel` that tells the limits of its requests."""
+    """A `ChatModel` that reports the limits of its requests."""
 
     @property
     def max_messages(self) -> int | None:
-        """How many messages one request may have; None where no limit is known."""
+        """The maximum number of messages in one request; None if no limit is known."""
         ...
 
     @property
     def declared_window(self) -> int | None:
-        """The window in tokens as it is documented, whatever a provider said of one request; None if not known."""
+        """The documented window in tokens, regardless of what a provider reported for one request; None if unknown."""
         ...
 
 
 def max_messages(model: ChatModel) -> int | None:
-    """Return how many messages one request to `model` may have; None where no limit is known."""
+    """Return the maximum number of messages in one request to `model`; None if no limit is known."""
     return model.max_messages if isinstance(model, HasRequestLimits) else None
 
 
 def declared_window(model: ChatModel) -> int | None:
-    """Return the window with which a session with `model` begins, in tokens; None where it is not known."""
+    """Return the window in tokens with which a session with `model` begins; None if unknown."""
     return model.declared_window if isinstance(model, HasRequestLimits) else model.window
 
 
 @runtime_checkable
 class HasBaseUrl(Protocol):
-    """A `ChatModel` that knows the address it was given; None where it is reached at its provider."""
+    """A `ChatModel` that knows its configured base URL."""
 
     @property
     def base_url(self) -> str | None:
-        """The address."""
+        """The base URL; None for the provider's default."""
         ...
 
 
 def get_base_url(model: ChatModel | None) -> str | None:
-    """Return the address that was given for `model`; None where none was, or where it can't be told."""
+    """Return the configured base URL of `model`; None if it has none or does not report it."""
     return model.base_url if isinstance(model, HasBaseUrl) else None
 
 
@@ -208,7 +209,7 @@ _CAPTURED: ContextVar["list[RequestBody] | None"] = ContextVar("ricordo.held_req
 
 @dataclass(frozen=True, kw_only=True)
 class RequestBody:
-    """The JSON of one request, and the address that it goes to, without its query."""
+    """The JSON of one request, and its URL without the query."""
 
     url: str
     body: Mapping[str, JsonValue]
@@ -225,9 +226,9 @@ class ShowsRequests(Protocol):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> RequestBody | None:
-        """Return the request for the reply to `messages` as it would be written; None where that can't be shown.
+        """Return the request for the reply to `messages`; None if it cannot be shown.
 
-        Raises: InvalidMessage, ModelOverflow for what would not be sent.
+        Raises: InvalidMessage, ModelOverflow if the request could not be sent.
         """
         ...
 
@@ -239,7 +240,7 @@ async def request_body(
     tools: Sequence[ToolSpec] = (),
     schema: Mapping[str, JsonValue] | None = None,
 ) -> RequestBody | None:
-    """Return the request that `model` would write; None for one that can't show it. Raises as `ShowsRequests` does."""
+    """Return the request that `model` would send; None if it cannot show it. Raises as `ShowsRequests` does."""
     if not isinstance(model, ShowsRequests):
         return None
     return await model.request_body(messages, tools=tools, schema=schema)
@@ -247,7 +248,7 @@ async def request_body(
 
 @contextmanager
 def capture_requests() -> Iterator[list[RequestBody]]:
-    """Hold back the requests that are written inside of this block, in this task; they are in the list."""
+    """Collect the requests of this task inside this block in the yielded list instead of sending them."""
     found: list[RequestBody] = []
     token = _CAPTURED.set(found)
     try:
@@ -257,5 +258,5 @@ def capture_requests() -> Iterator[list[RequestBody]]:
 
 
 def captured_requests() -> list[RequestBody] | None:
-    """Return where a request that is about to be sent is to be put instead; None where it is to be sent."""
+    """Return the list that collects requests; None if requests are sent."""
     return _CAPTURED.get()

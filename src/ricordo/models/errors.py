@@ -32,8 +32,8 @@ from ricordo.errors import (
 )
 
 __all__ = [
-    "ErrorDetails",
     "WINDOW_STOP",
+    "ErrorDetails",
     "create_extra_error",
     "create_key_error",
     "find_missing_variable",

@@ -18,9 +18,9 @@ from ricordo.models.wrappers import WholeReplies
 __all__ = [
     "NOTED_REPLY",
     "OFFLINE",
-    "OfflineModel",
     "UNKEPT_REPLY",
     "UNKNOWN_REPLY",
+    "OfflineModel",
     "ends_with_question",
     "extract_remember_request",
     "is_question",

@@ -120,14 +120,13 @@ _IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 class RequestRules:
     """The limits of one protocol.
 
-    `max_name_length` and `max_id_length` are in characters, of the name of a tool and of the id of a call. `max_messages`
-    is how many messages a request may have, None for no limit that is known; the protocol `responses` counts each
-    text, call, thought and result as one. `user_last` says that a request may not end with the assistant.
+    `max_name_length` and `max_id_length` are in characters, of the name of a tool and of the id of a call.
+    `max_messages` is how many messages a request may have, None for no limit that is known; the protocol `responses`
+    counts each text, call, thought and result as one. `user_last` says that a request may not end with the assistant.
     `reply_tokens` is how long a reply is asked for at most where nobody says, None where the protocol needs no number.
-    `accepts_thinking` says that the model reads its earlier thoughts; in chat completions they
-    stand in one of `thinking_fields`.
-    `inline_types` are the media types that a request may hold in itself, `url_types` those that may stand at a URL: a type, or
-    all of a family such as `image`.
+    `accepts_thinking` says that the model reads its earlier thoughts; in chat completions they stand in one of
+    `thinking_fields`. `inline_types` are the media types that a request may hold in itself, `url_types` those that may
+    stand at a URL: a type, or all of a family such as `image`.
     """
 
     protocol: RequestProtocol

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ricordo.clock import Clock, format_rfc3339
 from ricordo.concurrency import run_even_if_cancelled
@@ -31,15 +30,12 @@ from ricordo.models.wrappers import ModelWrapper, closing_events
 from ricordo.scope import Scope
 from ricordo.storage import FileStore
 
-if TYPE_CHECKING:
-    from datetime import date
-
 __all__ = [
     "MIN_REPLY_ALLOWANCE",
+    "SPENDING_FOLDER",
     "MeteredModel",
     "RequestRecord",
     "Reservation",
-    "SPENDING_FOLDER",
     "SpendingConfig",
     "SpendingJournal",
     "SpendingMeter",

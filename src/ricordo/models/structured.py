@@ -59,7 +59,9 @@ def parse_structured_answer(
 
 
 def with_parsed(reply: Reply, schema: Mapping[str, JsonValue]) -> Reply:
-    """Return `reply` with the object that its text is. Raises: ReplyInvalid as `parse_structured_answer` does, with the reply."""
+    """Return `reply` with the object that its text is. Raises: ReplyInvalid as `parse_structured_answer` does, with the
+    reply.
+    """
     try:
         parsed = parse_structured_answer(reply.message.text, schema, cut_off=reply.stop in ("length", "window"))
     except ReplyInvalid as error:

@@ -36,8 +36,8 @@ from ricordo.models.contract import (
 
 __all__ = [
     "MIN_REPLY_TOKENS",
-    "ModelWrapper",
     "REPLY_MARGIN",
+    "ModelWrapper",
     "RetryPolicy",
     "RetryState",
     "RetryingModel",

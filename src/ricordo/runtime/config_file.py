@@ -73,7 +73,8 @@ def read_config(root: Path) -> ConfigFile:
         if has_secret(key) or _is_secret(key, value):
             name = "[hidden]" if has_secret(key) else key
             raise InvalidSetting(
-                f"{config.location_of(key)}: {name} holds a secret. Keys belong in the environment, in the variable of their "
+                f"{config.location_of(key)}: {name} holds a secret. Keys belong in the environment, in the "
+                f"variable of their "
                 "provider such as OPENAI_API_KEY, not in a file that can be shared."
             )
     return config

@@ -219,7 +219,8 @@ def _check_bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
     parts = parse_memory_document(document, MEMORY_PATH).parts
     by_hand = b"".join(part.data for part in parts if not is_movable(part))
     detail = (
-        f"MEMORY.md has {bounds.measure(document, cap):,} {cap} and prompts show at most {bounds.limit(cap):,} {cap} of it,"
+        f"MEMORY.md has {bounds.measure(document, cap):,} {cap} and prompts show at most "
+        f"{bounds.limit(cap):,} {cap} of it,"
         " without what is of least use: `ricordo consolidate` moves what has no room to topics"
     )
     if bounds.find_exceeded(by_hand):

@@ -35,8 +35,9 @@ class ForgetResult:
 class IngestReport:
     """What taking in messages of a session did: how many were given and new, and the entries that rules learned.
 
-    `messages` are the given ones as they are stored, with their ids. `change_id` is the id by which `undo` takes back what
-    rules learned, empty where that is nothing. With `is_queued` a model learns from the messages in the background.
+    `messages` are the given ones as they are stored, with their ids. `change_id` is the id by which `undo` takes back
+    what rules learned, empty where that is nothing. With `is_queued` a model learns from the messages in the
+    background.
     """
 
     session: str

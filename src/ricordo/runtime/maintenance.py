@@ -212,7 +212,7 @@ def _create_curation(
         key=place.key,
         config=config,
         adviser=adviser,
-        courtesy=turns.yield_policy,
+        yield_policy=turns.yield_policy,
         used=partial(_usage_scores, place.usage),
         emitter=emitter,
         scope=scope,

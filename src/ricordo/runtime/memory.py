@@ -169,8 +169,8 @@ class MemoryBase(ABC):
         """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left.
 
         What was asked for here, such as by `ingest`, does not wait for a pause; with 0 seconds the jobs are only
-        counted. A job that failed is left and tried again later; `background_runs` says why. Raises: InvalidSetting for no number
-        of seconds.
+        counted. A job that failed is left and tried again later; `background_runs` says why. Raises: InvalidSetting for
+        no number of seconds.
         """
         if check_seconds(seconds) > 0:
             await self._workspace.worker.make_due()
@@ -183,12 +183,12 @@ class MemoryBase(ABC):
         rewritten or retired by consolidation. Raises `EntryNotFound`.
         """
         _require_text(entry_id)
-        return await self._layers.render_mark(entry_id, "pin" if on else "unpin", who="user")
+        return await self._layers.mark_entry(entry_id, "pin" if on else "unpin", who="user")
 
     async def confirm(self, entry_id: str) -> Entry:
         """Say that a memory holds: it is sure, and as fresh as if it was learned now. Raises `EntryNotFound`."""
         _require_text(entry_id)
-        return await self._layers.render_mark(entry_id, "confirm", who="user")
+        return await self._layers.mark_entry(entry_id, "confirm", who="user")
 
     async def mark_used(self, entry_id: str, *, how: str = "used") -> Entry:
         """Note that a memory was used, such as opened or acted on, and return it; `how` is one word.
@@ -378,9 +378,13 @@ class Memory(MemoryBase):
         """
         most, room = check_limit(limit), check_budget(budget)
         asked = Query(
-            text=query, kinds=parse_names("kinds", kinds), tags=parse_names("tags", tags), since=parse_moment("since", since),
-            until=parse_moment("until", until), sorts=MEMORY_SORTS,
-        )  # fmt: skip
+            text=query,
+            kinds=parse_names("kinds", kinds),
+            tags=parse_names("tags", tags),
+            since=parse_moment("since", since),
+            until=parse_moment("until", until),
+            sorts=MEMORY_SORTS,
+        )
         found = await self._workspace.store.recall(asked, most if room is None else _CANDIDATES_PER_HIT * most)
         hits = fit_budget(found, most, room)[0]
         return self._note_shown(await attach_neighbours(await self._sources(), hits) if around else hits, "recall")
@@ -420,9 +424,14 @@ class Memory(MemoryBase):
             now = self._workspace.memory_root.clock.now()
             sources = await self._sources()
             found = await explain(
-                sources, asked, limit=check_limit(limit), rejected=check_limit(rejected, least=0), budget=check_budget(budget),
-                now=now, reranker=self._reranker,
-            )  # fmt: skip
+                sources,
+                asked,
+                limit=check_limit(limit),
+                rejected=check_limit(rejected, least=0),
+                budget=check_budget(budget),
+                now=now,
+                reranker=self._reranker,
+            )
             progress.counts["entries"] = len(found.hits)
             return replace(found, hits=tuple(await attach_neighbours(sources, found.hits))) if around else found
 

@@ -134,8 +134,12 @@ async def claim_folder(
     if owner is None:
         kind = "user" if wanted.user else next(reversed(wanted.parts()))
         marker = {
-            "version": LAYOUT_VERSION, "id": ids.new(), "kind": kind, "scope": wanted.parts(), "created": format_rfc3339(clock.now())
-        }  # fmt: skip
+            "version": LAYOUT_VERSION,
+            "id": ids.new(),
+            "kind": kind,
+            "scope": wanted.parts(),
+            "created": format_rfc3339(clock.now()),
+        }
         if begin:
             await begin()
         with suppress(AlreadyExists):

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import platformdirs
 
-from ricordo.agent.tools.memory import OPT_IN_TOOLS
 from ricordo.context.config import (
     ClearResultsConfig,
     CompactionConfig,
@@ -60,7 +59,17 @@ from ricordo.search.recall import DEFAULT_OPENING_MEMORIES
 from ricordo.stores.addresses import parse_address
 from ricordo.workspace.history.retention import HistoryConfig
 
-__all__ = ["MACHINE_SETTINGS", "Settings", "check_endpoint_owner", "environment_variable", "resolve_endpoint"]
+__all__ = [
+    "MACHINE_SETTINGS",
+    "OPT_IN_TOOLS",
+    "Settings",
+    "check_endpoint_owner",
+    "environment_variable",
+    "resolve_endpoint",
+]
+
+OPT_IN_TOOLS = ("forget", "memory")
+"""The names of the tools that an agent gets only if they are asked for."""
 
 
 def resolve_endpoint(

@@ -48,15 +48,22 @@ def _iter_rows(
         key, value = f"{prefix}{name}", getattr(values, name)
         if name in plain:
             yield SettingRow(
-                key=key, value=_mask_value(key, value), variable=environment_variable(key), origin=_find_origin(key, origins),
+                key=key,
+                value=_mask_value(key, value),
+                variable=environment_variable(key),
+                origin=_find_origin(key, origins),
                 is_off=is_off,
-            )  # fmt: skip
+            )
         elif name in tables:
             off = is_off or value is None
             yield SettingRow(
-                key=key, value=not off, variable=environment_variable(key), origin=_find_origin(key, origins), is_table=True,
+                key=key,
+                value=not off,
+                variable=environment_variable(key),
+                origin=_find_origin(key, origins),
+                is_table=True,
                 is_off=is_off,
-            )  # fmt: skip
+            )
             made = tables[name].type() if value is None else value
             yield from _iter_rows(made, type(made), f"{key}.", origins, is_off=off)
 

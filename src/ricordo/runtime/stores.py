@@ -47,8 +47,8 @@ from ricordo.workspace.layout import PROJECT_FILE
 
 __all__ = [
     "BUILT_IN_STORES",
-    "BuiltInStore",
     "STORE_GROUP",
+    "BuiltInStore",
     "StoreOpener",
     "StoreScheme",
     "close_store",
@@ -72,7 +72,7 @@ class BuiltInStore:
 
 
 BUILT_IN_STORES = {
-    "none": BuiltInStore(import_path="nothing:open_nothing", description="nothing"),
+    "none": BuiltInStore(import_path="in_memory:open_none", description="nothing"),
     "sessions": BuiltInStore(
         import_path="session_files:open_session_files", description="a Markdown file for each session, and their index"
     ),
@@ -90,8 +90,8 @@ BUILT_IN_STORES = {
         import_path="memory_folder:open_memory_folder",
         description="an existing folder of MEMORY.md and topic files, as it is",
     ),
-    "ring": BuiltInStore(import_path="ring:open_ring", description="the newest entries, in this process"),
-    "mock": BuiltInStore(import_path="mock:open_mock", description="a list, in this process"),
+    "ring": BuiltInStore(import_path="in_memory:open_ring", description="the newest entries, in this process"),
+    "mock": BuiltInStore(import_path="in_memory:open_mock", description="a list, in this process"),
     "fanout": BuiltInStore(import_path="fanout:open_fanout", description="what it is given, in several stores"),
 }
 
@@ -117,7 +117,8 @@ _SCHEME_NAME = re.compile(r"[a-z][a-z0-9_+-]+")
 
 @dataclass(frozen=True, kw_only=True)
 class StoreScheme:
-    """A backend that can be named in an address: `description` says where it keeps what, `requires` what has to be installed.
+    """A backend that can be named in an address: `description` says where it keeps what, `requires` what has to be
+    installed.
 
     `origin` is who offers it: Ricordo, the program, or the name of the entry point's package.
     """

@@ -54,8 +54,8 @@ _RULE_FIELD = re.compile(r"\[rule:: ([^\]]{1,200})\]")
 class TrustReport:
     """What lies in a root; `trusted` tells whether it may be used, and `reason` by what.
 
-    `obstacles` is what keeps it from being trusted. `effects` holds, by what it would decide, what would come into effect,
-    as lines; it has no line for what is not there.
+    `obstacles` is what keeps it from being trusted. `effects` holds, by what it would decide, what would come into
+    effect, as lines; it has no line for what is not there.
     """
 
     root: Path

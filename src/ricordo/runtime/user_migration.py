@@ -133,7 +133,10 @@ async def check_user_migration(files: FileStore, folder: str) -> Check | None:
     told = []
     memories, sessions = report.memories.get(folder, 0), report.sessions.get(folder, 0)
     if memories or sessions:
-        own = f"{_format_count(memories, 'memory', 'memories')} and {_format_count(sessions, 'session', 'sessions')} of yours"
+        own = (
+            f"{_format_count(memories, 'memory', 'memories')} and "
+            f"{_format_count(sessions, 'session', 'sessions')} of yours"
+        )
         told.append(f"{own} became private: no other user of this root finds them")
     curated = {found.entry.id for found in await read_curated_entries(files)}
     mixed = [name for name in report.mixed if name in curated]
@@ -145,7 +148,8 @@ async def check_user_migration(files: FileStore, folder: str) -> Check | None:
     aside = [path for path in report.aside if await files.info(f"{BACKUP_FOLDER}/{path}")]
     if aside:
         told.append(
-            f"these name no user, and were moved to {BACKUP_FOLDER}, where no user and no agent finds them: {_join_some(aside)}; "
+            f"these name no user, and were moved to {BACKUP_FOLDER}, where no user and no agent finds them: "
+            f"{_join_some(aside)}; "
             f"copy what is needed from there to users/<user>/{WORKSPACE} of its user, or to {WORKSPACE} to share it"
         )
     told.append(f"what the root held before is in {BACKUP_FOLDER}, which may go")

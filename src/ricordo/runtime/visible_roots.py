@@ -18,7 +18,7 @@ from ricordo.scope import Scope
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot
 from ricordo.workspace.layout import PROJECT_FILE
 
-__all__ = ["RootLayer", "USER_LABEL", "VisibleRoots", "list_root_layers"]
+__all__ = ["USER_LABEL", "RootLayer", "VisibleRoots", "list_root_layers"]
 
 
 USER_LABEL = "user"

@@ -101,11 +101,11 @@ def _remove_forgotten(state: AgentState, known: Sequence[ForgottenStatements]) -
 class Workspace:
     """An open root with its store, and what works on its sessions; `backend` is what `store` was bound from.
 
-    `memory_root` is the narrowest of the places that the scope sees, in which its sessions are. `shared` are the files of the
-    one that the root shares, None where it is the narrowest itself. `running_turns` are those at work in
-    `root`. `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated
-    memory of ledgers; None when it is switched off. `meter` counts what memory asks models for. `profiles` keeps what
-    is known of each user. `reranker` has a say in what is found.
+    `memory_root` is the narrowest of the places that the scope sees, in which its sessions are. `shared` are the files
+    of the one that the root shares, None where it is the narrowest itself. `running_turns` are those at work in `root`.
+    `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
+    of ledgers; None when it is switched off. `meter` counts what memory asks models for. `profiles` keeps what is known
+    of each user. `reranker` has a say in what is found.
     """
 
     root: Path

@@ -30,9 +30,9 @@ from ricordo.messages.json_text import decode_json
 from ricordo.search.postings import Array
 
 __all__ = [
+    "MIN_BOUNDED_NUMBERS",
     "BackgroundBuild",
     "GraphLookup",
-    "MIN_BOUNDED_NUMBERS",
     "VectorBounds",
     "VectorGraph",
     "bounds_along_axes",
@@ -95,8 +95,8 @@ _MAX_GROWTH = 4
 class VectorBounds:
     """The fronts of vectors: `heads` has a row for each, `rests` the length of what is behind it.
 
-    `axes` turn a vector into its front; they are those of the first `sample_size` vectors. `longest` is the length of the
-    longest vector.
+    `axes` turn a vector into its front; they are those of the first `sample_size` vectors. `longest` is the length of
+    the longest vector.
     """
 
     axes: NDArray[np.float32]
@@ -327,8 +327,13 @@ def _create_index(dimension: int) -> _Index:
 
 def _header(model: str, dimension: int, count: int, size: int, checksum: int) -> dict[str, str | int]:
     return {
-        "format": _GRAPH_FORMAT, "model": model, "dimension": dimension, "count": count, "size": size, "checksum": checksum,
-    }  # fmt: skip
+        "format": _GRAPH_FORMAT,
+        "model": model,
+        "dimension": dimension,
+        "count": count,
+        "size": size,
+        "checksum": checksum,
+    }
 
 
 def _checksum(data: memoryview) -> int:

@@ -17,17 +17,17 @@ from ricordo.search.documents import to_milliseconds
 from ricordo.search.terms import QueryWords
 
 __all__ = [
-    "B",
-    "Candidate",
     "K1",
     "LITERAL_SCORE",
     "MAX_IDENTICAL",
     "MAX_PER_GROUP",
     "OWN_SHARE",
     "SCORE_STEPS",
+    "USUAL_LENGTH",
+    "B",
+    "Candidate",
     "ScoreDetails",
     "TermStatistics",
-    "USUAL_LENGTH",
     "build_match",
     "candidate_statistics",
     "place_key",

@@ -27,9 +27,9 @@ from ricordo.workspace.markdown import decode_lines, find_frame_lines
 from ricordo.workspace.profile import Fact, kind_for_category, parse_profile, parse_profile_time
 
 __all__ = [
-    "ChunkRow",
     "FACT_TAG",
     "MAX_PIECE_CHARS",
+    "ChunkRow",
     "TailContext",
     "build_rows",
     "build_tail_rows",

@@ -14,19 +14,19 @@ from ricordo.storage.contract import AppendedRange
 
 __all__ = [
     "ALL_SORTS",
+    "MEMORY_SORTS",
+    "RANKING_FIELD_MARKERS",
+    "SUPERSEDES_MARKER",
     "CandidateIndex",
     "Candidates",
     "Chunk",
     "CuratedMatches",
     "DocumentSort",
     "Freshness",
-    "MEMORY_SORTS",
     "Match",
     "Moment",
     "PruningRule",
     "Query",
-    "RANKING_FIELD_MARKERS",
-    "SUPERSEDES_MARKER",
     "SearchIndex",
     "SyncReport",
     "parse_moment",
@@ -228,8 +228,8 @@ class Candidates:
 class Freshness:
     """How far the index follows the files; whatever the state, a search answers, from the files where it must.
 
-    `not_embedded` chunks have no vector yet, and are found by their words; `embedding_error` says what trouble there is with
-    embedding, empty when there is none.
+    `not_embedded` chunks have no vector yet, and are found by their words; `embedding_error` says what trouble there is
+    with embedding, empty when there is none.
     """
 
     state: Literal["fresh", "stale", "building", "broken"]

@@ -16,7 +16,7 @@ from ricordo.search.bm25 import K1, USUAL_LENGTH, B
 from ricordo.search.contract import ALL_SORTS
 from ricordo.search.postings import COLUMNS, OWN_COUNT_MASK, Array, IndexedRow, Postings, Segment, pack_counts
 
-__all__ = ["Corpus", "HAS_RANKING_FIELDS", "IS_ENTRY", "IS_MESSAGE"]
+__all__ = ["HAS_RANKING_FIELDS", "IS_ENTRY", "IS_MESSAGE", "Corpus"]
 
 
 IS_MESSAGE, IS_ENTRY, HAS_RANKING_FIELDS = 1, 2, 4
@@ -35,7 +35,8 @@ _COLUMN_TYPES = {
 class Corpus:
     """The rows of one index. `own` and `every` are the norms of BM25, of a row alone and with its neighbours.
 
-    `changed_documents` are the documents whose rows changed; who follows them takes them out. `revision` grows with any change.
+    `changed_documents` are the documents whose rows changed; who follows them takes them out. `revision` grows with any
+    change.
     """
 
     def __init__(self) -> None:

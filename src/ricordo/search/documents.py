@@ -18,10 +18,10 @@ from ricordo.storage.contract import FileInfo
 from ricordo.workspace.layout import session_from_stem
 
 __all__ = [
+    "MAX_LITERAL_CHARS",
     "Checksum",
     "DocumentChanges",
     "DocumentFingerprint",
-    "MAX_LITERAL_CHARS",
     "PreparedQuery",
     "SearchDocument",
     "classify_document",

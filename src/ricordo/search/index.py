@@ -472,7 +472,7 @@ class WorkspaceIndex(AppendMixin):
         if self._searcher is None or self._searcher[0] is not database:
             try:
                 # numpy is loaded by the first search, not by whoever imports the package
-                made: CorpusSearcher | None = import_module("ricordo.search.segments").Segments()
+                made: CorpusSearcher | None = import_module("ricordo.search.segments").CorpusSearcher()
             except ImportError:
                 made = None
             self._searcher = (database, made)
@@ -487,7 +487,7 @@ def _create_index_embedder(
         meanings = import_module("ricordo.search.embedding")
     except ImportError:
         return None
-    made: IndexEmbedder = meanings.Meanings(
+    made: IndexEmbedder = meanings.IndexEmbedder(
         embedder, beside.with_name(f"{beside.stem}_vectors.db"), commit=commit, ann_vectors=ann_vectors, check=check
     )
     return made

@@ -175,8 +175,8 @@ class RankedRow:
 class RankedRows:
     """Rows that were found, the best first, with what they were measured by: a column for each signal.
 
-    `word_bits` tells by bits which of the `query_words` words a row holds; `absent_words` are those that no row holds, and `absent_share` is
-    their share. `has_vector` are the rows that have the signals `semantic_signals`.
+    `word_bits` tells by bits which of the `query_words` words a row holds; `absent_words` are those that no row holds,
+    and `absent_share` is their share. `has_vector` are the rows that have the signals `semantic_signals`.
     """
 
     rows: Array
@@ -229,7 +229,9 @@ class RankedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class LexicalScores:
-    """What the words of a query say of every row: `scores`, of which `max_score` is the most that the query can reach."""
+    """What the words of a query say of every row: `scores`, of which `max_score` is the most that the query
+    can reach.
+    """
 
     query: PreparedQuery
     words: tuple[WordPostings, ...]

@@ -27,7 +27,7 @@ from ricordo.workspace.history.usage import UsageLog
 from ricordo.workspace.layout import LEDGERS, PROJECT_PREFIX, WORKSPACE, is_ledger, ledger_date, profile_path_for
 from ricordo.workspace.redaction import redact_for_display
 
-__all__ = ["AT_ONCE", "MemoryRoot", "MonotonicClock", "SHARED_LABEL"]
+__all__ = ["AT_ONCE", "SHARED_LABEL", "MemoryRoot", "MonotonicClock"]
 
 
 SHARED_LABEL = "shared"

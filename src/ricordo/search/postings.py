@@ -2,7 +2,8 @@
 
 Only counts of 0 to 3 matter to the score, so a term's count in the row and its count with the neighbours share a byte.
 
-Invariant: a segment depends on its rows alone; its terms are sorted by their UTF-8 bytes, and the rows of a term ascend.
+Invariant: a segment depends on its rows alone; its terms are sorted by their UTF-8 bytes, and the rows of a term
+ascend.
 """
 
 from array import array
@@ -16,12 +17,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 __all__ = [
-    "Array",
     "COLUMNS",
     "CONTEXT_COUNT_SHIFT",
-    "IndexedRow",
     "NO_TIME",
     "OWN_COUNT_MASK",
+    "Array",
+    "IndexedRow",
     "Postings",
     "Segment",
     "SegmentBuilder",

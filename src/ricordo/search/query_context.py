@@ -75,8 +75,8 @@ _PLACE = re.compile(r"\b(?:in|at|to|from|near|on) (?:the )?[A-Z]\w+|[\w.-]+/[\w.
 class Question:
     """What was asked: the text in lower case, what kind of answer it expects, whether it is about the one who asks.
 
-    `words` are its content words, `original_text` the text as it was typed, and `asks_for_one_time` tells that it asks for one time
-    alone.
+    `words` are its content words, `original_text` the text as it was typed, and `asks_for_one_time` tells that it asks
+    for one time alone.
     """
 
     text: str
@@ -240,10 +240,10 @@ _CONJUNCTION = re.compile(r"\s*(?:,|&|/|and|or|und|oder|et|ou|y|o|e|и|или|�
 class QueryContext:
     """What every passage is measured against.
 
-    `speaker` is the one speaker the question is about, or empty; `absent_words` are its words that no source holds; `date_ranges` the
-    times it names; `breadth` how likely its answer is spread over sessions. `session_similarity` and `session_coverage` say how near each
-    session is and how much of the question it holds, `questions` how near the lines are that end in a question, with
-    their speaker; `rerank_scores` is what a reranker says of a passage.
+    `speaker` is the one speaker the question is about, or empty; `absent_words` are its words that no source holds;
+    `date_ranges` the times it names; `breadth` how likely its answer is spread over sessions. `session_similarity` and
+    `session_coverage` say how near each session is and how much of the question it holds, `questions` how near the
+    lines are that end in a question, with their speaker; `rerank_scores` is what a reranker says of a passage.
     """
 
     question: Question

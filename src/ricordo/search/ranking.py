@@ -46,8 +46,8 @@ from ricordo.search.supersession import (
 from ricordo.workspace.entry import Entry
 
 __all__ = [
-    "DeduplicationResult",
     "RANK_FACTOR",
+    "DeduplicationResult",
     "deduplicate",
     "diversify",
     "explain",
@@ -197,7 +197,8 @@ def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int
 
 
 def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]:
-    """Return the rows so that each loses `lost_marker_message` for every better one of its session or document, best first.
+    """Return the rows so that each loses `lost_marker_message` for every better one of its session or document, best
+    first.
 
     This is maximal marginal relevance (Carbonell and Goldstein, 1998), with the session as what makes two alike. An
     entry stands for itself, and loses nothing.

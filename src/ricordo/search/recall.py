@@ -142,7 +142,9 @@ async def search(
     config: RecallConfig | None = None,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
-    """Return at most `limit` hits from everything that was written down, transcripts too; otherwise as `recall_memories`."""
+    """Return at most `limit` hits from everything that was written down, transcripts too; otherwise as
+    `recall_memories`.
+    """
     asked, weights, moment = _prepare_query(query, limit), config or RecallConfig(), now or datetime.now(UTC)
     most, question = max(limit, weights.candidates), parse_question(asked.text)
     if reranker is None and asked.text.strip():

@@ -11,7 +11,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.tombstones import ForgottenStatements
 from ricordo.workspace.layout import AGENT_NOTES, LARGE_RESULTS, SESSIONS, WORKSPACE
 
-__all__ = ["Answer", "Explanation", "Hit", "Neighbour", "Passage", "RejectedHit", "SearchSource", "TOOL_SPEAKER"]
+__all__ = ["TOOL_SPEAKER", "Answer", "Explanation", "Hit", "Neighbour", "Passage", "RejectedHit", "SearchSource"]
 
 
 TOOL_SPEAKER = "tool"

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CURATED_QUERY",
+    "MAX_CURATED",
     "ChunkLocation",
     "ChunkNeighbours",
     "FileScanner",
-    "MAX_CURATED",
     "NeighbourIndex",
     "find_candidates",
     "find_neighbours",

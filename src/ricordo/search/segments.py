@@ -40,8 +40,8 @@ _READ_BATCH, _FEW = 2_000, 250
 _CHUNK_CACHE_SIZE = 4_096
 _POSTINGS_TYPES: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
 _HAS_RANKING_FIELDS_SQL = " OR ".join(f"instr(markup, '{mark}') > 0" for mark in RANKING_FIELD_MARKERS)
-_ROWS_SQL = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', {_HAS_RANKING_FIELDS_SQL},
-    kind, tags, session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
+_ROWS_SQL = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '',
+    {_HAS_RANKING_FIELDS_SQL}, kind, tags, session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
     WHERE chunk.id >= ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?"""
 
 
@@ -288,9 +288,22 @@ def _build_row(row: tuple[Any, ...]) -> IndexedRow:
         around, meaning,
     ) = row  # fmt: skip
     return IndexedRow(
-        number, document, line, part, place, twin, NO_TIME if time is None else time, hash64(entry) if entry else 0,
-        IS_MESSAGE * bool(message) | IS_ENTRY * bool(markup) | HAS_RANKING_FIELDS * bool(tells), kind, tags, session, own, around, meaning,
-    )  # fmt: skip
+        number,
+        document,
+        line,
+        part,
+        place,
+        twin,
+        NO_TIME if time is None else time,
+        hash64(entry) if entry else 0,
+        IS_MESSAGE * bool(message) | IS_ENTRY * bool(markup) | HAS_RANKING_FIELDS * bool(tells),
+        kind,
+        tags,
+        session,
+        own,
+        around,
+        meaning,
+    )
 
 
 def _plan_compaction(connection: Connection) -> _CompactionPlan | None:

@@ -44,8 +44,8 @@ class ScoredPassage:
 
     `score` may be above 1 here, so that the best stay apart. `time` is when it was said or became true, else when it
     was saved. `successor` is what took the place of the entry that it
-    holds. `diversity_penalty` is what others of its session cost it. `contradicts` are the ids of memories that can't hold
-    beside it.
+    holds. `diversity_penalty` is what others of its session cost it. `contradicts` are the ids of memories that can't
+    hold beside it.
     """
 
     passage: Passage

@@ -87,8 +87,8 @@ SCHEMA = Schema(
 )
 
 
-_COPIED_COLUMNS = """document, line, end_line, part, place, twin, meaning, kind, tags, time, session, message, speaker, entry,
-    heading, markup, content"""
+_COPIED_COLUMNS = """document, line, end_line, part, place, twin, meaning, kind, tags, time, session, message, speaker,
+    entry, heading, markup, content"""
 
 
 def load_fingerprints(connection: Connection) -> dict[str, DocumentFingerprint]:
@@ -416,7 +416,8 @@ def _count_places(connection: Connection, term: str, profile: str) -> int:
     """Return in how many places a term stands, see `scoring.place_of`; of many chunks the first 4,000 are looked at."""
     count: int = connection.execute(
         f"""SELECT count(DISTINCT place) FROM chunk
-        WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?) AND document NOT IN ({_OTHER_PROFILES_SQL})""",
+        WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)
+        AND document NOT IN ({_OTHER_PROFILES_SQL})""",
         (f'own : "{term}"', _MAX_COUNTED, profile),
     ).fetchone()[0]
     return count

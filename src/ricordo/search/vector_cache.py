@@ -52,8 +52,8 @@ _MAX_UNBOUNDED_SHARE = 1 / 8
 class VectorSnapshot:
     """Vectors as they were at one moment: the numbers of their texts, and a row of the length 1 for each.
 
-    Of one `generation` later ones have the same rows in front, and more behind them. The first rows may have a `bounds`,
-    or a `graph_lookup` to them.
+    Of one `generation` later ones have the same rows in front, and more behind them. The first rows may have a
+    `bounds`, or a `graph_lookup` to them.
     """
 
     generation: int

@@ -29,9 +29,9 @@ from ricordo.errors import DocumentInvalid, StorageBusy, StorageError, StorageFa
 from ricordo.storage.migrations import Commit, Schema, check_shape, commit_transaction, count_applied_steps, migrate
 
 __all__ = [
+    "DRIVER_ERRORS",
     "Commit",
     "Connection",
-    "DRIVER_ERRORS",
     "Database",
     "DatabaseOptions",
     "ExclusiveAccess",

@@ -27,10 +27,10 @@ from ricordo.storage import FileStore
 from ricordo.stores.contract import Backend, StoreParts
 
 __all__ = [
-    "Address",
     "DEFAULT_SCHEME",
-    "OpenRequest",
     "SCHEMES",
+    "Address",
+    "OpenRequest",
     "StoreFactory",
     "join_addresses",
     "parse_address",
@@ -73,11 +73,12 @@ class Address:
 class OpenRequest:
     """What a backend is opened with.
 
-    `open_files` returns the files of a folder, claimed for `scope`: a folder that is somebody else's is a `ScopeMismatch`.
-    `folder` is where the address points, absolute; None for a backend without a place. `open_another` opens a further
-    address, for backends that stand on others. `embedder` is there where one is configured, and `embedder_by_name`
-    loads one by its name. `open_index` opens the keyword index whose database lies at a path, over the `workspace/` of
-    files. `record_files` returns the files for what is noted of a folder into which nothing may be put.
+    `open_files` returns the files of a folder, claimed for `scope`: a folder that is somebody else's is a
+    `ScopeMismatch`. `folder` is where the address points, absolute; None for a backend without a place. `open_another`
+    opens a further address, for backends that stand on others. `embedder` is there where one is configured, and
+    `embedder_by_name` loads one by its name. `open_index` opens the keyword index whose database lies at a path, over
+    the `workspace/` of files. `record_files` returns the files for what is noted of a folder into which nothing may be
+    put.
     """
 
     address: Address

@@ -151,7 +151,8 @@ def refuse_place(address: Address) -> None:
 
 
 def owner_folder(scope: Scope, *, home: Scope) -> str:
-    """Return the folder of `scope` below one that belongs to `home`, as `StoreFolder.folder_for` does; one string for each owner.
+    """Return the folder of `scope` below one that belongs to `home`, as `StoreFolder.folder_for` does; one string for
+    each owner.
 
     Backends that keep nothing on disk tell owners apart by it.
     """
@@ -266,9 +267,16 @@ def _to_chunk(entry: Entry, query: Query, path: str) -> Chunk:
     sort: DocumentSort = next((sort for sort in MEMORY_SORTS if sort in query.sorts), "note")
     session = entry.source.session or ""
     return Chunk(
-        path=path, line_number=1, end_line=1, content="", sort=sort, kind=entry.kind, tags=entry.tags, time=entry.said_at,
+        path=path,
+        line_number=1,
+        end_line=1,
+        content="",
+        sort=sort,
+        kind=entry.kind,
+        tags=entry.tags,
+        time=entry.said_at,
         session=session,
-    )  # fmt: skip
+    )
 
 
 def _create_hit(entry: Entry, words: Sequence[str], path: str, line: int, superseded_by: str) -> Hit:

@@ -103,7 +103,7 @@ class KeepsTombstones(Protocol):
 class Marks(Protocol):
     """A backend in which a person can pin an entry, and confirm it."""
 
-    async def render_mark(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+    async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
         """Pin, unpin or confirm an entry and return it as it is now. Raises `EntryNotFound`."""
         ...
 
@@ -394,7 +394,8 @@ class Store:
     async def _refuse_forgotten(self, entry: Entry) -> None:
         if isinstance(self._driver, KeepsTombstones) and (stone := await self._driver.tombstone_of(entry)):
             raise InvalidEntry(
-                f"The memory {stone.id} was forgotten{stone.origin} and is not taken in again: save its words without an "
+                f"The memory {stone.id} was forgotten{stone.origin} and is not taken in again: save its words "
+                f"without an "
                 "id and a time, as a new memory."
             )
 

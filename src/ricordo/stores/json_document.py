@@ -60,7 +60,9 @@ class _Document:
     error: str = ""
 
     def parse_records(self, before: "_Document", read: Sequence[Entry | None]) -> list[Entry | None]:
-        """Return what each record says, None for one that is no entry; `parse_records` is what those of `before` said."""
+        """Return what each record says, None for one that is no entry; `parse_records` is what those of
+        `before` said.
+        """
         known = read if self.records[: len(before.records)] == before.records else []
         return [*known, *map(_parse_entry, self.records[len(known) :])]
 

@@ -299,9 +299,8 @@ def _is_readable(path: str) -> bool:
 
     To read what is not there ends the process, so another one does it.
     """
-    return (
-        subprocess.run([sys.executable, "-c", _READ_ALL_SCRIPT, path], capture_output=True, check=False).returncode == 0
-    )  # noqa: S603
+    command = [sys.executable, "-c", _READ_ALL_SCRIPT, path]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603
 
 
 def _translate_error(error: lmdb.Error, path: str) -> StorageError:

@@ -50,12 +50,12 @@ from ricordo.workspace.session_catalog import SessionCatalog
 from ricordo.workspace.session_index import SessionRow
 
 __all__ = [
+    "SUMMARIZE_ACT",
     "EmptyRoots",
     "LayeredDriver",
     "LayeredStore",
     "RootSessions",
     "RootSet",
-    "SUMMARIZE_ACT",
     "curated_keys",
     "entry_keys",
     "find_shown_ids",
@@ -389,7 +389,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
             await self._refresh(place)
         return gone
 
-    async def render_mark(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+    async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
         """Pin, unpin or confirm an entry wherever it stands, a change set for each place. Raises `EntryNotFound`."""
         standing = await self._locate(entry_id)
         place, found = standing[0]

@@ -1,7 +1,7 @@
 """Reading a root for the preamble: its documents, parsed once for each version, and a warning of what is damaged.
 
-Of most ledgers only an outline is kept: the time of the newest entry, how many were saved, and what is pinned. Damage is
-looked for in the documents that are written to, and logged once; `doctor` checks all of them.
+Of most ledgers only an outline is kept: the time of the newest entry, how many were saved, and what is pinned. Damage
+is looked for in the documents that are written to, and logged once; `doctor` checks all of them.
 
 Invariant: what is returned is what the files say, also after an edit by hand or by another process.
 """

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILT_IN_STORES",
+    "STATE_STORE_CHECKS",
+    "STORE_CHECKS",
     "Call",
     "Calls",
     "Empty",
@@ -45,8 +47,6 @@ __all__ = [
     "OverflowShape",
     "RecordedRequest",
     "Respond",
-    "STATE_STORE_CHECKS",
-    "STORE_CHECKS",
     "Say",
     "ScriptItem",
     "ScriptLike",
@@ -65,7 +65,10 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".model": "ScriptedModel",
-        ".script": "Call Calls Empty Fail Garbage HalfStream Hang Hold OverflowShape RecordedRequest Respond Say ScriptItem ScriptLike ScriptUsedUp overflow overloaded_error rate_limit_error server_error",
+        ".script": (
+            "Call Calls Empty Fail Garbage HalfStream Hang Hold OverflowShape RecordedRequest Respond "
+            "Say ScriptItem ScriptLike ScriptUsedUp overflow overloaded_error rate_limit_error server_error"
+        ),
         ".server": "LoopbackServer",
         ".state_conformance": "STATE_STORE_CHECKS StateStoreCheck",
         ".store_conformance": "BUILT_IN_STORES STORE_CHECKS StoreCheck StoreConformance",

@@ -19,6 +19,7 @@ from ricordo.messages.tokens import cut_text, estimate_message, estimate_request
 from ricordo.models import StopReason
 
 __all__ = [
+    "THINKING_SIGNATURE",
     "Call",
     "Calls",
     "Empty",
@@ -38,7 +39,6 @@ __all__ = [
     "ScriptLike",
     "ScriptUsedUp",
     "ScriptedReply",
-    "THINKING_SIGNATURE",
     "build_reply",
     "overflow",
     "overloaded_error",

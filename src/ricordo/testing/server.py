@@ -269,8 +269,8 @@ class LoopbackServer:
     """Plays `script` to whoever asks; a context manager, for tests that await and tests that don't.
 
     Chat completions, responses and messages take the next item of the script, in the order in which they arrive.
-    Counts of tokens and embeddings don't: they are always answered, embeddings after the failures that `embeddings_protocol`
-    lists. `dimension` is the length of their vectors.
+    Counts of tokens and embeddings don't: they are always answered, embeddings after the failures that
+    `embeddings_protocol` lists. `dimension` is the length of their vectors.
 
     With `strict` the server refuses whatever a provider of the protocol would: blank texts, names and ids of tools in
     another form, a beginning without a user, more than 2,048 messages at OpenAI, texts that can't be encoded, and so

@@ -1,8 +1,9 @@
-"""The state of an agent in a session, kept for the process that resumes it, and its document: one versioned JSON object.
+"""The state of an agent in a session, kept for the process that resumes it, and its document: one versioned JSON
+object.
 
 The transcript is what was said. The state is the window as it was last sent, and the work state beside it (plan, todos,
-permission rules, delivered results), which no compaction changes. Version 1 of the document had neither `learns` nor the
-work state.
+permission rules, delivered results), which no compaction changes. Version 1 of the document had neither `learns` nor
+the work state.
 
 Invariants: a decoded document is the encoded state, and fields of newer versions survive in `extra`. Of a damaged
 document the intact parts are salvaged; where rules or the plan are lost, every tool call is asked about.
@@ -21,14 +22,14 @@ from ricordo.messages import JsonValue, Message, codec
 from ricordo.messages.json_text import dumps, loads, require_integer, require_object, require_objects, require_text
 
 __all__ = [
+    "STATE_VERSION",
+    "UNKNOWN_RULES",
     "AgentState",
     "PlanState",
-    "STATE_VERSION",
     "StateStore",
     "StoredState",
     "Todo",
     "TodoStatus",
-    "UNKNOWN_RULES",
     "WorkState",
     "WorkStateHolder",
     "decode_state",

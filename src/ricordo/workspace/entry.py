@@ -18,15 +18,15 @@ from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.scope import Scope
 
 __all__ = [
-    "Author",
     "CONTRADICTS_FIELD",
     "CONTRADICTS_NEXT",
     "CONTRADICTS_PREVIOUS",
     "EXTERNAL_TRUST_FIELD",
-    "Entry",
-    "EntryState",
     "MAX_CONTENT_BYTES",
     "PREDEFINED_KINDS",
+    "Author",
+    "Entry",
+    "EntryState",
     "Source",
     "contradicted_ids",
     "contradiction_marker",

@@ -36,13 +36,13 @@ __all__ = [
     "PINNED_FIELD",
     "RULE_FIELD_START",
     "LocatedEntry",
-    "preview_line",
     "derive_id",
     "parse_entries",
     "parse_entry",
-    "render_prompt_lines",
-    "render_entry",
+    "preview_line",
     "remove_entries",
+    "render_entry",
+    "render_prompt_lines",
 ]
 
 PINNED_FIELD = b"[pinned:: yes]"
@@ -83,7 +83,9 @@ class LocatedEntry:
 
 
 def render_entry(entry: Entry, *, long: str | None = None) -> str:
-    """Return the bullet of `entry`, ending in a newline; with `long_path`, the first line and a pointer to that file."""
+    """Return the bullet of `entry`, ending in a newline; with `long_path`, the first line and a pointer to
+    that file.
+    """
     content = preview_line(entry.content) if long else entry.content
     body = escape_content(content).replace("\n", "\n  ")
     body = re.sub(r"\n  (?=\n)", "\n", body)

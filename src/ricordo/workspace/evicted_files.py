@@ -21,8 +21,8 @@ from ricordo.storage import FileInfo, FileStore
 from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, parse_record_path
 
 __all__ = [
-    "CleanupResult",
     "GRACE_PERIOD",
+    "CleanupResult",
     "SessionReferences",
     "evicted_folder",
     "find_references",

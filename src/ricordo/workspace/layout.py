@@ -32,13 +32,13 @@ __all__ = [
     "QUEUE_FILE",
     "ROOT_TASKS",
     "SESSIONS",
-    "SessionRecordPath",
     "TOMBSTONES",
     "TOPICS",
     "TRASH",
     "USAGE",
     "USERS",
     "WORKSPACE",
+    "SessionRecordPath",
     "agent_from_folder",
     "archive_path",
     "compactions_path",
@@ -178,7 +178,9 @@ def cursor_path(agent: str, session: str) -> str:
 
 
 def cursor_path_for(transcript: str) -> str:
-    """Return where the cursor of the session with this transcript lies. The path is one that `parse_transcript_path` knows."""
+    """Return where the cursor of the session with this transcript lies. The path is one that `parse_transcript_path`
+    knows.
+    """
     folder, _, name = transcript.rpartition("/")
     return f"{folder.removesuffix('/sessions')}/state/{name.removesuffix('.log.jsonl')}.cursor.json"
 
@@ -265,7 +267,9 @@ def _session_stem(session: str) -> str:
 
 
 def _add_case_digest(session: str) -> str:
-    """Return the id, with a digest where another one could differ from it only by case, as `encode_folder_name` does."""
+    """Return the id, with a digest where another one could differ from it only by case, as
+    `encode_folder_name` does.
+    """
     return session if session == session.lower() else f"{session}-{name_digest(session)}"
 
 

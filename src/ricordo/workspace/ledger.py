@@ -1,7 +1,7 @@
 """The ledger: the daily log of entries, append-only; and entries of all memory documents, read or found by id.
 
-The writer adds bullets to the file of the local day and never changes an earlier byte. An entry over 4 KB goes to a file
-of its own, which is durable before the line that points to it. An id is found whole or by six characters of its
+The writer adds bullets to the file of the local day and never changes an earlier byte. An entry over 4 KB goes to a
+file of its own, which is durable before the line that points to it. An id is found whole or by six characters of its
 beginning or end, without parsing documents that can't contain it.
 """
 
@@ -34,8 +34,8 @@ from ricordo.workspace.redaction import all_redacted_beside
 
 __all__ = [
     "LONG_ENTRY_BYTES",
-    "LedgerBlock",
     "MIN_ID_PART",
+    "LedgerBlock",
     "append_block",
     "append_entries",
     "find_entries",

@@ -1,7 +1,7 @@
 """Three-way merges: of text by lines, and of profiles by summaries and facts. Pure.
 
-Invariant: what only one side changed is in the result as that side has it. What both changed differently is never chosen
-between: lines give None, profiles raise `VersionConflict`.
+Invariant: what only one side changed is in the result as that side has it. What both changed differently is never
+chosen between: lines give None, profiles raise `VersionConflict`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""The profile: what is known of a user, as one value, and its document `profile.json`, in the shape of DeerFlow's memory.
+"""The profile: what is known of a user, as one value, and its document `profile.json`, in the shape of DeerFlow's
+memory.
 
 A person may edit the document, and other programs write it, so it is read record by record. What can't be read is
 reported with its place, and the rest is used. Times are kept as they were written.
@@ -20,17 +21,17 @@ from ricordo.errors import DocumentInvalid, InvalidInput
 from ricordo.messages.types import JsonValue
 
 __all__ = [
-    "BrokenRecord",
     "CATEGORIES",
     "CORRECTION",
     "FACT_ID_PREFIX",
+    "HISTORY_SUMMARIES",
+    "USER_SUMMARIES",
+    "BrokenRecord",
     "Fact",
     "FactSource",
-    "HISTORY_SUMMARIES",
     "ParsedProfile",
     "Profile",
     "ProfileSummary",
-    "USER_SUMMARIES",
     "category_for_kind",
     "create_fact_id",
     "create_profile",

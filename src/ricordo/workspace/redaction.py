@@ -1,7 +1,7 @@
 """Redaction of messages and entries: before their first byte is written, and again when they are shown.
 
-Every writer of messages and entries uses these functions, so nothing stored or derived holds a secret. People write files
-by hand, so what is read is redacted too. The values that callers hold are not changed.
+Every writer of messages and entries uses these functions, so nothing stored or derived holds a secret. People write
+files by hand, so what is read is redacted too. The values that callers hold are not changed.
 """
 
 import base64

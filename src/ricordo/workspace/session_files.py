@@ -18,8 +18,8 @@
 
 Reading is lenient. `update_session` changes what differs and nothing else.
 
-Invariants: a document that is split and joined again is the same, byte for byte. An entry that `update_session` wrote is
-read back as it was, in the order of saving.
+Invariants: a document that is split and joined again is the same, byte for byte. An entry that `update_session` wrote
+is read back as it was, in the order of saving.
 """
 
 import re

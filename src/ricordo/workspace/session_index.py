@@ -22,7 +22,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 from ricordo.workspace.session_files import SessionFile, create_digest
 
-__all__ = ["SessionIndex", "SessionRow", "decode_index", "encode_index", "row_sort_key", "create_row"]
+__all__ = ["SessionIndex", "SessionRow", "create_row", "decode_index", "encode_index", "row_sort_key"]
 
 _OWN_KEYS = frozenset(
     ("path", "date", "summary", "tags", "session", "pending", "threads", "files", "entries", "size", "modified_ns")

@@ -37,12 +37,12 @@ from ricordo.workspace.sessions import (
 from ricordo.workspace.transcript import read_transcript
 
 __all__ = [
+    "SESSION_FENCE",
+    "SESSION_TOOL_NAMES",
     "MessageExcerpt",
     "MessageText",
     "PastSessions",
     "Phrase",
-    "SESSION_FENCE",
-    "SESSION_TOOL_NAMES",
     "SessionFilter",
     "SessionInfo",
     "SessionMatch",

@@ -25,9 +25,9 @@ from ricordo.workspace.layout import WORKSPACE, parse_transcript_path, state_pat
 from ricordo.workspace.titles import extract_title
 
 __all__ = [
+    "NO_OWNER",
     "FileValueCache",
     "MessagePage",
-    "NO_OWNER",
     "SessionInfo",
     "SessionOverview",
     "TranscriptCatalog",

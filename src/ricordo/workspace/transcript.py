@@ -20,7 +20,7 @@ from ricordo.messages.identity import find_overlap, fingerprint, with_ids, with_
 from ricordo.storage import FileStore
 from ricordo.workspace.redaction import redact_message
 
-__all__ = ["BrokenLine", "TranscriptContents", "AppendResult", "Transcript", "read_transcript", "read_transcript_from"]
+__all__ = ["AppendResult", "BrokenLine", "Transcript", "TranscriptContents", "read_transcript", "read_transcript_from"]
 
 _LOCK_COUNT = 16
 

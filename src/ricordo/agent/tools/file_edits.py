@@ -28,7 +28,7 @@ from ricordo.workspace.documents import IndexBounds, TextReplacement
 from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory
 
-__all__ = ["FileWriter", "MAX_WRITE_BYTES", "edit_file_tool", "unified_diff", "write_file_tool"]
+__all__ = ["MAX_WRITE_BYTES", "FileWriter", "edit_file_tool", "unified_diff", "write_file_tool"]
 
 
 MAX_WRITE_BYTES = 2 * 1024 * 1024
@@ -132,7 +132,8 @@ class FileWriter:
     async def _ask_approval(self, tool: str, located: LocatedPath, before: bytes | None, data: bytes) -> None:
         if self._approve is None:
             raise ToolFailed(
-                f"{located.display_path} lies in the working directory, where writing needs a person's approval, and there is"
+                f"{located.display_path} lies in the working directory, where writing needs a person's "
+                f"approval, and there is"
                 " nobody to ask: nothing was written. Plans can be written to the workspace, such as /plans/next.md."
             )
         change = await anyio.to_thread.run_sync(unified_diff, before, data, located.display_path)
@@ -180,7 +181,8 @@ def _check_marks(located: LocatedPath, before: bytes | None, data: bytes) -> Non
     new = next((mark for mark in SECRET_MARK.findall(data.decode("utf-8", "replace")) if mark not in known), "")
     if new:
         raise ToolFailed(
-            f"{new} stands for a secret that is not in {located.display_path} and is not known here: nothing was written. "
+            f"{new} stands for a secret that is not in {located.display_path} and is not known here: nothing "
+            f"was written. "
             "Leave the secret out, or let a person write it."
         )
 
@@ -189,7 +191,8 @@ def _check_workspace(located: LocatedPath) -> None:
     inside = located.inside
     if located.is_shared:
         raise PathRefused(
-            f"{located.display_path} is shared by the project, and tools only read that: a person saves for the project, with"
+            f"{located.display_path} is shared by the project, and tools only read that: a person saves for "
+            f"the project, with"
             " `ricordo remember --shared`."
         )
     if _WRITABLE_PATHS.fullmatch(inside):
@@ -203,7 +206,8 @@ def _check_workspace(located: LocatedPath) -> None:
     else:
         why = "notes of your own belong below /plans"
     raise PathRefused(
-        f"{located.display_path} is not a tool's to write: {why}. Tools write to /plans, /memory/topics/*.md and /MEMORY.md."
+        f"{located.display_path} is not a tool's to write: {why}. Tools write to /plans, /memory/topics/*.md "
+        f"and /MEMORY.md."
     )
 
 

@@ -34,7 +34,8 @@ class SharedFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedPath:
-    """A path that was followed: in which files it lies and under which name there, `display_path` is how the model writes it.
+    """A path that was followed: in which files it lies and under which name there, `display_path` is how the model
+    writes it.
 
     `inside` is the path below its root, without a slash at the beginning. With `is_shared` the workspace is the one
     that a project shares.
@@ -135,9 +136,13 @@ class FileRoots:
         if shared.root is not None:
             await anyio.to_thread.run_sync(_refuse_links, shared.root, within, path)
         return LocatedPath(
-            files=shared.files, path=within, inside=inside, display_path=f"/{PROJECT_PREFIX}/{inside}".rstrip("/"), in_workspace=True,
+            files=shared.files,
+            path=within,
+            inside=inside,
+            display_path=f"/{PROJECT_PREFIX}/{inside}".rstrip("/"),
+            in_workspace=True,
             is_shared=True,
-        )  # fmt: skip
+        )
 
     def _follow_links(self, inside: str, path: str) -> Sequence[str]:
         assert self.folder is not None

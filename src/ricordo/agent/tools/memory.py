@@ -38,7 +38,6 @@ __all__ = [
     "DEFAULT_BUDGET",
     "MAX_HITS",
     "NO_MATCHES",
-    "OPT_IN_TOOLS",
     "add_neighbours",
     "forget_tool",
     "memory_get_tool",
@@ -340,10 +339,6 @@ _MEMORY_OFF = "Memory is off: nothing was saved."
 async def _holds_entries(store: Store) -> bool:
     """Tell whether the store holds anything, which it does after a save: a store that is off takes all and has none."""
     return store.offers(Lists) is not None or bool(await store.recall("", 1))
-
-
-OPT_IN_TOOLS = ("forget", "memory")
-"""The names of the tools that are not in the set: `forget_tool` and `memory_files_tool` make them."""
 
 
 def memory_tools(

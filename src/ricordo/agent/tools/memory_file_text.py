@@ -151,7 +151,8 @@ def render_folder(inside: str, files: Iterable[FileInfo], folder: str) -> str:
     more = [f"[{len(rows) - _MAX_LISTED} more are not listed: view a directory of it.]"]
     return "\n".join(
         [
-            f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and {_SKIPPED_FOLDER}:",
+            f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and "
+            f"{_SKIPPED_FOLDER}:",
             f"{_format_size(total)}\t{path}",
             *rows[:_MAX_LISTED],
             *(more if len(rows) > _MAX_LISTED else []),

@@ -151,9 +151,9 @@ class PlanMode:
         """Replace the whole plan by `content` without its secrets, as one change set; return in words what was done.
 
         A person who approved the plan in force, or who began it, is asked again, unless it is `approved` already.
-        Raises: InvalidSetting for what is no text; ToolFailed where there is no plan, for more than `MAX_PLAN_BYTES`, where
-        it is not approved, and when the file is not what this session wrote or showed last; a short one is told with
-        that, and counts as shown. StorageError. Nothing was written then.
+        Raises: InvalidSetting for what is no text; ToolFailed where there is no plan, for more than `MAX_PLAN_BYTES`,
+        where it is not approved, and when the file is not what this session wrote or showed last; a short one is told
+        with that, and counts as shown. StorageError. Nothing was written then.
         """
         _check_text(content, "A plan")
         async with self._write_lock:

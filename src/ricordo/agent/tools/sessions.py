@@ -61,7 +61,10 @@ def render_sessions(rows: Sequence[tuple[SessionOverview, int, str]], *, current
     items = [
         FencedItem(
             text=title or "(nothing was said)",
-            source=f"{count} messages, last {_format_time(glance.last)}{', this session' if glance.session == current else ''}",
+            source=(
+                f"{count} messages, last "
+                f"{_format_time(glance.last)}{', this session' if glance.session == current else ''}"
+            ),
             trust=Trust.USER,
             id=glance.session,
         )

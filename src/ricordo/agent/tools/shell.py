@@ -151,8 +151,8 @@ def shell_tool(
 
     A call may ask for more or less than `timeout` seconds, up to an hour. Of the output, at most `most_characters`
     bytes are kept, half from its beginning and half from its end, in whole lines. Commands get the variables of
-    `environment`, by default those of this process that `drop_secret_variables` leaves. With `tasks` a call may ask to be
-    run in the background, for an hour unless it says otherwise; then at most 100,000 bytes are kept, the notices
+    `environment`, by default those of this process that `drop_secret_variables` leaves. With `tasks` a call may ask to
+    be run in the background, for an hour unless it says otherwise; then at most 100,000 bytes are kept, the notices
     among them. Raises `InvalidSetting`.
     """
     if most_characters < 2:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ricordo.agent.compaction_journal import Compaction
     from ricordo.context.memory_excerpt import MemoryCut
     from ricordo.context.usage import ContextReport
-    from ricordo.messages import JsonValue
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
 

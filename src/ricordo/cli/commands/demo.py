@@ -1,6 +1,7 @@
 """`demo`: an agent replays a conversation, and a new process answers questions about it.
 
-Nothing is scripted: both are the ordinary commands, run in processes of their own, and what is shown is what they print.
+Nothing is scripted: both are the ordinary commands, run in processes of their own, and what is shown is what they
+print.
 """
 
 import json
@@ -192,7 +193,8 @@ def _show_reductions(lives: Sequence[Mapping[str, Any]]) -> None:
             )
         )
         print_line(
-            f"   The window before: {_format_measure(evicted[1], 'before')}; after: {_format_measure(evicted[1], 'after')}."
+            f"   The window before: {_format_measure(evicted[1], 'before')}; after: "
+            f"{_format_measure(evicted[1], 'after')}."
         )
     compacted = _largest_reduction(lives, "compact")
     if compacted:
@@ -278,7 +280,8 @@ def _show_answers(stage: _DemoRoot, questions: Sequence[_Question], *, made: boo
         _print_answer(answer, stage)
     curated = sum(_rests_on_curated(answer) for answer in answers)
     print_line(
-        f"\n   {curated} of {pluralize(len(answers), 'answer')} {'rests' if curated == 1 else 'rest'} on curated memory."
+        f"\n   {curated} of {pluralize(len(answers), 'answer')} {'rests' if curated == 1 else 'rest'} on "
+        f"curated memory."
     )
     checked = [(question, answer) for question, answer in zip(questions, answers, strict=True) if question.is_checked]
     if checked:

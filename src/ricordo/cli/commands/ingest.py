@@ -41,8 +41,8 @@ class ImportTotals:
     """What taking in did; `unreadable` names the files without a conversation and why.
 
     `notes` are what was read with losses, `understood` the forms that are, once a file had none of them. `change` is
-    the id by which all that was learned is undone. With `uses_model` a model learns from what was read, and so many jobs are
-    `waiting_jobs` for it.
+    the id by which all that was learned is undone. With `uses_model` a model learns from what was read, and so many
+    jobs are `waiting_jobs` for it.
     """
 
     files: int = 0

@@ -166,14 +166,16 @@ def _print_overdue(found: "OverdueWork", old: "Sequence[PlannedPruning]") -> Non
         print_line(f"{bold(escape(fate.path))}  {_FATE_TEXTS[fate.act]}  {dim(fate.rule)}")
     for record in reversed(found.waiting):
         print_line(
-            f"{bold(_format_job(record.job))}  {_format_job_state(record)}  {dim(f'asked for {format_age(record.created)} ago')}"
+            f"{bold(_format_job(record.job))}  {_format_job_state(record)}  "
+            f"{dim(f'asked for {format_age(record.created)} ago')}"
         )
     for job in found.behind:
         print_line(f"{bold(_format_job(job))}  holds more than was learned from it")
     for record in found.failed:
         error = (record.outcome.error if record.outcome else None) or "no error is known"
         print_line(
-            f"{bold(_format_job(record.job))}  failed too often, {escape(error)}  {dim(f'{format_age(record.changed)} ago')}"
+            f"{bold(_format_job(record.job))}  failed too often, {escape(error)}  "
+            f"{dim(f'{format_age(record.changed)} ago')}"
         )
 
 

@@ -56,10 +56,11 @@ class RecordedReduction:
 
 @dataclass(kw_only=True)
 class SessionReplay:
-    """One session: `said_tokens` are the tokens of all its messages, `largest_tokens` those of the largest window that was sent.
+    """One session: `said_tokens` are the tokens of all its messages, `largest_tokens` those of the largest window that
+    was sent.
 
-    `window` is what was left of it at the end. `resumed_messages` counts the messages that an earlier run, cut off, had lived
-    through already.
+    `window` is what was left of it at the end. `resumed_messages` counts the messages that an earlier run, cut off, had
+    lived through already.
     """
 
     session: str
@@ -314,7 +315,8 @@ def _print_session(life: SessionReplay) -> None:
     )
     print_line(f"{escape(life.session)}: {pluralize(life.turns, 'turn')}, {pluralize(life.messages, 'message')}{begun}")
     print_line(
-        f"   said {life.said_tokens:,} tokens, the largest window sent had {life.largest_tokens:,}, {life.left_tokens:,} are left"
+        f"   said {life.said_tokens:,} tokens, the largest window sent had {life.largest_tokens:,}, "
+        f"{life.left_tokens:,} are left"
     )
     for event in (reduction.event for reduction in life.reductions):
         before, after = event.counts.get("tokens_before", 0), event.counts.get("tokens_after", 0)

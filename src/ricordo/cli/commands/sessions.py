@@ -204,11 +204,8 @@ def _print_matches(query: str, found: "SessionSearchResult", target: Target, *, 
         print_line(highlight(wrap(each.snippet, "   ", first=f"{number}. "), [query]))
         if each.after:
             print_line(dim(wrap(f"{each.after.speaker}: {each.after.text}", "     ")))
-        print_line(
-            dim(
-                f"   {' · '.join(filter(None, (escape(did), time, escape(f'{target.display_path(each.path)}:{each.line}'))))}"
-            )
-        )
+        place = escape(f"{target.display_path(each.path)}:{each.line}")
+        print_line(dim(f"   {' · '.join(filter(None, (escape(did), time, place)))}"))
     if found.total > len(found.findings):
         more = f"{found.total - len(found.findings):,} more{'' if found.whole else ' at least'}"
         print_line(dim(f"… and {more}: --limit shows them"))

@@ -64,9 +64,14 @@ def tasks(
     """
     if context.invoked_subcommand is None:
         list_tasks(
-            session=decode_argument(session, "--session"), running=running, limit=limit, root=root, user=user, project=project,
+            session=decode_argument(session, "--session"),
+            running=running,
+            limit=limit,
+            root=root,
+            user=user,
+            project=project,
             as_json=as_json,
-        )  # fmt: skip
+        )
     elif session is not None or running:
         raise typer.BadParameter("--session and --running are for the list: they stand after `tasks list`.")
 
@@ -193,7 +198,8 @@ def format_outcome(before: "Task", after: "Task", *, user: str = "") -> str:
         return f"{name} ended before it could be cancelled: it is {after.state}."
     return (
         f"{name} was asked to stop, and its process did not answer within {_CANCEL_SECONDS:g} seconds; its last sign "
-        f"of life was {format_age(after.seen)} ago. It stops when that process looks. Without a sign of life for 10 minutes "
+        f"of life was {format_age(after.seen)} ago. It stops when that process looks. Without a sign of life "
+        f"for 10 minutes "
         "it is orphaned, and can be cancelled then."
     )
 

@@ -1,0 +1,3 @@
+"""Strategies: one way each to make the window smaller."""
+
+__all__: list[str] = []

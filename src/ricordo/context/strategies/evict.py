@@ -34,7 +34,7 @@ from ricordo.scope import encode_folder_name
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import WORKSPACE
 
-__all__ = ["EvictResults", "READ_TOOL", "content_kind"]
+__all__ = ["READ_TOOL", "EvictResults", "content_kind"]
 
 
 _SAMPLE_CHARS = 8_192
@@ -153,7 +153,8 @@ class EvictResults:
     async def _store(self, data: bytes, wide: WidePiece, session: str) -> str:
         """Write `data` under a name made of its digest and return the path; a longer one when somebody changed that
         file."""
-        folder = f"{WORKSPACE}/{self._config.eviction_path.strip('/')}/{encode_folder_name(session) if session else 'default'}"
+        session_folder = encode_folder_name(session) if session else "default"
+        folder = f"{WORKSPACE}/{self._config.eviction_path.strip('/')}/{session_folder}"
         for size in _DIGEST_SIZES:
             path = f"{folder}/{_file_name(wide, blake2b(data, digest_size=size).hexdigest())}"
             try:

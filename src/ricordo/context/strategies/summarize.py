@@ -156,7 +156,8 @@ class Compact:
         original: FindOriginal | None = None,
         reread: RereadFile | None = None,
     ) -> None:
-        """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `find_original` gives it back.
+        """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `find_original` gives it
+        back.
 
         With `flush_before_compact`, what people and the assistant said in the messages that go is learned from:
         `combined`, `handover` takes them, and what the summary brings along is accepted; else `before_summary` gets

@@ -45,8 +45,8 @@ from ricordo.messages.tokens import TokenCounter, cut_text, estimate_text, safe_
 from ricordo.messages.tokens.estimate import Estimator
 
 __all__ = [
-    "ConversationRecord",
     "REPLY_SCHEMA",
+    "ConversationRecord",
     "SummaryReply",
     "SummaryRequest",
     "build_record",
@@ -215,7 +215,8 @@ def _split_quote(span: str) -> Iterator[str]:
 class ConversationRecord:
     """A conversation for the model: its `items`, the `earlier` summary as text, and what may be said of them.
 
-    `to_learn` are the messages to learn from, by the id of their item; `text` is the text that quotes are looked for in.
+    `to_learn` are the messages to learn from, by the id of their item; `text` is the text that quotes are looked for
+    in.
     """
 
     items: tuple[FencedItem, ...]

@@ -18,9 +18,9 @@ from ricordo.messages.tokens.estimate import estimate_text
 
 __all__ = [
     "CORRECTED_PREFIX",
+    "REPLACED_PREFIX",
     "Citations",
     "DigestLine",
-    "REPLACED_PREFIX",
     "SectionLines",
     "SummarySections",
     "check_next_steps",
@@ -306,9 +306,10 @@ _MIN_HEADED_TOKENS = 160
 
 @dataclass(frozen=True, kw_only=True)
 class DigestLine:
-    """One line: the section it belongs to (0 to 3, see `SECTION_NAMES`), where it comes in the conversation, and how much it
-    is worth; heavier lines are kept first. `cite` names the messages it rests on, empty for none. A line that stands
-    `allows_repetition`, such as a title, may say what another one says."""
+    """One line: the section it belongs to (0 to 3, see `SECTION_NAMES`), where it comes in the conversation, and how
+    much it is worth; heavier lines are kept first. `cite` names the messages it rests on, empty for none. A line that
+    stands `allows_repetition`, such as a title, may say what another one says.
+    """
 
     section: int
     text: str

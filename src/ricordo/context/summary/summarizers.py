@@ -182,7 +182,10 @@ class CircuitBreaker:
         # a clock that was set back says nothing of how long it took
         if not 0 <= (self._clock.now() - self._last_failure_at).total_seconds() < self._seconds:
             return ""
-        return f"{self._failures} {'failure' if self._failures == 1 else 'failures'} in a row, the last: {self._last_reason}"
+        return (
+            f"{self._failures} {'failure' if self._failures == 1 else 'failures'} in a row, the last: "
+            f"{self._last_reason}"
+        )
 
 
 _DEFAULT_WINDOW = 32_000

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "SOURCES_FIELD",
     "FactSimilarity",
     "MergeResult",
     "ReviewResult",
-    "SOURCES_FIELD",
     "SimilarityFunction",
     "TrimResult",
     "confirm_fact",

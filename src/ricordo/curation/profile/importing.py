@@ -30,11 +30,11 @@ from ricordo.workspace.profile import (
 )
 
 __all__ = [
+    "PROFILE_VERSION",
     "BackupStore",
     "ForeignProfile",
     "ImportMode",
     "ImportPreference",
-    "PROFILE_VERSION",
     "ProfileImport",
     "ProfileMigration",
     "plan_import",

@@ -23,8 +23,8 @@ from ricordo.messages.tokens import Tokens, cut_text, estimate_text
 from ricordo.workspace.profile import Fact, Profile
 
 __all__ = [
-    "RenderedProfile",
     "SUMMARY_HEADINGS",
+    "RenderedProfile",
     "SkippedItem",
     "find_facts",
     "list_statements",

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
 
 __all__ = [
+    "LEARNING_AUTHOR",
     "FactArchive",
     "FileProfileStore",
     "InMemoryProfileStore",
-    "LEARNING_AUTHOR",
     "LedgerArchive",
     "ProfileStore",
     "ProfileStores",

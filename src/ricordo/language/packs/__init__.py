@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-__all__ = ["Act", "CuePack", "SIGNALS", "Signal", "SignalPack"]
+__all__ = ["SIGNALS", "Act", "CuePack", "Signal", "SignalPack"]
 
 
 Act = Literal[

@@ -29,7 +29,7 @@ from ricordo.messages.formats.passthrough import ExtraFields, find_extra, make_u
 from ricordo.messages.json_text import dumps, loads, require_object, require_objects, require_text
 from ricordo.messages.types import JsonValue, Media, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, Unknown
 
-__all__ = ["AnthropicPrompt", "DIALECT", "from_anthropic", "list_blocks", "read_block", "to_anthropic", "write_block"]
+__all__ = ["DIALECT", "AnthropicPrompt", "from_anthropic", "list_blocks", "read_block", "to_anthropic", "write_block"]
 
 
 DIALECT = "anthropic"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ricordo.messages.importers.records import ImportedMessage, ImportProblem
     from ricordo.messages.importers.shapes import SUPPORTED_FORMATS
 
-__all__ = ["ImportProblem", "ImportedMessage", "SUPPORTED_FORMATS", "find_claude_code", "read_history"]
+__all__ = ["SUPPORTED_FORMATS", "ImportProblem", "ImportedMessage", "find_claude_code", "read_history"]
 
 __getattr__ = lazy_exports(
     __name__,

@@ -24,12 +24,12 @@ from ricordo.messages.types import JsonValue, Message
 
 __all__ = [
     "DOCUMENT_LIMIT",
+    "LINE_LIMIT",
     "FileLine",
     "HistoryFile",
     "ImportProblem",
     "ImportedMessage",
     "JsonRecord",
-    "LINE_LIMIT",
     "ProblemHandler",
     "open_history",
     "open_utf8",

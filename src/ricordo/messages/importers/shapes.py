@@ -17,10 +17,10 @@ from ricordo.messages.importers.fields import (
 from ricordo.messages.types import JsonValue
 
 __all__ = [
+    "SUPPORTED_FORMATS",
     "HistoryShape",
     "MessageList",
     "NumberedDialogue",
-    "SUPPORTED_FORMATS",
     "SingleMessage",
     "UnknownShape",
     "find_shapes",

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "DEFAULT_VOCABULARY",
     "Budget",
     "Calibration",
-    "DEFAULT_VOCABULARY",
     "Estimator",
     "RequestEstimate",
     "Share",
@@ -46,6 +46,9 @@ __getattr__ = lazy_exports(
         ".budget": "Budget Share Tokens resolve_budget",
         ".calibration": "Calibration TokenCorrection",
         ".cut": "cut_text safe_boundary",
-        ".estimate": "DEFAULT_VOCABULARY Estimator RequestEstimate TokenCounter VocabularyCounter estimate_message estimate_request estimate_text load_token_counter",
+        ".estimate": (
+            "DEFAULT_VOCABULARY Estimator RequestEstimate TokenCounter VocabularyCounter "
+            "estimate_message estimate_request estimate_text load_token_counter"
+        ),
     },
 )

@@ -21,8 +21,8 @@ from ricordo.messages.json_text import dumps
 
 __all__ = [
     "BLOCKS",
-    "CountCache",
     "DEFAULT_VOCABULARY",
+    "CountCache",
     "Estimator",
     "RequestEstimate",
     "TokenCounter",

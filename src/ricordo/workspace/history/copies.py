@@ -34,7 +34,8 @@ _MAX_READ_BYTES = 8_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class RecordCopies:
-    """What was found: `tombstones` for the statements in records, `edits` of evicted results, and `texts`, the statements.
+    """What was found: `tombstones` for the statements in records, `edits` of evicted results, and `texts`, the
+    statements.
 
     `near` are the messages of the exchanges in which they occur, as (session, id).
     """

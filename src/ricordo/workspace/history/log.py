@@ -3,8 +3,8 @@
 Replacements have a record of their own. An append to a ledger needs none: its block in the file tells when, by whom and
 from which session, and its id is that of its first entry. Ledgers are read newest first, and no more than are needed.
 
-Invariant: the order is that of ids, which never go backwards in a root, and within a ledger that of the file, so a clock
-that was set back changes nothing.
+Invariant: the order is that of ids, which never go backwards in a root, and within a ledger that of the file, so a
+clock that was set back changes nothing.
 """
 
 import re
@@ -27,10 +27,10 @@ from ricordo.workspace.layout import LEDGERS, ledger_date
 from ricordo.workspace.ledger import find_newest_id, may_contain_id, read_entries, read_newest_id
 
 __all__ = [
-    "HistoryItem",
-    "LedgerOutline",
     "PERSON",
     "UNREADABLE_ACT",
+    "HistoryItem",
+    "LedgerOutline",
     "advance_ids",
     "find_newest_time",
     "find_undone_ids",
@@ -51,8 +51,9 @@ _EXTRACTED_FIELD = re.compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerOutline:
-    """A ledger that was not parsed: no entry in it is newer than `newest_time`, and about `saved_count` of them were saved by
-    somebody rather than extracted. `last_id` is the id in it that sorts last."""
+    """A ledger that was not parsed: no entry in it is newer than `newest_time`, and about `saved_count` of them were
+    saved by somebody rather than extracted. `last_id` is the id in it that sorts last.
+    """
 
     path: str
     newest_time: datetime

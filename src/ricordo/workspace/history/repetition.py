@@ -19,9 +19,9 @@ from ricordo.workspace.session_files import SessionFile, create_digest
 
 __all__ = [
     "ERASED_MARK",
-    "ErasePatterns",
     "FORGOTTEN_MARK",
     "SENTENCE_END_MARKS",
+    "ErasePatterns",
     "contains_literally",
     "is_repetition",
     "mask_repetitions",

@@ -1,4 +1,5 @@
-"""Tombstones: records of what was forgotten, without its content, by which forgotten statements are recognised and masked.
+"""Tombstones: records of what was forgotten, without its content, by which forgotten statements are recognised and
+masked.
 
 A tombstone has the id of the entry, the message that stated it, and a keyed digest of its words, whatever their case,
 white space and punctuation; without the key of the root nobody can test a guess. A statement is a text, a line, a

@@ -1,7 +1,7 @@
 """The usage of memories: when each was shown, used and confirmed.
 
-Notes are appended to `usage.jsonl` a little later, many together, and nothing waits for them. Many processes may append;
-a line that can't be read is skipped. A long file is rewritten with one line for each memory.
+Notes are appended to `usage.jsonl` a little later, many together, and nothing waits for them. Many processes may
+append; a line that can't be read is skipped. A long file is rewritten with one line for each memory.
 
 Invariant: nothing here decides how a memory ranks.
 """
@@ -121,7 +121,9 @@ class _UsageNote:
 
 
 class UsageLog:
-    """The usage file of one root. `record` writes nothing: `serve` does, a little later, and `close` does at the end."""
+    """The usage file of one root. `record` writes nothing: `serve` does, a little later, and `close` does at
+    the end.
+    """
 
     def __init__(self, files: FileStore, clock: Clock) -> None:
         """Keep it among `files`."""

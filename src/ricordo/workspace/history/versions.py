@@ -1,4 +1,5 @@
-"""Earlier versions: what was remembered at a moment, what one write changed, and which messages had their extraction undone.
+"""Earlier versions: what was remembered at a moment, what one write changed, and which messages had their extraction
+undone.
 
 A document at a moment is what the first later change set found, or the file of today. Of its entries those count that
 were said by then; a bullet without a time counts from the day of its ledger.
