@@ -1,10 +1,10 @@
-"""Time and identity, injected: who needs the time or a new id is given a source, so tests decide both.
+"""Sources of time and ids. Code that needs a time or a new id receives a source, so tests control both.
 
 An id has 26 characters of Crockford's base 32: 48 bits of milliseconds, then 80 random bits that count up within one
 millisecond (the ULID layout).
 
-Invariant: ids of one source strictly increase, also when its clock stands still or runs backwards. A source can follow
-the ids of others, so sorting by id is the order of writing.
+Invariant: ids of one source strictly increase, even when its clock stands still or runs backwards. A source can follow
+the ids of other sources, so the order of ids is the order of writes.
 """
 
 import secrets
@@ -36,35 +36,35 @@ _MAX_LEAD_MS = 20 * 366 * 24 * 60 * 60 * 1000
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """Return the current time, aware, in UTC."""
+        """Return the current time in UTC, with a time zone."""
         ...
 
     def today(self) -> date:
-        """Return the current date where the user lives, which names the ledger."""
+        """Return the current local date of the user, which is the name of the ledger."""
         ...
 
 
 class IdSource(Protocol):
-    """Where ids come from."""
+    """A source of ids."""
 
     def new(self) -> str:
-        """Return an id of 26 characters that sorts after every id given before."""
+        """Return an id of 26 characters that sorts after every earlier id of this source."""
         ...
 
     def follow(self, known: str) -> None:
-        """Make every id from now on sort after `known`, an id that another source gave."""
+        """Make every later id sort after `known`, an id from another source."""
         ...
 
     def may_lag(self) -> bool:
-        """Tell whether another source may have given an id that sorts after the next one, as the clock was set back."""
+        """Return whether the clock was set back, so that another source may have issued a later id than the next one."""
         ...
 
 
 class SystemClock:
-    """The clock of this machine, in milliseconds, which is what an entry keeps."""
+    """The system clock, in milliseconds, the precision of entries."""
 
     def now(self) -> datetime:
         """Return the current time in UTC, cut to milliseconds."""
@@ -76,7 +76,7 @@ class SystemClock:
 
 
 class MonotonicIds:
-    """Strictly increasing ids from a clock and a source of randomness."""
+    """A source of strictly increasing ids, from a clock and a source of randomness."""
 
     def __init__(self, clock: Clock, random_bits: Callable[[int], int] = secrets.randbits) -> None:
         """Use `clock` for the first 48 bits and `random_bits(80)` for the rest."""
@@ -87,7 +87,7 @@ class MonotonicIds:
         self._seen: tuple[float, float] | None = None
 
     def new(self) -> str:
-        """Return an id that sorts after every id this source gave before."""
+        """Return an id that sorts after every earlier id of this source."""
         stamp = int(self._clock.now().timestamp() * 1000) << _RANDOM_BITS
         with self._lock:
             # half the random range leaves room to count up within a millisecond
@@ -95,7 +95,7 @@ class MonotonicIds:
             return encode_id(self._last)
 
     def follow(self, known: str) -> None:
-        """Make every id from now on sort after `known`; what is no id, or is decades ahead, changes nothing."""
+        """Make every later id sort after `known`; ignore a text that is not an id or is over 20 years ahead."""
         value, now = decode_id(known), self._clock.now().timestamp()
         self._seen = self._seen or (now, time.monotonic())
         latest = int(now * 1000) + _MAX_LEAD_MS
@@ -103,11 +103,11 @@ class MonotonicIds:
             return
         with self._lock:
             if value >= self._last:
-                # two sources that follow the same id part at random, or they would give the same ones
+                # sources that follow the same id add random bits, otherwise they would issue the same ids
                 self._last = value | self._random_bits(_SPREAD_BITS)
 
     def may_lag(self) -> bool:
-        """Tell whether the clock was set back since the last look, or the ids of this source are ahead of it."""
+        """Return whether the clock was set back since the last call, or the ids of this source are ahead of it."""
         wall, ticks = self._clock.now().timestamp(), time.monotonic()
         with self._lock:
             before, self._seen = self._seen or (wall, ticks), (wall, ticks)
@@ -116,12 +116,12 @@ class MonotonicIds:
 
 
 def encode_id(value: int) -> str:
-    """Write the 128-bit `value` as 26 characters of Crockford's base 32, lower case; order is kept."""
+    """Encode the 128-bit `value` as 26 lower-case characters of Crockford's base 32; the order is preserved."""
     return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def decode_id(text: str) -> int | None:
-    """Return the value that `encode_id` wrote as this text; None for a text that it does not write."""
+    """Return the value of an id from `encode_id`; None for any other text."""
     if len(text) != _LENGTH or not _VALUES.keys() >= set(text):
         return None
     value = 0
@@ -131,11 +131,11 @@ def decode_id(text: str) -> int | None:
 
 
 def truncate_to_milliseconds(time: datetime) -> datetime:
-    """Cut `time` to whole milliseconds in UTC; a naive time is taken as UTC."""
+    """Truncate `time` to whole milliseconds in UTC; a naive time is taken as UTC."""
     aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     return aware.replace(microsecond=aware.microsecond // 1000 * 1000)
 
 
 def format_rfc3339(time: datetime) -> str:
-    """Write `time` as RFC 3339 in UTC with milliseconds and a Z."""
+    """Format `time` as RFC 3339 in UTC with milliseconds and a Z."""
     return truncate_to_milliseconds(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,10 +1,10 @@
-"""Background tasks, work that a cancellation can't cut in two, points at which long work yields, and worker threads.
+"""Background tasks, work that survives cancellation, yield points for long work, and worker threads.
 
-A shielded cancel scope does not hold off `asyncio.Task.cancel`, and a thread can't be stopped: who stops waiting for
-one gives back locks while it still writes. So `run_to_completion` waits for the end, whoever cancels.
+A shielded cancel scope does not stop `asyncio.Task.cancel`, and a thread can't be stopped: a caller that stops waiting
+for a thread would release locks while the thread still writes. So `run_to_completion` waits for the end of the work.
 
-Invariants: when `run_to_completion` returns or raises, its work has ended or had not begun. Yielding takes time or ends
-the work by an exception, and changes nothing of what it comes to, so what is pure stays pure.
+Invariants: when `run_to_completion` returns or raises, its work has ended or never began. A yield point can take time
+or raise, but never changes a result, so pure functions stay pure.
 """
 
 import asyncio
@@ -43,8 +43,8 @@ __all__ = [
 async def background_task(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Run `work` while the block runs, and cancel it when the block ends.
 
-    An error of the block comes out as it was raised, not in a group, as a task group would give it; an error of `work`
-    ends the block and is raised in its place.
+    An error of the block is raised unchanged, not wrapped in an exception group as by a task group. An error of `work`
+    ends the block and is raised from it.
     """
     try:
         async with anyio.create_task_group() as group:
@@ -60,9 +60,9 @@ async def background_task(work: Callable[[], Coroutine[Any, Any, None]]) -> Asyn
 
 @asynccontextmanager
 async def background_group() -> AsyncIterator[TaskGroup]:
-    """Give a group whose tasks run while the block does; at its end they are cancelled and waited for.
+    """Yield a task group that runs while the block does; at the end its tasks are cancelled and awaited.
 
-    Errors come out as those of `background_task`.
+    Errors are raised as by `background_task`.
     """
     ready: list[TaskGroup] = []
     begun = anyio.Event()
@@ -83,10 +83,10 @@ _T = TypeVar("_T")
 
 
 class ThreadJob(Generic[_T]):
-    """A function that runs once in a thread, in the context of who made this."""
+    """A function that runs once in a thread, in the context of the code that created the job."""
 
     def __init__(self, act: Callable[[], _T]) -> None:
-        """Hold `act`, which does not run yet."""
+        """Store `act` without running it."""
         self.is_done = False
         self.error: BaseException | None = None
         self._function = act
@@ -95,7 +95,7 @@ class ThreadJob(Generic[_T]):
         self._notify: Callable[[], object] | None = None
 
     def start(self, tell: Callable[[], object]) -> None:
-        """Run it in a thread, which calls `notify` when it has ended."""
+        """Run the function in a thread, which calls `tell` at its end."""
         self._notify = tell
         try:
             thread = _idle_threads.pop()
@@ -110,7 +110,7 @@ class ThreadJob(Generic[_T]):
             try:
                 raise self.error
             finally:
-                # the traceback holds this frame
+                # the traceback references this frame
                 self.error = None
         return self._results.pop()
 
@@ -123,7 +123,7 @@ class ThreadJob(Generic[_T]):
         self.is_done = True
 
     def notify(self) -> None:
-        """Tell that it has ended, unless the event loop that waited for it is closed."""
+        """Report the end of the job, unless the event loop that waited for it is closed."""
         assert self._notify is not None
         try:
             self._notify()
@@ -132,7 +132,7 @@ class ThreadJob(Generic[_T]):
 
 
 class _WorkerThread(threading.Thread):
-    """Runs what is put into `queue`; None ends it. It is idle when it is in `_idle_threads`."""
+    """A thread that runs the jobs in `queue`; None ends it. It is idle while it is in `_idle_threads`."""
 
     def __init__(self) -> None:
         super().__init__(name="ricordo worker", daemon=True)
@@ -143,7 +143,7 @@ class _WorkerThread(threading.Thread):
             pass
 
     def _run_next(self) -> bool:
-        """Run the next work and return True, or return False when there is none."""
+        """Run the next job and return True; return False when the thread should end."""
         try:
             work = self.queue.get(timeout=_IDLE_SECONDS)
         except Empty:
@@ -151,7 +151,7 @@ class _WorkerThread(threading.Thread):
         if work is None:
             return False
         work.run()
-        # idle before it is told, so that whoever is told has a thread for what comes next
+        # marked as idle before the notification, so that whoever receives it can use this thread for its next job
         _idle_threads.append(self)
         work.notify()
         return True
@@ -161,7 +161,7 @@ _idle_threads: list[_WorkerThread] = []
 
 
 def _remove_idle(thread: _WorkerThread) -> bool:
-    """Take the thread out of the idle ones; return False when it has been chosen for work meanwhile."""
+    """Remove a thread from the idle threads; return False if it was already taken for a job."""
     try:
         _idle_threads.remove(thread)
     except ValueError:
@@ -170,7 +170,7 @@ def _remove_idle(thread: _WorkerThread) -> bool:
 
 
 def _join_all() -> None:
-    """Wait for all work to end; a thread that is only stopped would leave half a file."""
+    """Wait for all jobs to end, since stopping a thread could leave a half-written file."""
     threads = [thread for thread in threading.enumerate() if isinstance(thread, _WorkerThread)]
     for thread in threads:
         thread.queue.put(None)
@@ -182,7 +182,7 @@ atexit.register(_join_all)
 
 
 if hasattr(os, "register_at_fork"):
-    # a forked child has none of the threads
+    # a forked child has no threads of its parent
     os.register_at_fork(after_in_child=_idle_threads.clear)
 
 
@@ -191,15 +191,15 @@ _limiters: "WeakKeyDictionary[asyncio.AbstractEventLoop, anyio.CapacityLimiter]"
 
 
 async def run_to_completion(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
-    """Return what `act` returns; a cancellation that comes meanwhile is raised when it has ended."""
+    """Return the result of `act`; a cancellation that arrives meanwhile is raised after `act` has ended."""
     await anyio.lowlevel.checkpoint_if_cancelled()
     return await run_even_if_cancelled(act)
 
 
 async def run_even_if_cancelled(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
-    """Do what `run_to_completion` does, and run `act` even when the task is being cancelled already.
+    """Do the same as `run_to_completion`, but also run `act` when the task is already being cancelled.
 
-    It is for what has to happen in any case, such as giving back a lock.
+    Use it for work that must always happen, such as releasing a lock.
     """
     cancelled: asyncio.CancelledError | None = None
     with anyio.CancelScope(shield=True):
@@ -217,10 +217,9 @@ async def run_even_if_cancelled(act: Callable[[], Coroutine[object, object, _T]]
 
 
 async def run_in_thread(act: Callable[[*_Given], _T], *given: *_Given) -> _T:
-    """Return what `act` returns for what is `given`, in a thread: as `run_to_completion` does, with fewer turns of the
-    event loop.
+    """Run `act` with the arguments `given` in a thread and return its result, like `run_to_completion`.
 
-    It takes one of the threads that anyio's default limiter allows.
+    It needs fewer turns of the event loop, and takes one of the threads of anyio's default limiter.
     """
     if not _on_asyncio():
         return await anyio.to_thread.run_sync(act, *given)
@@ -241,7 +240,8 @@ async def run_in_thread(act: Callable[[*_Given], _T], *given: *_Given) -> _T:
             waiting.set_result(None)
 
     work.start(partial(loop.call_soon_threadsafe, release))
-    # who cancels by a scope gets what was done, such as a lease to give back, and feels it at the next wait
+    # with a scope cancellation the caller gets the result, such as a lease to release, and is cancelled at its next
+    # await
     with anyio.CancelScope(shield=True):
         try:
             await waiting
@@ -255,16 +255,15 @@ async def run_in_thread(act: Callable[[*_Given], _T], *given: *_Given) -> _T:
 
 
 async def compute(act: Callable[[], _T], *, size: int, at_once: int) -> _T:
-    """Return what `act` returns, which only computes: at once for a `size` up to `at_once`, in a thread for more.
+    """Return the result of `act`, a pure computation: run it here for a `size` up to `at_once`, else in a thread.
 
-    A trip to a thread costs about 0.1 ms, which a short computation does not repay. A long one would keep the event
-    loop from everything else.
+    A switch to a thread costs about 0.1 ms, too much for a short computation. A long one would block the event loop.
     """
     return act() if size <= at_once else await run_in_thread(act)
 
 
 def _on_asyncio() -> bool:
-    """Tell whether asyncio drives this task; trio knows no cancellation but that of scopes."""
+    """Return whether asyncio runs this task; trio cancels only by scopes."""
     try:
         return asyncio.current_task() is not None
     except RuntimeError:
@@ -272,32 +271,34 @@ def _on_asyncio() -> bool:
 
 
 class YieldPolicy(Protocol):
-    """How one piece of work behaves towards what is more urgent."""
+    """How a piece of work yields to more urgent work."""
 
     async def pause(self) -> None:
         """Return when the next step may begin; called between two steps."""
         ...
 
     def yield_now(self) -> None:
-        """Return when the step may go on; called within one, in a worker thread, once in a few milliseconds or more."""
+        """Return when the step may continue; called within a step, in a worker thread, every few milliseconds or less
+        often.
+        """
         ...
 
 
 class NoYield:
-    """The policy of work that nothing is more urgent than."""
+    """The policy of work that never yields."""
 
     async def pause(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""
 
     def yield_now(self) -> None:
-        """Wait for nothing."""
+        """Return immediately."""
 
 
 _YIELD_HANDLER: ContextVar[Callable[[], None] | None] = ContextVar("give_way", default=None)
 
 
 def yield_point() -> None:
-    """Let what is more urgent go first. Raises what the policy of the work raises, when the work is cancelled."""
+    """Let more urgent work go first. Raises the errors of the current yield policy, when the work is cancelled."""
     to = _YIELD_HANDLER.get()
     if to is not None:
         to()
@@ -305,9 +306,7 @@ def yield_point() -> None:
 
 @contextmanager
 def use_yield_policy(policy: YieldPolicy) -> Iterator[None]:
-    """Let the block, and the threads it begins, give way as `yield_policy` says; hold no lock that a turn
-    may wait for.
-    """
+    """Apply `policy` to the block and to the threads it starts. Do not hold a lock that a turn may wait for."""
     before = _YIELD_HANDLER.set(policy.yield_now)
     try:
         yield

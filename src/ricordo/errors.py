@@ -1,10 +1,10 @@
 """Every error that Ricordo raises, in one tree.
 
-Catch `RicordoError` for everything, a branch for a kind of trouble, a leaf for one cause. The docstring of a leaf
-is its default message; backends translate their drivers' errors at their own edge and keep the cause.
+Catch `RicordoError` for every error, a branch for a group of errors, or a leaf for one cause. The first line of a
+class docstring is the default message. Backends translate the errors of their drivers and keep the cause.
 
     RicordoError
-    ├── ScopeError                whose memory is it
+    ├── ScopeError                the scope is missing or wrong
     │   ├── ScopeRequired
     │   ├── ScopeMismatch
     │   ├── RootNotTrusted
@@ -27,11 +27,12 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── CompactionNotFound
     │   ├── MessageNotFound
     │   └── TaskNotFound
-    ├── StorageError              the disk, or what is on it
+    ├── StorageError              the disk, or a file on it
     │   ├── PathRefused
     │   ├── AlreadyExists
     │   ├── VersionConflict
     │   ├── EditRefused
+    │   ├── IndexTooLarge
     │   ├── StorageFull
     │   ├── StorageReadOnly
     │   ├── StorageBusy
@@ -43,7 +44,7 @@ is its default message; backends translate their drivers' errors at their own ed
     ├── HistoryUnreadable         a conversation that can't be ingested
     ├── IndexUnavailable
     ├── MemoryClosed
-    ├── ModelError                the model was not reached, or did not answer in a form that can be used
+    ├── ModelError                the model was not reached, or its answer can't be used
     │   ├── ModelNotFound
     │   ├── ModelKeyMissing
     │   ├── ModelRefused
@@ -55,9 +56,9 @@ is its default message; backends translate their drivers' errors at their own ed
     │   └── ReplyInvalid
     │       └── OutputInvalid
     ├── TaskCancelled
-    ├── ToolFailed                raised by a tool: its message is what the model is told
+    ├── ToolFailed                raised by a tool: the model receives its message
     ├── LeaseLost
-    └── ExtraMissing              an optional part is not installed
+    └── ExtraMissing              an optional dependency is not installed
 """
 
 from collections.abc import Callable
@@ -78,9 +79,9 @@ _cleaners: list[Callable[[str], str]] = []
 
 
 def set_message_cleaner(clean: Callable[[str], str]) -> None:
-    """Let `clean` take the secrets out of the message of each error that is made from now on.
+    """Set `clean` as the function that removes secrets from the messages of all errors created from now on.
 
-    What is quoted in a message comes from users, models and files, and a message goes to logs, prompts and terminals.
+    Messages quote users, models and files, and appear in logs, prompts and terminals.
     """
     _cleaners[:] = [clean]
 
@@ -89,7 +90,7 @@ class RicordoError(Exception):
     """Something in Ricordo could not be done. Its message holds no secret."""
 
     def __init__(self, message: str | None = None) -> None:
-        """Take `message`, or the first line of the class's docstring when there is none."""
+        """Use `message`, or the first line of the class docstring if it is empty or None."""
         doc = (type(self).__doc__ or "").strip().splitlines()
         told = message or (doc[0] if doc else type(self).__name__)
         for clean in _cleaners:
@@ -112,11 +113,11 @@ class ScopeMismatch(ScopeError):
 class RootNotTrusted(ScopeError):
     """The root was not made or trusted on this machine, so nothing of it is used: `ricordo trust PATH` trusts it.
 
-    `root` is its folder, empty where that is not known.
+    `root` is the folder of the root; empty if unknown.
     """
 
     def __init__(self, message: str | None = None, *, root: str = "") -> None:
-        """Take the folder of the root."""
+        """Store the folder of the root."""
         super().__init__(message)
         self.root = root
 
@@ -220,11 +221,11 @@ class EditRefused(StorageError):
 class IndexTooLarge(StorageError):
     """MEMORY.md would be larger than it may be: put what is longer into a topic; nothing was written.
 
-    `cap` names the bound: `lines`, `bytes` or `tokens`.
+    `cap` is the name of the limit: `lines`, `bytes` or `tokens`.
     """
 
     def __init__(self, message: str | None = None, *, cap: str = "lines") -> None:
-        """Take which bound it would be beyond."""
+        """Store the name of the limit that would be exceeded."""
         super().__init__(message)
         self.cap = cap
 
@@ -292,15 +293,15 @@ class ModelRefused(ModelError):
 class ModelOverflow(ModelError):
     """The request is larger than the model's window.
 
-    `window` is the model's window and `size` the prompt that was sent, in tokens; None where the provider did not say.
-    `messages` is how many messages a request may have, where there were more; else None.
+    `window` is the window of the model and `size` the size of the prompt, in tokens; None if the provider did not say.
+    `messages` is the largest number of messages in a request, if it was exceeded; else None.
     """
 
     def __init__(
         self, message: str | None = None, *, window: int | None = None, size: int | None = None,
         messages: int | None = None,
     ) -> None:  # fmt: skip
-        """Take what the provider said of the sizes, in tokens and in messages."""
+        """Store the sizes that the provider reported, in tokens and in messages."""
         super().__init__(message)
         self.window, self.size, self.messages = window, size, messages
 
@@ -308,11 +309,11 @@ class ModelOverflow(ModelError):
 class ModelRateLimited(ModelError):
     """The provider asks to wait: too many requests or tokens, or the quota is used up.
 
-    `retry_after` is how long, in seconds; None where the provider did not say.
+    `retry_after` is the wait in seconds; None if the provider did not say.
     """
 
     def __init__(self, message: str | None = None, *, retry_after: float | None = None) -> None:
-        """Take how long the provider asks to wait, in seconds."""
+        """Store how long the provider asks to wait, in seconds."""
         super().__init__(message)
         self.retry_after = retry_after
 
@@ -332,13 +333,12 @@ class SpendingLimitReached(ModelError):
 class ReplyInvalid(ModelError):
     """The model's reply is empty, cut off or in a form that is not understood.
 
-    `said` is its text where there was one in another form than was asked for, for a caller who can do something with
-    it; it is never shown with the error. `cut_off` says that the text has no end. `reply` is the whole reply, None
-    where that is not known.
+    `said` is the text of a reply in the wrong form, for callers that can use it; the error message never shows it.
+    `cut_off` means that the text is incomplete. `reply` is the whole reply; None if unknown.
     """
 
     def __init__(self, message: str | None = None, *, said: str = "", cut_off: bool = False) -> None:
-        """Take what the model said."""
+        """Store the text of the model."""
         super().__init__(message)
         self.said = said
         self.cut_off = cut_off
@@ -348,7 +348,7 @@ class ReplyInvalid(ModelError):
 class OutputInvalid(ReplyInvalid):
     """The answer of a turn is not of the type that was asked for, also after it was asked for once more.
 
-    `said` is the text of the last reply; what was said is recorded, and the next turn goes on from it.
+    `said` is the text of the last reply. The replies are recorded, and the next turn continues from them.
     """
 
 

@@ -1,10 +1,10 @@
-"""Events: what happened, without what was said.
+"""Events that report what happened, without any content.
 
 Every stage reports that it started, finished, was skipped or failed, with names, counts and durations, so an event can
-go to any log. Where the OpenTelemetry API is installed, stages that the GenAI conventions name become spans; the names
-are constants here because the published package lacks them.
+go to any log. If the OpenTelemetry API is installed, stages with a name in the GenAI conventions become spans. The
+names are constants here because the published package lacks them.
 
-Invariants: an event holds no content. A sink that fails does not fail the work that it watches.
+Invariants: an event holds no content. A sink that fails does not fail the work it observes.
 """
 
 import logging
@@ -83,7 +83,7 @@ Status = Literal["started", "finished", "skipped", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One thing that happened at `at`; `seconds` is how long the stage took, `counts` what it handled."""
+    """One event at the time `at`; `seconds` is the duration of the stage, `counts` the numbers of items it handled."""
 
     stage: Stage
     status: Status
@@ -99,16 +99,16 @@ EventSink: TypeAlias = Callable[[Event], None]
 
 
 _CANCELLATIONS = frozenset({"CancelledError", "Cancelled"})
-"""The names of the exceptions by which asyncio and trio cancel; neither is needed to report one."""
+"""The names of the exceptions with which asyncio and trio cancel; this module imports neither library."""
 _LOG = logging.getLogger("ricordo.events")
 
 
 @dataclass
 class StageProgress:
-    """What a running stage has to tell: how many of what it handled, and why it ended as it did.
+    """The counts of a running stage, and the reason for its outcome.
 
-    `skipped` is the reason why it did nothing, `failed` the reason why it could not, though nothing was raised;
-    `reason` explains any other end. All are words of the program, never what somebody said.
+    `skipped` is the reason why the stage did nothing, `failed` the reason why it failed without an exception; `reason`
+    explains any other outcome. All are texts of the program and never contain user content.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -118,16 +118,16 @@ class StageProgress:
 
 
 class Emitter:
-    """Hands events to every sink, in the order the sinks were given."""
+    """Sends events to every sink, in the order of the sinks."""
 
     def __init__(self, clock: Clock, sinks: tuple[EventSink, ...] = ()) -> None:
-        """Stamp events with `clock` and send them to `sinks`."""
+        """Set the time of events from `clock` and send them to `sinks`."""
         self._clock = clock
         self._sinks = sinks
 
     @contextmanager
     def stage(self, stage: Stage, scope: Scope | None = None) -> Iterator[StageProgress]:
-        """Report that `stage` started, and how it ended: finished, skipped with the reason, or failed and why.
+        """Report the start of `stage` and its outcome: finished, skipped with the reason, or failed with the reason.
 
         A cancelled stage has failed with the reason `cancelled`.
         """
@@ -144,7 +144,7 @@ class Emitter:
             self._report_end(stage, scope, progress, time.perf_counter() - began, error)
 
     def report_failure(self, stage: Stage, scope: Scope | None, error: BaseException, reason: str) -> None:
-        """Report that `stage` could not even begin."""
+        """Report that `stage` failed before it began."""
         self._emit(stage, "failed", scope, error=type(error).__name__, reason=reason)
 
     def _report_end(
@@ -210,19 +210,19 @@ GENAI_OPERATIONS: Mapping[Stage, str] = {
     "extract": "upsert_memory",
     "open": "create_memory_store",
 }
-"""The `gen_ai.operation.name` of a stage; other stages make no span."""
+"""The `gen_ai.operation.name` of each stage that becomes a span."""
 
 
 def current_trace_id() -> str:
-    """Return the id of the trace that is being recorded, 32 hex digits; empty outside of one, and without the API."""
-    # who records a trace has imported the API
+    """Return the id of the current trace, 32 hex digits; empty if no trace is recorded or the API is missing."""
+    # code that records a trace has imported the API
     api = sys.modules.get("opentelemetry.trace")
     context = api.get_current_span().get_span_context() if api else None
     return f"{context.trace_id:032x}" if context and context.is_valid else ""
 
 
 def telemetry_sink() -> Callable[[Event], None] | None:
-    """Return a sink that makes a span of every named stage that ended, or None without the OpenTelemetry API."""
+    """Return a sink that turns the end of each stage in `GENAI_OPERATIONS` into a span; None without the API."""
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
         return None
     tracer: Tracer = import_module("opentelemetry.trace").get_tracer("ricordo")

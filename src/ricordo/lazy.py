@@ -1,10 +1,12 @@
-"""Lazy exports: a package whose names are loaded at their first use, so that importing it costs next to nothing."""
+"""Lazy exports: a package loads each of its names at first use, so importing the package costs almost nothing."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import AnyStr, cast
 
-__all__ = ["lazy_exports"]
+__all__ = ["lazy_compile", "lazy_exports"]
 
 
 def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
@@ -22,3 +24,28 @@ def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], ob
         return value
 
     return load
+
+
+class _LazyPattern:
+    """A pattern that is compiled at its first use; from then on its methods are those of the compiled one."""
+
+    def __init__(self, pattern: str | bytes, flags: int) -> None:
+        self._source = pattern, flags
+
+    def __getattr__(self, name: str) -> object:
+        compiled: object = re.compile(*self._source)  # type: ignore[type-var]  # one of the two
+        # attributes of the instance are found without this method
+        vars(self).update((each, getattr(compiled, each)) for each in _PATTERN_MEMBERS)
+        return getattr(compiled, name)
+
+
+_PATTERN_MEMBERS = tuple(name for name in dir(re.Pattern) if not name.startswith("_"))
+
+
+def lazy_compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return a pattern that is compiled at its first use, as most processes use few of the hundreds there are.
+
+    It has the methods of a compiled pattern, and can't be passed to the functions of `re`. Raises at the first use:
+    `re.error`.
+    """
+    return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))

@@ -1,9 +1,9 @@
-"""Scope: whose memory this is. Nothing is read or written without one.
+"""Scope: the owner of a memory. Every read and write needs one.
 
-It has up to six parts, wide to narrow: tenant, user, team, project, agent, session. A part becomes a folder name by
-`encode_folder_name`.
+A scope has up to six parts, from wide to narrow: tenant, user, team, project, agent, session. `encode_folder_name`
+turns a part into a folder name.
 
-Invariant: two different names never share a folder, also where upper and lower case are the same.
+Invariant: two different names never share a folder, even on a file system that ignores case.
 """
 
 import hashlib
@@ -12,19 +12,20 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
+from ricordo.lazy import lazy_compile
 
 __all__ = ["Scope", "encode_folder_name", "name_digest", "owner_part"]
 
 
 _MAX_PART_CHARS = 200
-_UNSAFE = re.compile(r"-[0-9a-f]{8}$|\.$|~")
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
+_UNSAFE = lazy_compile(r"-[0-9a-f]{8}$|\.$|~")
+_RESERVED = lazy_compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 _PARTS = ("tenant", "user", "team", "project", "agent", "session")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Whose memory this is; at least one part is given, `None` means not bound to one."""
+    """The owner of a memory. At least one part is given; a part that is `None` is not bound."""
 
     tenant: str | None = None
     user: str | None = None
@@ -34,7 +35,7 @@ class Scope:
     session: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a scope without parts, and parts that are empty, too long or not printable."""
+        """Raises: InvalidScope for a scope without parts, or a part that is empty, too long or not printable."""
         given = self.parts()
         if not given:
             raise InvalidScope
@@ -53,14 +54,14 @@ class Scope:
         return {name: value for name in _PARTS if (value := getattr(self, name)) is not None}
 
     def __str__(self) -> str:
-        """Write the parts for people, such as `user=me project=shop`."""
+        """Return the parts for display, such as `user=me project=shop`."""
         return " ".join(f"{name}={value}" for name, value in self.parts().items())
 
 
 def encode_folder_name(name: str) -> str:
-    """Return the folder name for `name`: percent-encoded, at most 120 characters, different for different names.
+    """Return a folder name for `name`: percent-encoded, at most 120 characters, different for different names.
 
-    A name that would meet another one where case is ignored, or is too long, gets eight hex digits of its SHA-256.
+    A name with upper-case letters, or one that is too long, gets eight hex digits of its SHA-256 as a suffix.
     """
     encoded = quote(name, safe="").replace(".", "%2E") if name.strip(".") == "" else quote(name, safe="")
     if name == name.lower() and len(encoded) <= 100:
@@ -69,11 +70,11 @@ def encode_folder_name(name: str) -> str:
 
 
 def owner_part(name: str) -> str:
-    """Return the folder name for a user or a tenant: that of `encode_folder_name`, and safe with names that were chosen
-    for it.
+    """Return the folder name for a user or a tenant, which is also safe for names chosen to collide.
 
-    A name that ends like one with a digest, or that Windows reserves or changes, gets a digest too: `ann-17239b6e`,
-    which would meet the folder of `Ann` where case is ignored, `con`, `aux.txt`, `ann.` and `annabe~1`.
+    It is the name from `encode_folder_name`. A name that ends like one with a digest, or that Windows reserves or
+    changes, gets a digest too: `ann-17239b6e` (the folder of `Ann` where case is ignored), `con`, `aux.txt`, `ann.`,
+    `annabe~1`.
     """
     part, encoded = encode_folder_name(name), quote(name, safe="")
     is_unsafe = _RESERVED.match(part) or (part == encoded and _UNSAFE.search(part))

@@ -51,7 +51,7 @@ __all__ = ["HarnessAgent", "HarnessAgentBase"]
 
 
 class HarnessAgentBase:
-    """What an open agent shows of itself. Raises `MemoryClosed` for all of it outside of its `async with` block."""
+    """The properties of an open agent. Each raises `MemoryClosed` outside the agent's `async with` block."""
 
     _open: AgentSession | None = None
 
@@ -62,7 +62,7 @@ class HarnessAgentBase:
 
     @property
     def memory(self) -> Memory | None:
-        """The memory of the agent's root; None when it could not be opened, and with another store."""
+        """The memory of the agent's root; None if the root could not be opened or another store is in use."""
         session = self._session
         layers = session.store.offers(LayeredMemory) if session.memory.is_own else None
         if session.workspace is None or layers is None:
@@ -71,47 +71,47 @@ class HarnessAgentBase:
 
     @property
     def store(self) -> Store:
-        """What the agent remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        """The agent's store, with save, recall and preamble; with memory off, a store that saves nothing."""
         return self._session.store
 
     @property
     def is_recorded(self) -> bool:
-        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
+        """Whether messages are recorded; False if the root could not be opened or is read-only."""
         return self._session.is_recorded
 
     @property
     def window(self) -> tuple[Message, ...]:
-        """What the next request begins with, without the system prompt."""
+        """The messages that the next request starts with, without the system prompt."""
         return self.state.window
 
     @property
     def state(self) -> AgentState:
-        """Where the agent stands, as it is kept for the next process: the window, and what stands beside it."""
+        """The agent's state as it is saved for the next process: the window, the plan, the todos and the rest."""
         return self._session.turn_runner.session_state.state
 
     @property
     def compactions(self) -> Compactions:
-        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
+        """The compactions of this session: list (`all`), `expand` or `undo` them, or `pin` a message to protect it."""
         return self._session.compactions
 
     @property
     def plan(self) -> PlanMode | None:
-        """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
+        """Plan mode and the plan: `enter`, `exit`, `text`; None if the session saves nothing."""
         return self._session.services.plan_mode
 
     @property
     def todos(self) -> tuple[Todo, ...]:
-        """What the agent has to do, in its order."""
+        """The agent's todo list, in order."""
         return self.state.work_state.todos
 
     @property
     def permissions(self) -> Permissions:
-        """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
+        """The permission rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
         return self._session.services.permissions
 
     @property
     def tasks(self) -> TaskList:
-        """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
+        """The background tasks, running or finished: `all`, `get`, `cancel`, `wait` and `start`."""
         return self._session.services.task_list
 
     @property
@@ -128,7 +128,7 @@ _Output = TypeVar("_Output")
 def _with_signature_of(
     init: Callable[Concatenate["HarnessAgent", _P], None],
 ) -> Callable[[Callable[..., "HarnessAgent"]], Callable[Concatenate[type["HarnessAgent"], _P], "HarnessAgent"]]:
-    """Give a function of the class the arguments of its constructor, so that they are named once."""
+    """Copy the constructor's signature to a class method, so that the arguments are listed only once."""
 
     def copy_signature(
         make: Callable[..., "HarnessAgent"],
@@ -141,33 +141,33 @@ def _with_signature_of(
 
 
 class HarnessAgent(HarnessAgentBase):
-    """An agent in one session. Use `async with HarnessAgent(...) as agent`.
+    """An agent in one session. Use it as `async with HarnessAgent(...) as agent`.
 
-    What is said is recorded before anything else happens to it, what it teaches is learned while nobody waits, and a
-    session that is opened again under its id goes on where it was. Each reduction of the window is off until its
-    configuration is passed; `with_recommended_settings` switches all of them on, and `strategies` take the place of
-    all.
+    Every message is recorded before it is processed, and facts are extracted from it in the background. A session that
+    is reopened under its id continues where it stopped. Each reduction of the window is off until its configuration is
+    passed. `with_recommended_settings` turns all of them on; `strategies` replaces all of them.
 
     `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
-    `model_settings` is what one that is given by name is told, by default as the settings say. `workspace` is the root,
-    by default that of `Memory.open`.
+    `model_settings` applies to a model given by name; the default comes from the settings. `workspace` is the root; the
+    default is that of `Memory.open`.
 
-    Memory: `memory_tools` gives the model `remember` and `recall`, and those of `forget` and `memory` that
-    `opt_in_tools`, else the settings, name; `memory_hooks` learns from what was said. Without both, memory stays
-    out of the prompt, which shows what changed in it with the next session or compaction, or, by `refresh="step"`,
-    with the next request. With another `store`, an address or an open one, than the root's own nothing is learned;
-    by default it is that of process or settings. `session_tools` lets the model look into its user's past sessions.
-    With `require_memory` a root that can't be opened is raised. `trusted` vouches for a root
-    that was not made or trusted on this machine, which is refused else. `states` keeps the state elsewhere.
-    Where the `store` keeps sessions, `closing_summary` says when this one is summed up: on leaving it (`"sync"`, the
-    default of a store of session files), by the next agent that is opened (`"background"`), or never (`"off"`, the
-    default of the root's own memory). `flush` says when and by which model what was said is learned, by default as
-    the settings say: by the agent's own. An `incognito` session shows nothing of memory or profile and keeps nothing,
-    not even what is said, and nor do its sub-agents; the rules that people wrote hold all the same.
+    Memory: `memory_tools` gives the model `remember` and `recall`, and also `forget` and `memory` if `opt_in_tools` or
+    else the settings name them. `memory_hooks` extracts facts from messages. With both off, the prompt has no memory.
+    Changes to memory enter the prompt with the next session or compaction, or with the next request if
+    `refresh="step"`. `store` is an address or an open store; the default comes from the process or the settings.
+    Nothing is extracted into a store other than the root's own. `session_tools` lets the model search its user's past
+    sessions. With `require_memory`, a root that can't be opened is an error. `trusted` vouches for a root that was not
+    created or trusted on this machine; such a root is refused otherwise. `states` stores the state elsewhere. If the
+    `store` keeps sessions, `closing_summary` says when this session is summarized: when the agent is left (`"sync"`,
+    the default of a store of session files), by the next agent that is opened (`"background"`), or never (`"off"`, the
+    default of the root's own memory). `flush` says when facts are extracted and by which model; the default comes from
+    the settings, and its model is the agent's own. An `incognito` session reads no memory or profile and records
+    nothing, not even messages; the same holds for its sub-agents. Rules written by people still apply.
 
-    Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
-    `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
-    work in the background. `max_iters` (1 and up) bounds a turn's requests, `turn_limits` its tokens and its cost.
+    Acting: tools that change files, and `shell`, call `approve`. `permissions` are rules that are checked first, such
+    as `deny shell(git push*)`. `planning` gives the model a todo list and plan mode. `sub_agents` are the agents that
+    `spawn` can run in the background. `max_iters` (1 and up) limits the requests of a turn, `turn_limits` its tokens
+    and its cost.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class HarnessAgent(HarnessAgentBase):
         clock: Clock | None = None,
         disk: Disk | None = None,
     ) -> None:
-        """Describe the agent; nothing is opened yet. Raises: ScopeRequired; InvalidScope; InvalidSetting."""
+        """Store the options without opening anything. Raises: ScopeRequired; InvalidScope; InvalidSetting."""
         self.scope = check_scope(scope)
         self._options = AgentOptions(
             reductions=ReductionOptions(
@@ -261,24 +261,23 @@ class HarnessAgent(HarnessAgentBase):
     @classmethod
     @_with_signature_of(__init__)
     def with_recommended_settings(cls, *args: Any, **options: Any) -> "HarnessAgent":
-        """Describe an agent with every reduction on, and with memories for each turn; the arguments are those of the
-        constructor.
+        """Create an agent with every reduction on and with recall for each turn. Takes the constructor's arguments.
 
-        A reduction that is not passed, and `turn_recall`, is taken from the root's config.toml and the environment,
-        and what those do not mention has its defaults: compaction follows the model's window where it is known.
-        What they switch off stays off.
+        A reduction that is not passed, and `turn_recall`, is read from the root's config.toml and the environment. If
+        they do not set it, the defaults apply; compaction adapts to the model's window if its size is known. A
+        reduction that the settings turn off stays off.
         """
         agent = cls(*args, **options)
         agent._options = replace(agent._options, recommended=True)
         return agent
 
     async def __aenter__(self) -> "HarnessAgent":
-        """Open the memory and take up the session.
+        """Open the memory and resume the session.
 
         Raises: RootNotTrusted, ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
 
-        A root or a store that can't be opened is no reason to fail, unless `require_memory` says so: the agent tells
-        the log once and runs without memory; without a root `memory` is None, and `is_recorded` False.
+        A root or store that can't be opened is an error only with `require_memory`. Otherwise the agent logs it once
+        and runs without memory; without a root, `memory` is None and `is_recorded` is False.
         """
         self._open = await self._stack.enter_async_context(open_session(self._options))
         return self
@@ -286,7 +285,7 @@ class HarnessAgent(HarnessAgentBase):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Close the session and its store: the inbox is worked off within its limit, the rest stays there."""
+        """Close the session and its store. Jobs in the inbox run up to its time limit; the others stay there."""
         self._open = None
         return await self._stack.__aexit__(kind, error, trace)
 
@@ -301,13 +300,13 @@ class HarnessAgent(HarnessAgentBase):
     async def send(
         self, message: str | Message | Sequence[Message], *, output_type: type[_Output] | None = None
     ) -> TurnResult | TypedResult[_Output]:
-        """Return what the agent replies; `str()` of it is the text.
+        """Send a message and return the agent's reply; `str()` of the result is its text.
 
-        With an `output_type`, which is a dataclass, a TypedDict, a model of pydantic or a plain type, `output` of the
-        result is a value of it: the model answers in that form, after as many tool calls as it wants. An answer of
-        another form is asked for once more. Raises: ModelError and its siblings, OutputInvalid among them, and then
-        what was said is kept, and the next turn goes on from it; InvalidMessage for a blank text; InvalidSetting for a
-        type that no JSON schema can say; StorageError when it can't be recorded.
+        With an `output_type` (a dataclass, a TypedDict, a pydantic model or a plain type), `output` of the result is a
+        value of that type. The model may call any number of tools before it answers. An invalid answer is requested
+        once more. Raises: ModelError and related errors, including OutputInvalid (recorded messages stay, and the next
+        turn continues from them); InvalidMessage for a blank text; InvalidSetting for a type without a JSON schema;
+        StorageError when a message can't be recorded.
         """
         output = None if output_type is None else create_output_type(output_type)
         return await self._session.turn_runner.send(_to_messages(message), output=output)
@@ -316,9 +315,10 @@ class HarnessAgent(HarnessAgentBase):
     async def stream(
         self, message: str | Message | Sequence[Message], *, output_type: type[object] | None = None
     ) -> AsyncIterator[TurnStream]:
-        """Give the reply as it comes: `async with agent.stream("...") as events: async for event in events`.
+        """Stream the reply: `async with agent.stream("...") as events: async for event in events`.
 
-        Leaving the block before the end stops the reply; what was said of it is kept. The type and errors as in `send`.
+        Leaving the block early stops the reply; the text received so far is recorded. `output_type` and errors as in
+        `send`.
         """
         conversation, given = self._session.turn_runner, _to_messages(message)
         output = None if output_type is None else create_output_type(output_type)
@@ -327,17 +327,17 @@ class HarnessAgent(HarnessAgentBase):
                 yield events
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Take in what was said elsewhere, such as by a person to another, without asking the model.
+        """Record messages from elsewhere, such as a conversation between people, without calling the model.
 
-        Return it as it is stored. It is learned from like what is said in a turn. Raises `StorageError`.
+        Return the messages as stored. Facts are extracted from them as in a turn. Raises `StorageError`.
         """
         return await self._session.record(_to_messages(messages))
 
     async def system_prompt(self, *, anew: bool = False) -> str:
-        """Return the system prompt of this session, its memory included.
+        """Return the system prompt of this session, including its memory.
 
-        It stays the same until a compaction; `rebuild_below` makes it of memory as it is now, such as when something
-        was forgotten outside of this agent.
+        It stays the same until a compaction. With `anew` it is rebuilt from the current memory, for example after
+        something was forgotten outside this agent.
         """
         return await self._session.system_prompt(anew=anew)
 
@@ -348,32 +348,33 @@ class HarnessAgent(HarnessAgentBase):
     async def preview_request(
         self, message: str | Message | Sequence[Message] = (), *, output_type: type[object] | None = None
     ) -> RequestPreview:
-        """Return what would be asked of the model next, with `message` or without one, as it would be sent.
+        """Return the next request to the model, with or without `message`, as it would be sent.
 
-        With an `output_type` it has the schema of that, as `send` would. Nothing is sent, recorded or reduced. Raises:
-        InvalidMessage; InvalidSetting for a type that no JSON schema can say; ModelOverflow for what would not be sent.
+        With an `output_type` the request includes its schema, as in `send`. Nothing is sent, recorded or reduced.
+        Raises: InvalidMessage; InvalidSetting for a type without a JSON schema; ModelOverflow for a request that is too
+        large.
         """
         output = None if output_type is None else create_output_type(output_type)
         return await self._session.preview_request(_to_messages(message), output)
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
-        """Make the window smaller now, whatever its size, and return what each reduction did; it is their sequence.
+        """Reduce the window now, whatever its size, and return a sequence of what each reduction did.
 
-        `focus` is what a summary is to dwell on. With `dry_run` nothing is changed or written and no model is asked:
-        the summary is the one that rules would write. Where compaction is off, a summary with the default
-        configuration is made all the same. Raises `StorageError`.
+        `focus` is the topic that a summary should emphasize. With `dry_run` nothing is changed or written and no model
+        is called; the summary is the rule-based one. If compaction is off, a summary is still made, with the default
+        configuration. Raises `StorageError`.
         """
         return await self._session.compact(focus=focus, dry_run=dry_run)
 
     async def clear(self) -> None:
-        """Begin with an empty window; the transcript keeps what was said. Raises `StorageError`."""
+        """Start over with an empty window; the transcript keeps the messages. Raises `StorageError`."""
         await self._session.clear()
 
     async def summarize(self) -> bool:
-        """Sum the session up for its store now, as leaving the agent does, and tell whether there was anything new.
+        """Summarize the session for its store now, as on leaving the agent; return whether there was anything new.
 
-        False where the store keeps no sessions, or this is switched off. A cancellation skips the summary: the session
-        is kept with a sentence chosen by rules until the next agent has made one.
+        Return False if the store keeps no sessions or the summary is turned off. A cancellation skips the summary: the
+        session then has a sentence chosen by rules until the next agent writes a summary.
         """
         closing = self._session.closing
         if closing is None or not closing.is_due:
@@ -382,25 +383,25 @@ class HarnessAgent(HarnessAgentBase):
         return True
 
     async def drain(self, *, seconds: float = 10.0) -> int:
-        """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left.
+        """Run the jobs in the inbox for at most `seconds` and return how many are left.
 
-        What this agent asked for does not wait for a pause; with 0 seconds the jobs are only counted.
+        Jobs of this agent do not wait for a pause. With 0 seconds the jobs are only counted.
         """
         return await self._session.drain(seconds=seconds)
 
     async def flush(self, *, seconds: float = 30.0) -> bool:
-        """Learn from what was said so far, now and not after a pause; wait for what is being worked on.
+        """Extract facts from all messages so far without waiting for a pause, and wait for running jobs.
 
-        True when nothing waits in the inbox any more and nothing failed; False when that took more than so many
-        seconds, or failed: what is left waits there. Raises: StorageError when the inbox can't be read.
+        Return True if the inbox is empty and no job failed, False if a job failed or `seconds` ran out; the remaining
+        jobs stay in the inbox. Raises: StorageError when the inbox can't be read.
         """
         return await self._session.flush_inbox(seconds=seconds)
 
     async def consolidate(self, *, deep: bool = False) -> ConsolidationResult:
-        """Let what was learned so far enter curated memory now, however recent the last consolidation is.
+        """Consolidate extracted facts into curated memory now, however recent the last consolidation is.
 
-        With `deep` all curated memory is read anew. `drain` first, to have all of it. It enters the prompt with
-        the next session, or after the next compaction.
+        With `deep` all curated memory is read again. Call `drain` first to include every fact. The result enters the
+        prompt with the next session or after the next compaction.
         """
         return await self._session.consolidate(deep=deep)
 
@@ -411,7 +412,7 @@ def _to_path(named: str | Path | None) -> Path | None:
 
 
 def _to_messages(given: str | Message | Sequence[Message]) -> list[Message]:
-    """Return what is said as messages. Raises `InvalidMessage` for what is none, and for a text without a word."""
+    """Return `given` as messages. Raises `InvalidMessage` for other types and for messages that are all blank."""
     if isinstance(given, str):
         if not given.strip():
             raise InvalidMessage("There is nothing to answer: the message is blank, which most providers refuse.")

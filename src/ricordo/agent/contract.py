@@ -1,7 +1,7 @@
-"""Turns, model requests, their results, and middleware around both. A middleware is a callable given the next one.
+"""Turns, model requests, their results, and middleware around both.
 
-Values are passed in and out; nothing is changed in place. A middleware that shortens the window passes on a request
-with a shorter one, and the response says which window was sent. `TurnStream` gives a turn's events as they happen.
+A middleware is a callable that takes the value and the next handler. Values are never changed in place: a middleware
+that shortens the window passes on a new request, and the response holds the window that was sent.
 """
 
 import math
@@ -50,14 +50,14 @@ TurnEnding = Literal["end", "max_iters", "limit", "length", "refused", "window"]
 
 @dataclass(frozen=True, kw_only=True)
 class ToolStarted:
-    """A tool begins to work."""
+    """A tool call was started."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished:
-    """A tool has answered."""
+    """A tool call has returned a result."""
 
     result: ToolResult
 
@@ -68,10 +68,10 @@ TurnListener: TypeAlias = Callable[[TurnEvent], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One call of the agent: what was said to it, and the window that it goes on from.
+    """One call of the agent: the new messages, and the window that they are added to.
 
-    `listener` hears what happens as it happens; with one the model is asked for a stream. `output` is what it is to be
-    answered with, None for words.
+    `listener` receives events as they happen; if it is set, the model is asked for a stream. `output` is the type of
+    the answer, None for text.
     """
 
     scope: Scope
@@ -85,9 +85,9 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnResult:
-    """What a turn came to: the reply, and every message that it added, the given ones first.
+    """The result of a turn: the reply, and every message that the turn added, the given messages first.
 
-    `window` is what the next turn goes on from. `steps` counts the requests to the model.
+    `window` is the window for the next turn. `steps` is the number of requests to the model.
     """
 
     message: Message
@@ -99,22 +99,22 @@ class TurnResult:
     cost: Decimal | None = None
 
     def __str__(self) -> str:
-        """The text of the reply."""
+        """Return the text of the reply."""
         return self.message.text
 
 
 @dataclass(frozen=True, kw_only=True)
 class TypedResult(TurnResult, Generic[_Output]):
-    """What a turn came to that was asked for a type: `output` is a value of it."""
+    """The result of a turn with an output type: `output` is a value of that type."""
 
     output: _Output
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
-    """One request to the model: the system prompt, the window, and the tools it may call; `step` counts from 1.
+    """One request to the model: the system prompt, the window, and the available tools; `step` counts from 1.
 
-    `reminder` is sent after the window and is part of none: nothing records it, and nothing shortens it.
+    `reminder` is sent after the window but is not part of it: it is never recorded or shortened.
     """
 
     turn: Turn
@@ -127,7 +127,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelResponse:
-    """The model's reply, and the window and the reminder that were sent for it."""
+    """The model's reply, and the window and reminder that were sent for it."""
 
     reply: Reply
     window: tuple[Message, ...]
@@ -135,8 +135,7 @@ class ModelResponse:
 
 
 Recorder: TypeAlias = Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
-"""Makes messages durable and returns them as they are stored, with their ids. May raise `StorageError`; then none of
-them is stored."""
+"""Makes messages durable and returns them as stored, with their ids. Raises `StorageError`, and then stores none."""
 StepHandler: TypeAlias = Callable[[ModelRequest], Awaitable[ModelResponse]]
 StepMiddleware: TypeAlias = Callable[[ModelRequest, StepHandler], Awaitable[ModelResponse]]
 TurnHandler: TypeAlias = Callable[[Turn], Awaitable[TurnResult]]
@@ -147,7 +146,7 @@ def compose(
     middleware: Sequence[Callable[[_Given, Callable[[_Given], Awaitable[_Made]]], Awaitable[_Made]]],
     innermost: Callable[[_Given], Awaitable[_Made]],
 ) -> Callable[[_Given], Awaitable[_Made]]:
-    """Return one handler of many: the first is outermost, and the last is handed `innermost`."""
+    """Return one handler made of several middleware: the first is outermost, the last calls `innermost`."""
 
     def wrap(
         inner: Callable[[_Given], Awaitable[_Made]],
@@ -159,28 +158,28 @@ def compose(
 
 
 class TurnStream:
-    """Iterate it once for the events; afterwards `result` is the whole turn."""
+    """The events of a turn. Iterate over it once; afterwards `result` is the result of the turn."""
 
     def __init__(self) -> None:
-        """Wait for a turn."""
+        """Create a stream without a turn; `run` starts one."""
         self._send, self._receive = anyio.create_memory_object_stream[TurnEvent](math.inf)
         self._result: TurnResult | None = None
         self._error: RicordoError | None = None
 
     def __enter__(self) -> Self:
-        """Be listened to."""
+        """Return the stream."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Forget what nobody listened to."""
+        """Discard unread events."""
         self._send.close()
         self._receive.close()
 
     @property
     def result(self) -> TurnResult:
-        """What the turn came to. Raises what the turn raised, and `RicordoError` before its end."""
+        """The result of the turn. Raises the turn's error, or `RicordoError` before the turn has ended."""
         if self._error is not None:
             raise self._error
         if self._result is None:
@@ -188,11 +187,11 @@ class TurnStream:
         return self._result
 
     async def emit(self, event: TurnEvent) -> None:
-        """Pass an event on."""
+        """Add an event to the stream."""
         self._send.send_nowait(event)
 
     async def run(self, turn: Callable[[], Awaitable[TurnResult]]) -> None:
-        """Carry the turn out; its error is raised where its events are read."""
+        """Run the turn. Its error is stored and raised where the events are read."""
         try:
             self._result = await turn()
         except RicordoError as error:
@@ -201,11 +200,11 @@ class TurnStream:
             self._send.close()
 
     def __aiter__(self) -> Self:
-        """Give the events as they come."""
+        """Return the stream as the iterator of its events."""
         return self
 
     async def __anext__(self) -> TurnEvent:
-        """Return the next event. Raises what the turn raised."""
+        """Return the next event. Raises the turn's error after the last event."""
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError):
             return await self._receive.receive()
         if self._error is not None:

@@ -1,10 +1,11 @@
-"""The agent loop: ask the model, run the tools it calls, and ask again until it calls none.
+"""The agent loop: ask the model, run the tools it calls, and repeat until it calls none.
 
-It needs only a model. `record` makes messages durable, step middleware wraps each request, turn middleware each turn.
+The loop needs only a model. `record` makes messages durable, step middleware wraps each request, turn middleware each
+turn.
 
-Invariants: messages are recorded before the model is asked. However a turn ends, what was said is recorded, streamed
-text included, and every recorded call has a result; only where `record` fails can one be missing, and the next turn
-adds it. A cancellation is never taken for an error.
+Invariants: messages are recorded before the model is called. However a turn ends, its messages are recorded, including
+streamed text, and every recorded call has a result. Only if `record` fails can a result be missing, and the next turn
+adds it. A cancellation is never treated as an error.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -63,34 +64,34 @@ _STREAM_CLOSE_SECONDS = 5.0
 
 
 class PartialReply:
-    """The text of a reply, as far as it has come."""
+    """The text of a reply that has been streamed so far."""
 
     def __init__(self) -> None:
-        """Begin with silence."""
+        """Start with an empty text."""
         self._pieces: list[str] = []
 
     def reset(self) -> None:
-        """Forget the last reply: another request begins."""
+        """Discard the text before another request."""
         self._pieces.clear()
 
     def append(self, text: str) -> None:
-        """Take in more of it."""
+        """Append a piece of the text."""
         self._pieces.append(text)
 
     def to_message(self) -> Message | None:
-        """Return what was said as a message that is marked as cut off; None when nothing was."""
+        """Return the text as a message marked as cut off; None if the text is blank."""
         text = "".join(self._pieces)
         said = Message(role="assistant", parts=(Text(text=text),))
         return with_mark(said, "cut") if text.strip() else None
 
 
 async def ask_model(model: ChatModel, request: ModelRequest, heard: PartialReply) -> Reply:
-    """Return the model's reply to `request`; to a turn that is listened to, its pieces are told as they come.
+    """Return the model's reply to `request`; if the turn has a listener, send it the pieces as they come.
 
-    The reminder, where there is one, is the last message that is sent. Where the turn is to be answered with a type, a
-    reply in another form is returned with nothing parsed.
+    The reminder, if any, is the last message sent. For a turn with an output type, a reply that does not match it is
+    returned with nothing parsed.
 
-    Raises: ModelError as `ChatModel` does; ReplyInvalid for a stream that ends without a whole reply.
+    Raises: ModelError as `ChatModel` does; ReplyInvalid for a stream that ends before the reply is complete.
     """
     heard.reset()
     try:
@@ -114,7 +115,7 @@ async def _send_request(model: ChatModel, request: ModelRequest, heard: PartialR
 
 
 def build_messages(request: ModelRequest) -> tuple[Message, ...]:
-    """Return what a request says: the system prompt, the window, and the reminder, where there is one."""
+    """Return the messages of a request: the system prompt, the window, and the reminder, if any."""
     system = [Message(role="system", parts=(Text(text=request.system),))] if request.system else []
     reminder = [] if request.reminder is None else [request.reminder]
     return (*system, *request.window, *reminder)
@@ -138,7 +139,7 @@ async def _consume_stream(events: AsyncIterator[ReplyEvent], listener: TurnListe
 
 
 async def _close_stream(events: AsyncIterator[ReplyEvent]) -> None:
-    """Let a stream that was left before its end give back its connection now, not when it is collected."""
+    """Close a stream that was not read to its end, so that its connection is released now."""
     if isinstance(events, AsyncGenerator):
         with anyio.move_on_after(_STREAM_CLOSE_SECONDS, shield=True):
             await events.aclose()
@@ -146,10 +147,10 @@ async def _close_stream(events: AsyncIterator[ReplyEvent]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnLimits:
-    """How much one turn may take: `tokens`, input and output of all its requests, and `cost` in US dollars.
+    """The limits of one turn: `tokens` (input and output of all its requests) and `cost` in US dollars.
 
-    None is no limit. A turn that has reached one makes no other request: its calls are answered with that, and it ends
-    with a notice. A single request can exceed a limit, and where the price is not known `cost` limits nothing.
+    None is no limit. A turn that has reached a limit makes no further request: its calls are answered with an error,
+    and it ends with a notice. A single request can exceed a limit. If a price is unknown, `cost` limits nothing.
     """
 
     tokens: int | None = None
@@ -163,7 +164,7 @@ class TurnLimits:
                 raise InvalidSetting(f"The {name} of a turn are a number above 0, or None, not {value!r}.")
 
     def describe_reached_limit(self, usage: Usage, cost: Decimal | None) -> str:
-        """Say which limit a turn with this usage and cost has reached; empty for none."""
+        """Return the limit that this usage and cost have reached, in words; empty if none."""
         spent = usage.input + usage.output
         if self.tokens is not None and spent >= self.tokens:
             return f"{spent:,} of {self.tokens:,} tokens"
@@ -195,7 +196,7 @@ _ENDINGS: Mapping[StopReason, TurnEnding] = {"length": "length", "refused": "ref
 
 @dataclass
 class _TurnProgress:
-    """A turn that is going on: its window, what it added, and what it has cost so far."""
+    """A turn in progress: its window, the messages it added, and its usage and cost so far."""
 
     turn: Turn
     record: Recorder | None
@@ -208,7 +209,7 @@ class _TurnProgress:
     was_corrected: bool = False
 
     async def begin(self) -> None:
-        """Record what was given; calls that an earlier turn left without a result get one first, in their place."""
+        """Record the given messages. Calls that an earlier turn left without a result get one first, in place."""
         window, given = self.turn.window, self.turn.messages
         met = {call for call, _ in pair_calls([*window, *given]).answered}
         left = [place for place in pair_calls(window).pending if place not in met]
@@ -223,7 +224,7 @@ class _TurnProgress:
             await self.add_messages(*given)
 
     async def add_messages(self, *messages: Message) -> tuple[Message, ...]:
-        """Record `messages` and take them into the window; a cancellation is raised when that is done."""
+        """Record `messages` and append them to the window; a cancellation is raised only after that."""
         stored: tuple[Message, ...] = ()
 
         async def record_messages() -> None:
@@ -238,13 +239,13 @@ class _TurnProgress:
         return stored
 
     def add_usage(self, reply: Reply) -> None:
-        """Add up what a reply took; one without a price leaves the sum unknown."""
+        """Add the usage and cost of a reply; a reply without a price makes the total cost unknown."""
         self.steps += 1
         self.usage += reply.usage
         self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
 
     def build_result(self, message: Message, ending: TurnEnding) -> TurnResult:
-        """Return what the turn came to. Raises: OutputInvalid where it was to be answered with a type."""
+        """Return the result of the turn. Raises: OutputInvalid if the turn has an output type."""
         if self.turn.output is not None:
             raise OutputInvalid(f"The turn ended before its answer came: {ending}.", said=message.text)
         return TurnResult(
@@ -260,9 +261,9 @@ class _TurnProgress:
     async def build_typed_result(
         self, output: OutputType, message: Message, parsed: JsonValue, *, last: bool
     ) -> TurnResult | None:
-        """Return what the turn came to with this answer; None where the model is told what is wrong with it instead.
+        """Return the result with this answer; None if the answer is invalid and the model was told so.
 
-        That is done once, and not after the `last` request. Raises: OutputInvalid.
+        The model is told only once, and not after the `last` request; otherwise raises OutputInvalid.
         """
         try:
             value = output.read(parsed)
@@ -287,7 +288,7 @@ class _TurnProgress:
 
 
 class AgentLoop:
-    """An agent's loop around one model."""
+    """The agent loop around one model."""
 
     def __init__(
         self,
@@ -305,12 +306,13 @@ class AgentLoop:
         gate: PermissionGate | None = None,
         emitter: Emitter | None = None,
     ) -> None:
-        """Describe the loop; nothing happens before `run`.
+        """Configure the loop; nothing happens before `run`.
 
         `instructions` are the system prompt, which step middleware may replace. The first of `steps` and of `turns` is
-        outermost. Without `record` messages only get ids. `max_iters` (1 and up) bounds the requests of a turn,
-        `limits` what they take, `parallel` (1 and up) the tool calls that run at once, `tool_timeout` each call, in
-        seconds. `gate` decides on each call before it is made. Raises: InvalidSetting, also for two tools of one name.
+        outermost. Without `record`, messages only get ids. `max_iters` (1 and up) limits the requests of a turn,
+        `limits` its tokens and cost, `parallel` (1 and up) the tool calls that run at once, and `tool_timeout` each
+        call, in seconds. `gate` decides on each call before it runs. Raises: InvalidSetting, also for two tools with
+        one name.
         """
         for name, value in (("max_iters", max_iters), ("parallel", parallel)):
             if value < 1:
@@ -335,11 +337,11 @@ class AgentLoop:
         )
 
     async def run(self, turn: Turn) -> TurnResult:
-        """Carry `turn` out and return what it came to.
+        """Run `turn` and return its result.
 
         With the endings `max_iters` and `limit` the last message is a notice of the harness, marked as such, and not
-        the model's. A turn with an `output` comes to a `TypedResult`. Raises: OutputInvalid when none comes; ModelError
-        when the model can't answer, StorageError when something can't be recorded.
+        the model's. A turn with an `output` returns a `TypedResult`. Raises: OutputInvalid when there is no valid
+        answer; ModelError when the model can't answer; StorageError when a message can't be recorded.
         """
         return await compose(self._turns, self._run_with_event)(turn)
 
@@ -365,7 +367,7 @@ class AgentLoop:
         return result
 
     async def _step(self, going: _TurnProgress, step: StepHandler, number: int) -> TurnResult | None:
-        """Make one request and run the calls of its reply; return what the turn came to when that was the last one."""
+        """Make one request and run the calls of its reply; return the result of the turn if that was the last request."""
         reply = await self._request_reply(going, step, number)
         message, repeated = deduplicate_call_ids(reply.message)
         calls = ToolCallBatch(message.tool_calls, going.turn, self._call_options)
@@ -394,7 +396,7 @@ class AgentLoop:
         return going.build_result(notice, "limit" if spent else "max_iters")
 
     async def _request_reply(self, going: _TurnProgress, step: StepHandler, number: int) -> Reply:
-        """Ask, through all middleware; what had streamed of a reply that does not come is recorded."""
+        """Send a request through all middleware. If it fails, the text streamed so far is recorded."""
         request = ModelRequest(
             turn=going.turn, system=self._instructions, window=going.window, tools=self._specs, step=number
         )
@@ -409,7 +411,7 @@ class AgentLoop:
         return response.reply
 
     async def _record_reply_and_results(self, going: _TurnProgress, message: Message, calls: ToolCallBatch) -> Message:
-        """Record the reply, run its calls and record their results, those that there are when this is cut short."""
+        """Record the reply, run its calls and record their results; on an interruption, those available so far."""
         before = len(going.added)
         try:
             (stored,) = await going.add_messages(message)
@@ -435,7 +437,9 @@ class AgentLoop:
         return ModelResponse(reply=replace(reply, message=message), window=request.window, reminder=request.reminder)
 
     async def _record_partial(self, going: _TurnProgress, message: Message) -> None:
-        """Record what there is when a turn breaks off; trouble with that is reported, and what broke it is raised."""
+        """Record a message when a turn is interrupted; an error in that is only reported, so the original one is
+        raised.
+        """
         try:
             await going.add_messages(message)
         except (RicordoError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What describes an agent before anything of it is open, its reductions, and the pipelines that carry them out."""
+"""The options of an agent, its reductions, and the pipelines that run the reductions."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +60,7 @@ __all__ = [
 
 _LOG = logging.getLogger("ricordo.agent")
 _DEFAULT_COMPACTION = CompactionConfig()
-"""What a person's wish for a smaller window sets going where compaction is off."""
+"""The configuration for a compaction on a person's request when compaction is off."""
 
 
 _CONFIG_TYPES: Mapping[str, type] = {
@@ -71,7 +71,7 @@ _CONFIG_TYPES: Mapping[str, type] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionOptions:
-    """The configuration of each reduction; None is off. `strategies` take the place of all of them, unless None."""
+    """The configuration of each reduction; None is off. `strategies` replaces all of them, unless None."""
 
     tool_result_eviction: ToolResultEvictionConfig | None = None
     clear_results: ClearResultsConfig | None = None
@@ -81,26 +81,26 @@ class ReductionOptions:
     strategies: tuple[Strategy, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no configuration of its reduction. Raises: InvalidSetting."""
+        """Check the type of each configuration. Raises: InvalidSetting."""
         for name, kind in _CONFIG_TYPES.items():
             check_type(name, getattr(self, name), kind, NoneType, words=f"a {kind.__name__} or None")
 
     @property
     def overflow_retries(self) -> int:
-        """How often a request that the provider refused for its size is made again; not at all without reductions."""
+        """How often to retry a request that the provider refused for its size; 0 without reductions."""
         if self.strategies is not None:
             return _DEFAULT_COMPACTION.overflow_retries
         return self.compaction.overflow_retries if self.compaction else 0
 
     @property
     def is_any_on(self) -> bool:
-        """Whether any of them is on."""
+        """Whether any reduction is on."""
         return any(getattr(self, each.name) for each in fields(self))
 
     def with_defaults(self, settings: Settings, window: int | None) -> "ReductionOptions":
-        """Return these with all that is None taken from `settings`, and at its default where those say nothing.
+        """Return a copy with each None replaced from `settings`, or by its default if they do not set it.
 
-        What the settings switch off stays off. `window` is the model's, in tokens: compaction follows it when known.
+        A reduction that the settings turn off stays off. `window` is the model's, in tokens; None if unknown.
         """
         compaction, evict, truncate = self.compaction, self.tool_result_eviction, self.truncate_args
         clear, dedupe = self.clear_results, self.dedupe_reads
@@ -127,13 +127,13 @@ class ReductionOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionContext:
-    """What the strategies of one session work with.
+    """The dependencies of a session's strategies.
 
-    Wide results go to `files`, none without them. What leaves the window is learned from by `handover`, in the request
-    for its summary, or `before_drop`, from the inbox. `is_recorded` says that what is said is kept, and `find_original`
-    gives a message back as it was, and `reread` reads a file again. `prepare_model` guards and counts what a model for
-    summaries is asked for. `resolve_address` says where it is reached, as `Settings.resolve_address` does.
-    `reader_tool` is the tool that reads what went to a file.
+    Large results are written to `files`; without it none are. Facts are extracted from messages that leave the window
+    by `handover`, in the request for the summary, or by `before_drop`, from the inbox. `is_recorded` says whether
+    messages are recorded, `find_original` returns a message in its original form, and `reread` reads a file again.
+    `prepare_model` guards and meters the model for summaries. `resolve_address` returns its URL, as
+    `Settings.resolve_address` does. `reader_tool` is the tool that reads results written to a file.
     """
 
     redactor: Redactor
@@ -151,10 +151,10 @@ class CompactionContext:
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionPipelines:
-    """The strategies of a session: for each request, for a person's wish, and for trying what that would do.
+    """The strategies of a session: for each request, on a person's request, and for a dry run.
 
-    `on_overflow` are for a request that the provider refused for its size. `dry_run` writes to no file, asks no model
-    and tells nobody.
+    `on_overflow` is for a request that the provider refused for its size. `dry_run` writes no file, calls no model and
+    emits no event.
     """
 
     per_request: tuple[Strategy, ...]
@@ -166,7 +166,7 @@ class CompactionPipelines:
     async def create(
         cls, on: ReductionOptions, model: ChatModel, around: CompactionContext, scratch: FileStore
     ) -> "CompactionPipelines":
-        """Return what `on` asks for, around `model`, the agent's; trials write to `scratch`."""
+        """Return the pipelines for the options `on` and the agent's `model`; dry runs write to `scratch`."""
         if on.strategies is not None:
             own = on.strategies
             return cls(per_request=own, on_overflow=(*own, DropGroups(_DEFAULT_COMPACTION)), on_demand=own, dry_run=own)
@@ -197,7 +197,7 @@ class CompactionPipelines:
 
 
 def _default_compaction(window: int | None) -> CompactionConfig:
-    """Return `dynamic`, with less kept free in a window of which its 20,000 tokens are more than a quarter."""
+    """Return `dynamic`, with a smaller reserve if its 20,000 tokens exceed a quarter of the window."""
     if window is None:
         return CompactionConfig.classic()
     config = CompactionConfig.dynamic()
@@ -205,7 +205,7 @@ def _default_compaction(window: int | None) -> CompactionConfig:
 
 
 def _default_clear_results(window: int | None) -> ClearResultsConfig:
-    """Return the defaults, which begin before a summary does: at half of a window that is small for them."""
+    """Return the defaults, which start before a summary does; in a small window they start at half of it."""
     config = ClearResultsConfig()
     if window is None:
         return config
@@ -224,7 +224,7 @@ def _default_truncate_args(window: int | None) -> TruncateArgsConfig:
 def _lossless_strategies(
     on: ReductionOptions, files: FileStore | None, redactor: Redactor, reader: str
 ) -> Sequence[Strategy]:
-    """Return what only shortens messages: each of them can be read whole again."""
+    """Return the strategies that only shorten messages; each message can be read in full again."""
     within = on.compaction.truncate_args if on.compaction else None
     truncate = on.truncate_args or within
     evict = on.tool_result_eviction
@@ -237,7 +237,7 @@ def _lossless_strategies(
 
 
 async def _choose_summary(config: CompactionConfig, model: ChatModel, around: CompactionContext) -> Summarizer:
-    """Return who writes summaries: the model that is configured for it, else the agent's own, else the rules."""
+    """Return the summarizer: the model configured for it, else the agent's own model, else the rules."""
     if config.model == OFFLINE or (config.model is None and model.name == OFFLINE):
         return DigestSummarizer()
     if isinstance(config.model, str):
@@ -258,7 +258,7 @@ def _is_switched_off(settings: Settings, name: str) -> bool:
 
 
 PromptRefresh: TypeAlias = Literal["session", "step"]
-"""When memory that changed enters the system prompt: with the next session or compaction, or with the next request."""
+"""When changed memory enters the system prompt: with the next session or compaction, or with the next request."""
 
 
 _BOOLEAN_OPTIONS = (
@@ -268,9 +268,11 @@ _BOOLEAN_OPTIONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ParentLink:
-    """What a sub-agent has from the session that lets it work: what stands there, which holds for it too, and what
-    watches its requests. `has_tool` tells whether it is given a tool, by its name; `inherit_reductions` makes its
-    reductions of those that are in force with its parent's options and its own model.
+    """The values a sub-agent gets from its parent session.
+
+    `get_state` returns the parent's state, which also applies to the sub-agent; `middleware` wraps its requests.
+    `has_tool` says whether the sub-agent gets a tool, by name. `inherit_reductions` completes its reductions from the
+    parent's, for the sub-agent's own model.
     """
 
     get_state: Callable[[], WorkState]
@@ -281,9 +283,9 @@ class ParentLink:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentOptions:
-    """What describes an agent; see `HarnessAgent` for each. With `recommended` every reduction that is None is on.
+    """The options of an agent; see `HarnessAgent` for each. With `recommended`, every reduction that is None is on.
 
-    `parent` is there for a sub-agent. `trusted` vouches for the root.
+    `parent` is set for a sub-agent. `trusted` vouches for the root.
     """
 
     model: str | ChatModel
@@ -323,7 +325,9 @@ class AgentOptions:
     disk: Disk | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a turn of no request, an unknown refresh, no address of a store, and secrets in names of files."""
+        """Check the options: limits, types, model name, refresh, the address of the store, and no secrets in file
+        names.
+        """
         check_max_iters(self.max_iters)
         self._check_types()
         validate_model_name(self.model, None, self.model_settings)

@@ -1,4 +1,4 @@
-"""AgentSession: an open session of an agent, and what can be asked of it besides the next reply."""
+"""AgentSession: an open session of an agent and its operations other than sending a message."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ _ON_REQUEST = "asked"
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionResult(Sequence[StrategyReport]):
-    """What making the window smaller came to: what each reduction did, in order, and the request before and after."""
+    """The result of reducing the window: the report of each reduction, in order, and the usage before and after."""
 
     reports: tuple[StrategyReport, ...]
     before: ContextReport
@@ -59,20 +59,20 @@ class CompactionResult(Sequence[StrategyReport]):
     def __getitem__(self, place: slice) -> tuple[StrategyReport, ...]: ...
 
     def __getitem__(self, place: int | slice) -> StrategyReport | tuple[StrategyReport, ...]:
-        """Return what one reduction did, or several."""
+        """Return one report, or a slice of the reports."""
         return self.reports[place]
 
     def __len__(self) -> int:
-        """Return how many reductions there were."""
+        """Return the number of reports."""
         return len(self.reports)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestPreview:
-    """What would be asked of a model: its name, the messages, the system prompt first, and the tools.
+    """A request that would be sent to a model: its name, the messages (system prompt first) and the tools.
 
-    `schema` is the JSON schema that the reply is to have, None for a text. `body` is the address and the JSON of the
-    request as its provider's protocol has it; None where the model can't show that.
+    `schema` is the JSON schema of the reply, None for text. `body` is the URL and the JSON body of the request in the
+    provider's protocol; None if the model can't show it.
     """
 
     model: str
@@ -84,14 +84,13 @@ class RequestPreview:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSession:
-    """One session of an agent, open. Where it `is_recorded` nothing, as without a `workspace`, it ends with the
-    process.
+    """One open session of an agent. If `is_recorded` is False, as without a `workspace`, it ends with the process.
 
-    `strategies` are what makes the window smaller when a person asks for it, `dry_run_strategies` what tells beforehand
-    what they would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is
-    kept those of this process; `compaction` says what is kept for the reply. `extraction` is None when nothing is
-    learned. `add_reminder` gives a request its reminder, `turn_memories` looks into memory for it. `closing` sums the
-    session up; None where its store keeps no sessions.
+    `strategies` reduce the window on a person's request; `dry_run_strategies` preview that. `memory` is the agent's
+    store. `compactions` are those of the session, or only of this process if nothing is saved. `compaction` sets the
+    tokens reserved for the reply. `extraction` is None if no facts are extracted. `add_reminder` adds the reminder to a
+    request, and `turn_memories` recalls the memories for it. `closing` summarizes the session; None if the store keeps
+    no sessions.
     """
 
     name: str
@@ -121,11 +120,11 @@ class AgentSession:
 
     @property
     def store(self) -> Store:
-        """What the session remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        """The session's store, with save, recall and preamble; with memory off, a store that saves nothing."""
         return self.memory.store
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Take in what was said without asking the model, and let it be learned from."""
+        """Record messages without calling the model, and queue them for extraction."""
         stored = await self.turn_runner.record(messages)
         if self.extraction and self.workspace:
             await self.extraction.enqueue(self.scope, self.agent, self.name)
@@ -133,7 +132,7 @@ class AgentSession:
         return stored
 
     async def system_prompt(self, *, anew: bool = False) -> str:
-        """Return the system prompt, made now if no request was made yet, or if it is to be made `rebuild_below`."""
+        """Return the system prompt; build it if no request was made yet, or rebuild it with `anew`."""
         if anew:
             self.prompt_middleware.invalidate(self.name)
         return (await self.prompt_middleware.add_prompt(self._build_request())).system
@@ -145,7 +144,7 @@ class AgentSession:
     async def preview_request(
         self, messages: Sequence[Message] = (), output: OutputType | None = None
     ) -> RequestPreview:
-        """Return what would be asked next, after `messages`, before any reduction; nothing is sent or kept."""
+        """Return the next request with `messages` added, before any reduction; nothing is sent or recorded."""
         request = await self.prompt_middleware.add_prompt(self._build_request())
         request = replace(request, window=(*request.window, *messages))
         request = await self.add_reminder(request) if self.add_reminder else request
@@ -155,7 +154,7 @@ class AgentSession:
         return RequestPreview(model=self.model.name, messages=said, tools=request.tools, schema=schema, body=sent)
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
-        """Run every reduction now, forced; with `dry_run` nobody hears of it and nothing is kept."""
+        """Run every reduction now, forced; with `dry_run` no event is emitted and nothing is saved."""
         if dry_run:
             unheard = Emitter(SystemClock())
             window = repair_window(self.turn_runner.session_state.state.window)
@@ -177,7 +176,7 @@ class AgentSession:
         return compacted
 
     async def clear(self) -> None:
-        """Begin with an empty window and a new prompt."""
+        """Start over with an empty window and a new prompt."""
 
         async def empty_window(window: tuple[Message, ...]) -> tuple[Message, ...]:
             del window
@@ -187,9 +186,9 @@ class AgentSession:
         self.prompt_middleware.invalidate(self.name)
 
     async def drain(self, *, seconds: float) -> int:
-        """Work off the inbox, wait for what others work on, and return how many jobs are left.
+        """Run the jobs in the inbox, wait for jobs that others run, and return how many are left.
 
-        What was asked for here does not wait for a pause; with 0 seconds the jobs are only counted.
+        Jobs of this process do not wait for a pause. With 0 seconds the jobs are only counted.
         """
         workspace = self.workspace
         if workspace is None:
@@ -199,7 +198,7 @@ class AgentSession:
         return await workspace.worker.drain_all(seconds=seconds)
 
     async def flush_inbox(self, *, seconds: float) -> bool:
-        """Settle, and tell whether nothing is left in the inbox and nothing failed for good meanwhile."""
+        """Drain the inbox; return whether it is empty and no job failed permanently meanwhile."""
         workspace = self.workspace
         if workspace is None:
             return True
@@ -207,7 +206,7 @@ class AgentSession:
         return await self.drain(seconds=seconds) == 0 and await _failed_job_ids(workspace) <= failed
 
     async def consolidate(self, *, deep: bool = False) -> ConsolidationResult:
-        """Make curated memory of what the ledgers hold, with `deep` anew of all, however recent the last time is."""
+        """Consolidate the ledgers into curated memory, however recent the last time is; with `deep` read all again."""
         curation = self.workspace.curation if self.workspace else None
         if curation is None:
             return ConsolidationResult(skipped="consolidation is switched off" if self.workspace else "memory is off")
@@ -222,7 +221,7 @@ class AgentSession:
         emitter: Emitter,
         noted: RecordReduction | None = None,
     ) -> tuple[tuple[Message, ...], CompactionResult]:
-        """Run `strategies` over `window` and return what is left of it, and what that came to."""
+        """Run `strategies` over `window`; return the reduced window and the reports."""
         request = await self.prompt_middleware.add_prompt(replace(self._build_request(), window=window))
         reduced, reports = await reduce_request(
             request, strategies, self.meter, emitter, forced=_ON_REQUEST, focus=focus, noted=noted
@@ -231,7 +230,7 @@ class AgentSession:
         return reduced.window, CompactionResult(reports=reports, before=before, after=after)
 
     async def _report_usage(self, request: ModelRequest) -> ContextReport:
-        """Return what fills the window of a request that has its prompt, with the reminder that it would have."""
+        """Return what fills the window of a request that has its prompt, including its reminder."""
         request = await self.add_reminder(request) if self.add_reminder else request
         measured = await self.meter.measure(request)
         estimate, window = measured.estimate, measured.window
@@ -260,5 +259,5 @@ class AgentSession:
 
 
 async def _failed_job_ids(workspace: Workspace) -> set[str]:
-    """Return the jobs that failed for good."""
+    """Return the ids of the jobs that failed permanently."""
     return {record.job.id for record in await workspace.inbox.jobs(states={"failed"}, limit=1000)}

@@ -5,7 +5,6 @@ given; it has memory only where that is asked for.
 """
 
 import enum
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -19,13 +18,14 @@ from ricordo.context.config import (
 )
 from ricordo.errors import InvalidSetting
 from ricordo.jobs.tasks import ReportProgress
+from ricordo.lazy import lazy_compile
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.provider import validate_model_name
 
 __all__ = ["FROM_PARENT", "Inherited", "RemoteAgent", "RemoteWork", "SubAgent", "check_max_iters"]
 
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_NAME = lazy_compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _DEFAULT_SECONDS = 3_600.0
 _REDUCTIONS: Mapping[str, type] = {
     "compaction": CompactionConfig,

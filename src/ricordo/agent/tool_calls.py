@@ -8,7 +8,6 @@ made. A result has at least one part, is valid UTF-8, and holds no traceback.
 
 import base64
 import math
-import re
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
@@ -19,6 +18,7 @@ from ricordo.agent.contract import ToolFinished, ToolStarted, Turn, TurnEvent
 from ricordo.agent.tools import Tool, ToolContext, ToolOutput
 from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.events import Emitter
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Part, Text, ToolCall, ToolResult, Unknown
 from ricordo.messages.json_text import dumps, loads
 
@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 
-_SURROGATES = re.compile("[\ud800-\udfff]+")
+_SURROGATES = lazy_compile("[\ud800-\udfff]+")
 _TRACEBACK = "Traceback (most recent call last)"
 _MAX_ERROR_CHARS = 2_000
-_WORD_BORDER = re.compile(r"[\s\"',<>{}()\[\]]")
+_WORD_BORDER = lazy_compile(r"[\s\"',<>{}()\[\]]")
 """What stands between words, also in JSON without blanks, and in no key or token."""
 _MEDIA_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from ricordo.language import detect_language, find_names, is_stop_word
 from ricordo.language.languages import is_unsegmented
+from ricordo.lazy import lazy_compile
 
 __all__ = ["make_questions"]
 
@@ -14,9 +15,9 @@ __all__ = ["make_questions"]
 _SECRET_MARK = "[secret:"
 _MAX_WORDS, _ENOUGH_WORDS = 3, 2
 _MIN_WORD_CHARS = 4
-_WORD = re.compile(r"[^\W_](?:[\w.:/@+-]*[^\W_])?")
-_NOTE = re.compile(r"\(\d{4}-\d\d-\d\d[^)]*\)|\[[^\]]*\]")
-_ADVERB_ENDING = re.compile(r"(ly|ing|ed|mente|ment|nd)$")
+_WORD = lazy_compile(r"[^\W_](?:[\w.:/@+-]*[^\W_])?")
+_NOTE = lazy_compile(r"\(\d{4}-\d\d-\d\d[^)]*\)|\[[^\]]*\]")
+_ADVERB_ENDING = lazy_compile(r"(ly|ing|ed|mente|ment|nd)$")
 # words that say how, how often or for whom, and not what; and what a speaker without a name is called
 _WEAK_LIST = """
 always never everything anything something everyone please example sometimes rather really immer niemals manchmal

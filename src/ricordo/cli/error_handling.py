@@ -24,6 +24,7 @@ from typer.core import TyperCommand, TyperGroup
 from ricordo.cli.options import decode_argument, record_json_flag, wants_json
 from ricordo.cli.render import print_error, print_json
 from ricordo.errors import RicordoError, StorageFailed
+from ricordo.lazy import lazy_compile
 
 __all__ = ["Command", "CommandGroup", "hide_unrecorded_warning", "print_warnings"]
 
@@ -114,7 +115,7 @@ def _discard_output(output: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), output)
 
 
-_RETRY_MESSAGE = re.compile(r"Asking again in (?P<seconds>[\d.]+) s: (?P<why>.*)", re.DOTALL)
+_RETRY_MESSAGE = lazy_compile(r"Asking again in (?P<seconds>[\d.]+) s: (?P<why>.*)", re.DOTALL)
 _UNRECORDED_MESSAGE = "nothing that is said now is kept"
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, TypeVar, cast
 import typer
 
 from ricordo.errors import InvalidInput
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "EntryId",
@@ -38,8 +39,8 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
-_AGE_PATTERN = re.compile(r"(\d{1,6})\s*([mhdw])", re.ASCII)
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_AGE_PATTERN = lazy_compile(r"(\d{1,6})\s*([mhdw])", re.ASCII)
+_SURROGATES = lazy_compile("[\ud800-\udfff]")
 _AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 import typer
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue
 
 __all__ = [
@@ -37,9 +38,9 @@ __all__ = [
 ]
 
 
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_Y_ENDING = re.compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
-_SIBILANT_ENDING = re.compile(r"(s|x|z|ch|sh)$", re.IGNORECASE)
+_CONTROL_CHARACTERS = lazy_compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_Y_ENDING = lazy_compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
+_SIBILANT_ENDING = lazy_compile(r"(s|x|z|ch|sh)$", re.IGNORECASE)
 _MAX_COLUMNS = 100
 _AGE_UNITS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
 _SIZE_STEP = 1024

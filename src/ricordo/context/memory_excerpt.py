@@ -8,13 +8,13 @@ Invariants: no more lines, bytes or tokens are shown than allowed, and what is l
 without the line that says what it contradicts.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ricordo.curation.importance import entry_time, usefulness
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.workspace.documents import BoundName, IndexBounds
 from ricordo.workspace.entry import (
@@ -31,7 +31,7 @@ from ricordo.workspace.markdown import decode_lines
 __all__ = ["MemoryCut", "MemoryExcerpt", "excerpt_memory", "memory_lines"]
 
 
-_TOPIC_LINK = re.compile(r"\s*(?:[-*+]|\d+\.)\s+\[[^\n]*?\]\([^()\s]+\.md(?:#[^()\s]*)?\)")
+_TOPIC_LINK = lazy_compile(r"\s*(?:[-*+]|\d+\.)\s+\[[^\n]*?\]\([^()\s]+\.md(?:#[^()\s]*)?\)")
 _PINNED_SHARE = 2
 """What is pinned has this part of each bound for sure, the list of topics the rest."""
 _NEWEST_SHARE = 4

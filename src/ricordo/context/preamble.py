@@ -7,7 +7,6 @@ pinned is always shown as long as anything is.
 Invariants: the same state gives the same bytes, never more than the budget.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Protocol, runtime_checkable
 from ricordo.context.memory_excerpt import MemoryCut, MemoryExcerpt, excerpt_memory, memory_lines
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.language.sentences import split_sentences
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text, safe_boundary
 from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry
@@ -40,7 +40,7 @@ __all__ = [
 
 DEFAULT_BUDGET = Tokens(4_000)
 """Tokens of the preamble when none are named: what DESIGN gives to curated memory."""
-_NON_WORDS = re.compile(r"\W+")
+_NON_WORDS = lazy_compile(r"\W+")
 _DEFAULT_BOUNDS = IndexBounds()
 _OMISSION_SHARE = 8
 """Which part of the budget the sentence on what MEMORY.md leaves out takes at most."""

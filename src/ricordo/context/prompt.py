@@ -7,7 +7,6 @@ Invariant: all between the base prompt and the last line is within one token bud
 what is left out is named with its file.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -17,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE
@@ -64,7 +64,7 @@ _OPT_IN_TOOLS = {
     "memory": "`memory` keeps notes of your own in files below `/memories`: view them before work they may be about.",
 }
 _SESSION_FILES_HINT = "The session files that `recall` names lie below `{}`: `read_file` opens them."
-_TOOL_CLAUSE = re.compile(r"[;:] `(?P<tool>recall|memory_get)` (?:finds|opens) (?:more|them|it)\b")
+_TOOL_CLAUSE = lazy_compile(r"[;:] `(?P<tool>recall|memory_get)` (?:finds|opens) (?:more|them|it)\b")
 _SESSION_TOOLS = {
     "session_search": "`session_search` finds what was said in earlier sessions.",
     "session_list": "`session_list` names the earlier sessions.",

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ricordo.guard import cut
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, PartPosition, Text, ToolCall, ToolResult, Unknown, pair_calls
 from ricordo.messages.tokens import safe_boundary
 from ricordo.messages.tokens.estimate import estimate_message
@@ -37,7 +38,7 @@ __all__ = [
 EVICTED_KEY = "ricordo.evicted"
 """Where the metadata list what was moved to files: `part` and `item` of each, and its `path`."""
 _READ_ON = "Read it in pages: `{reader}` with that path"
-_READ_ON_PATTERN = re.compile(re.escape(_READ_ON).replace(r"\{reader\}", r"\w+"))
+_READ_ON_PATTERN = lazy_compile(re.escape(_READ_ON).replace(r"\{reader\}", r"\w+"))
 _SIZE_UNITS = ("bytes", "KB", "MB", "GB")
 
 

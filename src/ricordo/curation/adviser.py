@@ -34,6 +34,7 @@ from ricordo.curation.types import (
 )
 from ricordo.errors import InvalidMessage, ModelError, ModelOverflow, ModelTimeout, ReplyInvalid
 from ricordo.guard import FencedItem, Trust, contains_fence, cut, render_fence
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens import cut_text, estimate_text
@@ -217,7 +218,7 @@ def _read_topics(row: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
     return [(each, name) for each in _read_ids(row, "ids")]
 
 
-_SLOT = re.compile("|".join(map(re.escape, (TOKENS_SLOT, CHARACTERS_SLOT, MEMORY_SLOT, LEDGER_SLOT))))
+_SLOT = lazy_compile("|".join(map(re.escape, (TOKENS_SLOT, CHARACTERS_SLOT, MEMORY_SLOT, LEDGER_SLOT))))
 _CHARACTERS_PER_TOKEN = 4
 _ANSWER_TOKENS = 3_000
 """What an answer may take of the model's window, in tokens."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ricordo.language import content_words, detect_language, is_correction, split_words
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "Claim",
@@ -50,7 +51,7 @@ _ALTERNATIVES = {
 _ATTRIBUTE_OF: Mapping[str, str] = {
     value: attribute for attribute, row in _ALTERNATIVES.items() for value in row.split()
 }
-_ANY_ALTERNATIVE = re.compile("|".join(map(re.escape, sorted(_ATTRIBUTE_OF))))
+_ANY_ALTERNATIVE = lazy_compile("|".join(map(re.escape, sorted(_ATTRIBUTE_OF))))
 _SYNONYMS: Mapping[str, str] = {"postgres": "postgresql", "mongo": "mongodb", "svn": "subversion"}
 
 
@@ -69,50 +70,50 @@ def canonical_name(word: str) -> str:
     return _SYNONYMS.get(word, word)
 
 
-_ANY_NEGATION = re.compile(
+_ANY_NEGATION = lazy_compile(
     r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:ped)?|nicht|kein\w*|nie(?:mals)?|ohne|pas|jamais|sans|non|nunca|"
     r"não|jamás|sin|senza)(?!\w)|n['’]t(?!\w)|不(?!错)|没有|禁止|别|ない|ません|なし",
     re.IGNORECASE,
 )
 # What is so from now on, not what did not happen: "hasn't" and "didn't" deny no other memory, "not only" no part of it.
-_PRESENT_NEGATION = re.compile(
+_PRESENT_NEGATION = lazy_compile(
     r"(?:(?<!\w)(?:(?:do|does) not|must not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)"
     r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w))(?!\s+(?:only|just|nur)(?!\w))",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[.!?;:\n。！？]\s?")
+_CLAUSE_END = lazy_compile(r"[.!?;:\n。！？]\s?")
 _CONTEXT_CHARACTERS = 80
 _MAX_CHARACTERS = 600
-_CLAUSE_BREAK = re.compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
-_CHANGE = re.compile(
+_CLAUSE_BREAK = lazy_compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
+_CHANGE = lazy_compile(
     r"(?<!\w)(?:(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat)(?:e[ds]?|ing|ed)?\b|no longer|"
     r"from now on|instead|replac\w+|any ?more|now\b|used to|(?:is|was|has been) (?:taken|replaced)|umgestellt|"
     r"gewechselt|wechseln|umgezogen|statt|ab sofort|ab jetzt|nicht mehr|jetzt)"
     r"|から.{1,40}に(?:変更|移行|切り替え)|改用|换成|改为",
     re.IGNORECASE,
 )
-_FROM_TO = re.compile(
+_FROM_TO = lazy_compile(
     r"(?<!\w)(?:from|von|vom|de)\s+(?P<old>[\w.+#@/-]+(?: [\w.+#-]+){0,3}?)\s+"
     r"(?:to|auf|zu|nach|à|a)\s+(?P<new>[\w.+#@/-]+)",
     re.IGNORECASE,
 )
-_JAPANESE_FROM_TO = re.compile(
+_JAPANESE_FROM_TO = lazy_compile(
     r"(?P<old>[A-Za-z0-9.+#-]{1,30}|[\u30a0-\u30ff]{1,20}|[\u3400-\u9fff]{1,12})から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
 )
 # a German verb stands at the end: "von Jenkins auf Drone umgestellt"
-_GERMAN_CHANGE_VERB = re.compile(
+_GERMAN_CHANGE_VERB = lazy_compile(
     r"(?<!\w)(?:umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verlegt|geändert|"
     r"erhöht|gesenkt|umbenannt|wechseln|umsteigen)(?!\w)",
     re.IGNORECASE,
 )
-_REPLACED_VALUE = re.compile(
+_REPLACED_VALUE = lazy_compile(
     r"(?<!\w)(?:not|instead of|rather than|no longer|replac(?:es|ed|ing)|statt|nicht|nicht mehr|au lieu de|"
     r"en lugar de)\s+"
     r"(?:(?:in|at|on|from|via|with|by|for|a|an|the|use|using|am|im|den|die|das)\s+)?(?P<old>[\w.+#@/-]+)",
     re.IGNORECASE,
 )
 _ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(rf"(?<!\w)(?:{verbs})\s+(?P<value>[^.,;:!?\n()]{{1,60}})", flags))
+    (name, lazy_compile(rf"(?<!\w)(?:{verbs})\s+(?P<value>[^.,;:!?\n()]{{1,60}})", flags))
     for name, verbs, flags in (
         (
             "home",
@@ -134,19 +135,19 @@ _ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("name", r"(?:is|are|was)\s+(?:called|named)|heißt|heisst", re.IGNORECASE),
     )
 )
-_COPULA = re.compile(
+_COPULA = lazy_compile(
     r"^(?P<subject>(?:the|our|my|die|der|das|unser\w*|mein\w*|[A-Z][\w’']*['’]s)\s[^.,;:!?\n]{1,60}?)\s"
     r"(?:is|are|ist|sind)\s(?:now |jetzt )?(?P<value>(?:(?<!\w)(?:Dr|Mr|Mrs|Ms|Prof|St)\.|[^.,;:!?\n]){1,60})",
     re.IGNORECASE,
 )
 _TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st"})
-_JAPANESE_COPULA = re.compile(
+_JAPANESE_COPULA = lazy_compile(
     r"^(?P<subject>[^、。\n]{2,24}?)は(?P<value>[^、。\n]{1,24}?)(?:です|だ|である|に(?:変更|移行|切り替え)|[。\n]|$)"
 )
-_EXACT_VALUE = re.compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
-_NOT_WORDS = re.compile(r"\W+")
+_EXACT_VALUE = lazy_compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
+_NOT_WORDS = lazy_compile(r"\W+")
 _QUOTES = "`'\"“”„«»()[]*_.,;:!?"
-_NUMBER = re.compile(r"\d+(?:[.:,/-]\d+)*")
+_NUMBER = lazy_compile(r"\d+(?:[.:,/-]\d+)*")
 # Words that say nothing of the subject: a change is told with them, or anything is done.
 _GENERIC_LIST = """
 use using used run take make have get go move migrate switch change replace upgrade convert rename we our need want

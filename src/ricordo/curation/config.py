@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.provider import validate_model_name
@@ -53,7 +54,7 @@ TOKENS_SLOT, CHARACTERS_SLOT = "{max_memory_tokens}", "{max_memory_characters}"
 """The placeholders for the budget in a consolidation prompt."""
 MEMORY_SLOT, LEDGER_SLOT = "{memory}", "{ledger}"
 """The placeholders for MEMORY.md and the new entries in a prompt; both are appended to a prompt without them."""
-_SLOT = re.compile(r"\{[a-z_]+\}")
+_SLOT = lazy_compile(r"\{[a-z_]+\}")
 _MIN_INPUT_TOKENS = 3_000
 _CONSOLIDATION_SHARES = ("min_confidence", "fact_confidence", "exact_confidence", "duplicate")
 _AT_LEAST_ONE_SETTINGS = (
@@ -115,9 +116,7 @@ class ConsolidationConfig:
     idle_seconds: float = 600.0
 
     def __post_init__(self) -> None:
-        """Raise InvalidSetting for shares outside 0..1, bounds below 1, an unknown mode, or a prompt without the
-        budget.
-        """
+        """Raise InvalidSetting for shares outside 0..1, bounds below 1, an unknown mode, or a prompt without a budget."""
         for name in _CONSOLIDATION_SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
@@ -332,12 +331,12 @@ class MaintenanceConfig:
             raise InvalidSetting(f"announce_days is a number of at least 0, not {self.announce_days}.")
 
 
-_RULE_PATTERN = re.compile(
+_RULE_PATTERN = lazy_compile(
     r"\s*(?P<what>[^:]*?)\s*:\s*delete\s+after\s+(?P<number>\d{1,5})\s+(?P<unit>day|week|month|year)s?"
     r"(?:\s+unless\s+(?P<unless>accessed|confirmed))?\s*\.?\s*",
     re.IGNORECASE,
 )
-_CONDITION_PATTERN = re.compile(r"(kind|tag|tenant|user|team|project|agent)=(\S+)", re.IGNORECASE)
+_CONDITION_PATTERN = lazy_compile(r"(kind|tag|tenant|user|team|project|agent)=(\S+)", re.IGNORECASE)
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _RULE_HINT = "write it like: kind=fact tag=errand: delete after 6 months unless accessed"
 

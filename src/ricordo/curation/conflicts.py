@@ -15,6 +15,7 @@ from ricordo.curation.claims import Claim, ParsedStatement, parse_statement
 from ricordo.curation.importance import CORRECTION_TAG
 from ricordo.language import content_words, is_correction
 from ricordo.language.duplicates import is_same_statement
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -31,9 +32,9 @@ __all__ = [
 
 _MAX_STANCE_CHARACTERS = 300
 _MIN_STANCE_WORDS = 2
-_WORD = re.compile(r"\w+(?:['’]\w+)?")
+_WORD = lazy_compile(r"\w+(?:['’]\w+)?")
 # what denies one part of a sentence, or how often, says nothing against the rest
-_PARTIAL_NEGATION = re.compile(
+_PARTIAL_NEGATION = lazy_compile(
     r"(?<!\w)(?:not|n['’]t|nicht)\s+(?:only|just|always|all|every|necessarily|yet|until|unless|nur|immer|alle|jede\w*)"
     r"(?!\w)|^\W*(?:no|nein)\s*[,.!:;]",
     re.IGNORECASE,
@@ -91,11 +92,11 @@ def _without_ending(word: str) -> str:
 _MIN_SHARED_SUBJECT = 0.6
 _PERSONAL_ATTRIBUTES = frozenset({"home", "work", "name"})
 _SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = lazy_compile(r"(?:19|20)\d\d")
 _MIN_WORDS = 2
 # "User: " before a sentence names the speaker, not what it is about
-_FIRST_PERSON = re.compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
-_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
+_FIRST_PERSON = lazy_compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
+_ORDINAL = lazy_compile(r"^(\d+)(?:st|nd|rd|th)$")
 _TIME_WORD_LIST = """
 january february march april may june july august september october november december monday tuesday wednesday thursday
 friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year

@@ -1,8 +1,8 @@
-"""Consolidation: survey, gather, decide and write one change set, in four reported phases; and as a job, a task.
+"""Consolidation: survey, gather, decide and write one change set, in four reported phases; and its background job.
 
-If anything that was read changes before the change set is written, the run starts again with the advice it has. The
-cursor moves after the change set, so after a kill the same entries are read again and found curated. Only writing holds
-a lock, so nobody waits for a model.
+If the input changes before the change set is written, the run starts again and reuses its advice. The cursor is saved
+after the change set, so after a crash the same entries are read again and found curated. Only writing holds a lock, so
+no other writer waits for a model.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -79,7 +79,7 @@ _STEP_COUNT = 4
 
 @dataclass(kw_only=True)
 class _Run:
-    """One run: how it was asked for, and what it has got so far."""
+    """The options of one run and its state so far."""
 
     force: bool
     report: ReportProgress
@@ -94,7 +94,7 @@ class _Run:
 
 
 class Consolidator:
-    """Makes curated memory of the ledgers of one workspace."""
+    """Builds curated memory from the ledgers of one workspace."""
 
     def __init__(
         self,
@@ -111,11 +111,11 @@ class Consolidator:
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
-        """Work on `files`; `key` is the root's, by which what was forgotten is recognised.
+        """Work on `files`; `key` is the key of the root, which recognises forgotten entries.
 
-        `adviser` asks a model, None leaves everything to the rules. `yield_policy` gives each run its own, by which it
-        rests before each step, and within them gives way to what is more urgent. `used` tells by id how much memories
-        were of use.
+        `adviser` asks a model; with None the rules decide alone. `courtesy` returns a yield policy for each run: the
+        run pauses before each step, and yields to more urgent work within them. `used` returns by id how often memories
+        were used.
         """
         self._files = files
         self._changes = changes
@@ -139,13 +139,13 @@ class Consolidator:
         who: str = CONSOLIDATION_AUTHOR,
         report: ReportProgress | None = None,
     ) -> ConsolidationResult:
-        """Curate what the ledgers hold since the last run, and with `deep` all that is curated anew.
+        """Curate the entries that were added since the last run; with `deep` also decide again about all curated ones.
 
-        Skipped when there is nothing new, when the last run is less than `min_gap` ago, unless `force`, and while
-        another process does it. With `again` all ledgers are read anew, also what a person took back by undo. Without
-        `asks` no model has a say. With `hold` nothing is written: the proposal waits for `approve`. History says that
-        `who` asked for it. `report` is told of each of the four steps; a cancellation before the last one leaves
-        memory as it was.
+        The run is skipped when there is nothing new, when the last run is less than `min_gap` ago (unless `force`), and
+        while another process consolidates. With `again` all ledgers are read again, including what a person undid.
+        Without `asks` no model is used. With `hold` nothing is written: the proposal waits for `approve`. History names
+        `who` as the author. `report` is called before each of the four steps; a cancellation before the last one leaves
+        memory unchanged.
 
         Raises: StorageError if curated memory can't be read or written; then neither it nor the cursor changes.
         """
@@ -160,9 +160,9 @@ class Consolidator:
     async def approve(
         self, *, who: str = CONSOLIDATION_AUTHOR, report: ReportProgress | None = None
     ) -> ConsolidationResult:
-        """Carry out the proposal that waits; skipped when none does, and when memory changed since it was made.
+        """Write the pending proposal; skipped when there is none, or when memory changed since it was made.
 
-        Raises as `consolidate`.
+        Raises the same errors as `consolidate`.
         """
         waiting = await load_pending_proposal(self._files)
         if waiting is None:
@@ -191,7 +191,7 @@ class Consolidator:
             return ConsolidationResult(skipped=BUSY, deep=deep)
 
     async def preview(self, *, again: bool = False, deep: bool = False, asks: bool = True) -> Proposal:
-        """Return what a forced run would write now; nothing is written. Raises as `consolidate`."""
+        """Return what a forced run would write, without writing it. Raises the same errors as `consolidate`."""
         policy = self._make_yield_policy()
         with use_yield_policy(policy):
             gathered = await self._gatherer.gather(again=again, deep=deep)
@@ -203,9 +203,9 @@ class Consolidator:
         return replace(proposal, note=advice.note if advice else "")
 
     async def find_reason_against_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
-        """Return why it is no time for a dream that nobody asked for; empty when it is.
+        """Return why a dream that no user requested should not start now; empty when it may.
 
-        `quiet` are the seconds since anybody said anything, `without` names the sessions that are at work.
+        `quiet` is the number of seconds since the last message, `without` names the sessions with a running turn.
         """
         last, now = await load_dream_state(self._files), self._clock.now()
         marks = await session_fingerprints(self._files, without=without)
@@ -222,7 +222,7 @@ class Consolidator:
             if not left:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
-            # what was saved or forgotten while this was written is looked at once more, whatever comes of it
+            # changes made during the write are consolidated in one more attempt, whose outcome is ignored
             later = _Run(force=True, who=run.who, report=run.report, yield_policy=run.yield_policy)
             with suppress(VersionConflict):
                 await self._try_once(later, await self._gatherer.gather(), told=False)
@@ -230,7 +230,7 @@ class Consolidator:
         return done
 
     async def _survey(self, run: _Run) -> None:
-        """Look at what is there, before anything is read."""
+        """Load the dream state and count the ledgers and topics."""
         await run.yield_policy.pause()
         with self._emitter.stage("orient", self._scope) as progress:
             if run.deep or run.asks:
@@ -255,9 +255,10 @@ class Consolidator:
     async def _try_once(
         self, run: _Run, gathered: GatheredInput, *, told: bool = True, last: bool = False
     ) -> tuple[ConsolidationResult | None, bool]:
-        """Decide, check and write once, and tell whether somebody wrote meanwhile; None if that was before it wrote.
+        """Decide, check and write once. Return the result, and whether others wrote meanwhile; None if before our
+        write.
 
-        The `last` one minds no ledger that only grew: what was added is read by the next run.
+        With `last`, a ledger that only grew is no conflict: the next run reads what was added.
         """
         emitter = self._emitter if told else Emitter(self._clock)
         await run.yield_policy.pause()
@@ -299,7 +300,7 @@ class Consolidator:
         return done, await self._has_changed_since(gathered, proposal.documents)
 
     async def _propose(self, run: _Run, gathered: GatheredInput) -> tuple[Proposal, str]:
-        """Return what is to be written, and why nothing is."""
+        """Return the proposal, and the reason to write nothing (empty to write it)."""
         if not run.force and gathered.read and not self._is_due(gathered):
             return Proposal(), TOO_SOON
         waiting = await load_pending_proposal(self._files) if run.hold else None
@@ -327,7 +328,8 @@ class Consolidator:
         return is_due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
 
     async def _write(self, run: _Run, gathered: GatheredInput, proposal: Proposal) -> str:
-        """Write the documents as one change set, then the cursor, and return the id of the former, empty without any.
+        """Write the documents as one change set, then the cursor, and return the id of the change set, empty without
+        documents.
 
         Raises: VersionConflict if a document changed.
         """
@@ -358,7 +360,9 @@ class Consolidator:
     async def _has_changed_since(
         self, gathered: GatheredInput, written: Mapping[str, bytes | None], *, growing: bool = False
     ) -> bool:
-        """Tell if others wrote to a ledger, save to one that is `growing`, or forgot since; `written` is our own."""
+        """Tell whether others changed a ledger or forgot entries; with `growing`, growth is ignored. `written` is our
+        own.
+        """
         found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
         known = {path: len(written.get(path) or data) for path, data in gathered.material.ledgers.items()}
         sizes = [(known.get(path, 0), size) for path, size in found.items() if path not in gathered.unreadable]
@@ -372,16 +376,16 @@ def _step_progress(done: int, text: str) -> TaskProgress:
 
 
 def _ignore_progress(progress: TaskProgress) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 async def _no_use_counts() -> Mapping[str, int]:
-    """Know of no use of anything."""
+    """Return no use counts."""
     return {}
 
 
 def _build_result(run: _Run, gathered: GatheredInput, proposal: Proposal, skipped: str) -> ConsolidationResult:
-    """Return what a run comes to once the proposal is written."""
+    """Return the result of a run once the proposal is written."""
     advice = run.advice or Advice()
     told = ConsolidationResult(
         skipped=skipped, refused=proposal.refused, note=advice.note, cost=advice.cost, deep=run.deep, cap=proposal.cap
@@ -405,7 +409,7 @@ def _build_result(run: _Run, gathered: GatheredInput, proposal: Proposal, skippe
 
 
 def _advance_cursor(gathered: GatheredInput, written: Mapping[str, bytes | None]) -> ConsolidationCursor:
-    """Return the cursor with the ledgers as the run itself has left them."""
+    """Return the cursor with the ledgers as this run wrote them."""
     ledgers = dict(gathered.next.ledgers)
     for path, data in written.items():
         if data is None or path not in ledgers:
@@ -424,10 +428,11 @@ _TASK_TITLE = "consolidating what was learned"
 
 @dataclass(kw_only=True)
 class ConsolidationJob:
-    """Carries out consolidations of one workspace, each of them a task of type `dream` in `tasks`.
+    """Runs consolidations of one workspace, each as a task of type `dream` in `tasks`.
 
-    `refresh` lets the index of the workspace look at what changed, `turns` tells when somebody is at work. With
-    `holds_proposals` what nobody asked for waits until somebody approves of it. `author` is whose act a job is.
+    `refresh` updates the index of the workspace, `turns` knows which sessions have a running turn. With
+    `holds_proposals`, the proposal of a run that no user requested waits for approval. `author` is the author of a job
+    in the history.
     """
 
     consolidator: Consolidator
@@ -443,13 +448,13 @@ class ConsolidationJob:
     _uses_rules_only: bool = field(default=False, init=False)
 
     def use_rules_only(self) -> None:
-        """Ask no model and begin no dream from now on: what is to be done is done by the rules, at once."""
+        """Use no model and start no dream from now on: the rules decide, without waiting."""
         self._uses_rules_only = True
 
     async def __call__(self) -> Mapping[str, int]:
-        """Consolidate, as whoever put the job has decided that it is time, and return what was counted.
+        """Consolidate now, because the scheduler decided that it is time, and return the counts.
 
-        All curated memory is read anew when it is time for that too.
+        Runs as a dream if a dream is due.
         """
         # a job does not begin while a turn runs
         await self.turns.yield_policy().pause()
@@ -464,10 +469,10 @@ class ConsolidationJob:
     ) -> ConsolidationResult:
         """Consolidate, with `force` however recent the last run is; skipped when its task was stopped.
 
-        With `deep` all curated memory is read anew, with `hold` what is proposed waits until it is approved of. `who`
-        asked for it, as history is to say.
+        With `deep` all curated memory is read again, with `hold` the proposal waits for approval. History names `who`
+        as the author.
 
-        Raises as `Consolidator.consolidate`, and `StorageError` when the task can't be recorded.
+        Raises the same errors as `Consolidator.consolidate`, and `StorageError` when the task can't be recorded.
         """
         done = ConsolidationResult(skipped=TASK_STOPPED)
 
@@ -481,12 +486,12 @@ class ConsolidationJob:
         try:
             await track_task(self.tasks, task, work, clock=self.clock, emitter=self.emitter, scope=self.scope)
         except TaskCancelled:
-            # a person's wish, which is met: whoever put the job need not try again
+            # a person stopped the task, so the scheduler must not retry it
             return done
         return done
 
     async def approve(self, *, who: str = CONSOLIDATION_AUTHOR) -> ConsolidationResult:
-        """Carry out the proposal that waits, which `who` approves of. Raises as `Consolidator.approve`."""
+        """Write the pending proposal, which `who` approves. Raises the same errors as `Consolidator.approve`."""
         done = await self.consolidator.approve(who=who)
         if done.change_id:
             await self.refresh()

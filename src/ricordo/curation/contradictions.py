@@ -9,7 +9,6 @@ subjects.
 """
 
 import math
-import re
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from ricordo.curation.conflicts import contradict, stance
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
 from ricordo.language.duplicates import StatementIndex
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, contradicted_ids, set_contradictions
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
+_ORDINAL = lazy_compile(r"^(\d+)(?:st|nd|rd|th)$")
 _MIN_SHARED_SUBJECT = 0.6
 """The share of what a correction speaks of that the sentence with the other number speaks of too, at least."""
 _ROUNDING = 1e-9

@@ -1,8 +1,8 @@
 """Forget: remove an entry from memory at once, in one change set that can be undone.
 
-It removes the entry from every document that holds it, the file of a long entry, and what topic lists, session files
-and profiles say of it. It adds tombstones without content, so extraction does not learn the statement again and answers
-do not quote it.
+It removes the entry from every document that holds it, deletes the file of a long entry, and removes its text from
+topic lists, session files and profiles. It adds tombstones without content, so extraction does not learn the statement
+again and answers do not quote it.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -32,13 +32,13 @@ __all__ = ["ForgottenEntry", "forget", "forget_copies"]
 
 
 _AT_ONCE = 20_000
-"""So many bytes are read and rewritten in some milliseconds."""
+"""The number of bytes that can be read and rewritten in some milliseconds."""
 _TombstoneFactory: TypeAlias = Callable[[Entry], Tombstone]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForgottenEntry:
-    """The entry that was forgotten, the `path` of the first document that held it, and the change set, for an undo."""
+    """The forgotten entry, the `path` of the first document that held it, and the change set, which can be undone."""
 
     entry: Entry
     path: str
@@ -51,9 +51,9 @@ async def forget(
 ) -> ForgottenEntry:  # fmt: skip
     """Remove an entry from every document that holds it and add a tombstone.
 
-    Lines that a consolidation had merged with it get their own words back, which may be longer. Lines that then exceed
-    the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; StorageBusy if a consolidation does
-    not end in time.
+    Lines that a consolidation had merged with it get their original text back, which may be longer. Lines that then
+    exceed the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; StorageBusy if a consolidation
+    does not end in time.
     """
     found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
     bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
@@ -71,7 +71,7 @@ async def forget(
             files, await _build_removal_edits(files, standing, copies, bury, bounds), bounds, must=True
         )
 
-    # the lock orders this with other writers: what they wrote before is found here, and after it they skip the entry
+    # the lock orders this with other writers: earlier writes are found here, and later writers skip the entry
     async with files.lock(CURATION_LOCK):
         change = await changes.rebase(plan, act="forget", who=who, why=why)
     return ForgottenEntry(entry=found.entry, path=found.path, change=change)
@@ -80,9 +80,9 @@ async def forget(
 async def forget_copies(
     files: FileStore, changes: ChangeSets, entry: Entry, *, key: bytes, who: str, why: str = ""
 ) -> Change | None:
-    """Remove from a root what its records say of an entry of another place, add tombstones, and return the change set.
+    """Remove an entry of another root from the records of this root, add tombstones, and return the change set.
 
-    None if the records say nothing of it. Raises: StorageBusy.
+    Returns None if the records do not mention it. Raises: StorageBusy.
     """
 
     bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
@@ -101,7 +101,7 @@ async def _find_same_statements(
 ) -> list[LocatedEntry]:
     """Return entries with other ids that say the same: in the same words, or learned from one of the messages `near`.
 
-    An entry that a person saved again is not one of them.
+    An entry that a person saved again is not included.
     """
     contents = [one.entry.content for one in standing]
     digests = {content_digest(content, key) for content in contents}
@@ -123,7 +123,7 @@ async def _build_removal_edits(
     bury: _TombstoneFactory,
     config: ConsolidationConfig,
 ) -> list[Edit]:
-    """Return the edits that remove these entries from all documents, with the tombstones."""
+    """Return the edits that remove these entries from all documents and add the tombstones."""
     edits = []
     for path in dict.fromkeys(found.path for found in standing):
         stored = await files.read(path)
@@ -135,7 +135,7 @@ async def _build_removal_edits(
     edits = await add_topic_list_edits(files, edits, config)
     edits += await _build_record_edits(files, [found.entry for found in standing], copies, bury)
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long_path}" for found in standing if found.long_path)
-    # a proposal of a model may contain it
+    # the pending proposal of a model may contain the entry
     longs |= {PROPOSAL_PATH: None}
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
@@ -144,7 +144,7 @@ async def _build_removal_edits(
 async def _build_record_edits(
     files: FileStore, entries: Sequence[Entry], copies: RecordCopies, bury: _TombstoneFactory
 ) -> list[Edit]:
-    """Return the edits of session files, profiles and evicted results, and of the file of tombstones."""
+    """Return the edits of session files, profiles, evicted results and the tombstone file."""
     stones = await read_tombstones(files)
     buried = [*map(bury, entries), *copies.tombstones]
     edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.render_with(dict.fromkeys(buried)))]
@@ -156,7 +156,7 @@ async def _build_record_edits(
 
 
 async def _restore_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
-    """Return the edits, extended by those of curated lines that were worded from the entries `gone`, or name them."""
+    """Return the edits, with further ones for curated lines that use the text of the entries `gone`, or link to them."""
     known = {edit.path: edit for edit in edits}
     topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
     for path in [MEMORY_PATH, *topics]:

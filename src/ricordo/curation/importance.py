@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.language import Script, dominant_script
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -49,16 +50,16 @@ _WHERE = (
     r"(?:on (?:call|duty|leave|holiday|vacation)|out of (?:the )?office|in the office|at home|working from \w+|away"
     r"|off|sick|ill|busy|free|(?:un)?available|im (?:büro|urlaub)|zu hause|krank|unterwegs|nicht da|in bereitschaft)"
 )
-_TEMPORARY = re.compile(
+_TEMPORARY = lazy_compile(
     r"\b(?:is|are|was|were|ist|sind|war|waren) (?:\w+ ){0,2}?"
     rf"(?:{_WHERE}\b[^.;,]{{0,30}}\b{_WHEN}|{_WHEN}\b[^.;,]{{0,30}}\b{_WHERE})\b",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?;]\s+\S")
+_SENTENCE_END = lazy_compile(r"[.!?;]\s+\S")
 # the day that extraction works out for a word, and what a picture shows
-_ANNOTATION = re.compile(r"\(\d{4}-\d\d-\d\d[^()]*\)|\[(?:shared|shows)\b[^\]]*\]")
+_ANNOTATION = lazy_compile(r"\(\d{4}-\d\d-\d\d[^()]*\)|\[(?:shared|shows)\b[^\]]*\]")
 # quotes are of titles, and of the question that extraction puts before its answer
-_EXACT = re.compile(
+_EXACT = lazy_compile(
     r"\d|\w[/_.@:]\w|`[^`\n]{1,80}`"
     r"|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|„[^“”\n]{2,80}[“”]|«[^»\n]{2,80}»|「[^」\n]{1,80}」|『[^』\n]{1,80}』|《[^》\n]{1,80}》"
 )

@@ -5,11 +5,11 @@ A part is one line of text, or one bullet with everything that belongs to it.
 Invariant: the parts joined are the document, and no operation changes the bytes of a part that it was not given.
 """
 
-import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.markdown import BYTE_ORDER_MARK, split_lines
@@ -17,8 +17,8 @@ from ricordo.workspace.markdown import BYTE_ORDER_MARK, split_lines
 __all__ = ["DocumentPart", "MemoryDocument", "parse_memory_document"]
 
 
-_HEADING = re.compile(rb"(#{1,6})\s+(.*?)\s*#*\s*\Z")
-_FENCE = re.compile(rb"(`{3,}|~{3,})")
+_HEADING = lazy_compile(rb"(#{1,6})\s+(.*?)\s*#*\s*\Z")
+_FENCE = lazy_compile(rb"(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, kw_only=True)

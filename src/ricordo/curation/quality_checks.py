@@ -5,7 +5,6 @@ rest is a note, as consolidation and use put it right; only much junk is a failu
 number of entries.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from ricordo.guard.scanner import find_secrets
 from ricordo.language import content_words
 from ricordo.language.duplicates import is_same_statement, statement_key
 from ricordo.language.signals import is_acknowledgement
+from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.storage import FileStore
 from ricordo.workspace.entry import Entry, find_contradictions
@@ -49,7 +49,7 @@ _MIN_SHARED = 0.4
 _RARE_WORD_SHARE = 0.4
 _END_FIELDS = frozenset({"until", "expires", "valid-until", "valid_until"})
 _DEFAULT_CONFIG = RecallConfig()
-_RENDERED_ITEM = re.compile(r'<[a-z][a-z0-9_-]*-item source="[^"\n]*" trust="[a-z]+"')
+_RENDERED_ITEM = lazy_compile(r'<[a-z][a-z0-9_-]*-item source="[^"\n]*" trust="[a-z]+"')
 
 
 def is_junk(entry: Entry) -> bool:

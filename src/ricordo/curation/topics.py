@@ -18,6 +18,7 @@ from ricordo.concurrency import yield_point
 from ricordo.curation.importance import usefulness
 from ricordo.curation.memory_document import MemoryDocument, parse_memory_document
 from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, split_words
+from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, preview_line
@@ -50,8 +51,8 @@ __all__ = [
 # the rules word what was said with these where nobody has a name; they are no subject
 _ROLE_NAMES = frozenset({"Assistant", "User"})
 _TOPICS_FOLDER = TOPICS.removeprefix(f"{WORKSPACE}/")
-_TOPIC_LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
-_FRONT_MATTER_FIELD = re.compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_TOPIC_LINK = lazy_compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
+_FRONT_MATTER_FIELD = lazy_compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _TYPE_BY_KIND = {"preference": "user", "convention": "feedback", "lesson": "feedback", "reference": "reference"}
 _KIND_BY_TYPE = {"user": "preference", "feedback": "convention", "reference": "reference"}
 _KIND_TOPICS: Mapping[str, str] = {
@@ -62,7 +63,7 @@ _KIND_TOPICS: Mapping[str, str] = {
     "lesson": "More lessons",
 }
 _DEFAULT_TOPIC = "More facts"
-_WORD = re.compile(r"\w+")
+_WORD = lazy_compile(r"\w+")
 _MAX_SLUG = 60
 _MAX_DESCRIPTION_WORDS = 6
 _MIN_DESCRIPTION_WORDS = 3

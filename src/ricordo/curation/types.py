@@ -29,7 +29,7 @@ __all__ = [
 
 
 MAX_PARENTS = 8
-"""The maximum number of lines that one line can replace."""
+"""The maximum number of lines in one merge."""
 RetirementReason: TypeAlias = Literal["done", "outdated", "passing", "trivial"]
 """Why a memory is no longer useful: a finished matter, outdated, relevant for one day only, or never important."""
 RETIREMENT_REASONS: tuple[RetirementReason, ...] = get_args(RetirementReason)
@@ -64,7 +64,7 @@ class CandidateEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Supersession:
-    """The entry with the id `old` is superseded by the entry with the id `new`."""
+    """The entry with id `new` replaces the entry with id `old`."""
 
     old: str
     new: str
@@ -228,7 +228,7 @@ def event_counts(done: ConsolidationResult) -> dict[str, int]:
 
 
 def count_changed_lines(before: Mapping[str, bytes], after: Mapping[str, bytes | None]) -> dict[str, int]:
-    """Return the number of files, and of lines of curated memory that a proposal adds and removes."""
+    """Return the number of files, and of curated lines that a proposal adds and removes."""
     added = removed = 0
     for path, data in after.items():
         if path == MEMORY_PATH or path.startswith(f"{TOPICS}/"):

@@ -1,9 +1,9 @@
-"""Undo: reverse one write, also when others followed it, unless they changed the same lines.
+"""Undo: reverse one write, even after later writes, unless they changed the same lines.
 
 An undo is a change set itself, so it can be undone. Entries that were appended are removed from ledgers, curated
-memory, session files and profiles; what a consolidation had let them stand for is decided about again, without them.
+memory, session files and profiles; entries that a consolidation had merged into them are decided again without them.
 
-Invariant: nothing that a person wrote is changed; what a person did to one of the lines refuses the whole.
+Invariant: lines that a person wrote are not changed; if a person edited one of the lines, the whole undo is refused.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ _OWN_SECTIONS = (*SECTIONS.values(), "Notes")
 
 @dataclass(frozen=True, kw_only=True)
 class _Retraction:
-    """The documents as they are to be, by path, and the entries that are decided about again."""
+    """The documents after the removal, by path, and the entries to decide about again."""
 
     documents: Mapping[str, bytes]
     reopened: Sequence[CandidateEntry] = ()
@@ -65,10 +65,10 @@ class _Retraction:
 
 
 async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, last_run: str) -> list[Edit]:
-    """Return the edits that take the entries of one append out of memory, wherever they stand.
+    """Return the edits that remove the entries of one append from all of memory.
 
-    Raises: UndoRefused if a person gave one of them other words in curated memory, or pinned it there, or if the rules
-    of consolidation refuse what would be left; then the consolidation `last_run` is to be undone first.
+    Raises: UndoRefused if a person reworded or pinned one of them in curated memory, or if the checks of a
+    consolidation fail for the remaining documents; then the consolidation `last_run` must be undone first.
     """
     stored = await _read_documents(files)
     old = {path: one.data for path, one in stored.items()}
@@ -94,7 +94,7 @@ async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, las
 
 
 async def _read_documents(files: FileStore) -> dict[str, StoredFile]:
-    """Return the memory documents by path, without those that can't be read."""
+    """Return the memory documents by path, without ledgers that can't be read."""
     listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
     found = {}
     for path in [MEMORY_PATH, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
@@ -109,7 +109,7 @@ async def _read_documents(files: FileStore) -> dict[str, StoredFile]:
 
 
 def _locate_entries(documents: Mapping[str, bytes], gone: Mapping[str, LocatedEntry]) -> dict[str, list[LocatedEntry]]:
-    """Return where the entries stand, by document."""
+    """Return the occurrences of the entries, by document."""
     marks = [f"^{name}".encode() for name in gone]
     rows = {
         path: [found for found in parse_entries(data, path) if found.entry.id in gone]
@@ -125,7 +125,7 @@ def _check_untouched(standing: Mapping[str, Sequence[LocatedEntry]], gone: Mappi
         for found in rows:
             name = found.entry.id
             mine = written.get(name, gone[name].entry)
-            # words that a run gave a line are nobody's edit
+            # a line that a consolidation reworded is no edit of a person
             shown = replace(found.entry, content=mine.content) if is_reworded(found.entry) else found.entry
             if is_curated(path) and _person_fields(shown) != _person_fields(mine):
                 raise UndoRefused(
@@ -141,7 +141,7 @@ def _person_fields(entry: Entry) -> tuple[str, bool, str | None]:
 def _retract_entries(
     old: Mapping[str, bytes], gone: Mapping[str, LocatedEntry], standing: Mapping[str, Sequence[LocatedEntry]]
 ) -> _Retraction:
-    """Return the documents without the entries, with what had lost its place to them active again."""
+    """Return the documents without the entries; entries that they had superseded are active again."""
     cut = {
         path: without_curated(data, path, gone) if is_curated(path) else remove_entries(data, path, gone)
         for path, data in old.items()
@@ -170,7 +170,7 @@ def _retract_entries(
 
 
 def _restore_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[str, bytes]:
-    """Return the documents in which no line has words of the entries any more that a run had given it."""
+    """Return the documents in which reworded lines that depend on the entries have their original text again."""
     resting = {path: find_dependent_lines(data, path, gone) for path, data in documents.items() if is_curated(path)}
     names = frozenset[str]().union(*resting.values())
     if not names:
@@ -188,7 +188,7 @@ def _restore_own_words(documents: dict[str, bytes], gone: Collection[str]) -> di
 
 
 def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
-    """Return a curated document without the entries, and without the sections of ours that they alone had filled."""
+    """Return a curated document without the entries, and without generated sections that held no other entries."""
     sheet = parse_memory_document(data, path)
     emptied = {part.section for part in sheet.parts if part.entry and part.entry.id in gone}
     sheet = sheet.without(gone)
@@ -198,7 +198,7 @@ def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
 
 
 def _cited_ids(entry: Entry) -> set[str]:
-    """Return the ids of the other entries that a curated one stands for."""
+    """Return the ids of the other entries that a curated entry replaces."""
     taken = {entry.supersedes} if entry.supersedes else set()
     return {*field_ids(entry, MERGED_FIELD), *field_ids(entry, REPLACED_FIELD), *taken}
 
@@ -206,7 +206,7 @@ def _cited_ids(entry: Entry) -> set[str]:
 def _reopen_superseded(
     data: bytes, path: str, gone: Collection[str], spoken_for: Collection[str]
 ) -> tuple[bytes, dict[str, CandidateEntry]]:
-    """Return the document in which what these entries had superseded is active again, and what that is."""
+    """Return the document with the entries active again that these entries had superseded, and those entries."""
     if not any(f"[{_SUCCESSOR_FIELD}:: {name}]".encode() in data for name in gone):
         return data, {}
     reopened: dict[str, CandidateEntry] = {}
@@ -224,7 +224,7 @@ def _reopen_superseded(
 
 
 def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iterable[CandidateEntry]:
-    """Yield what the ledgers hold of these ids and nothing has superseded."""
+    """Yield the active entries with these ids in the ledgers."""
     for path, data in documents.items():
         if ledger_date(path) is not None and any(f"^{name}".encode() in data for name in names):
             for found in parse_entries(data, path):
@@ -233,7 +233,7 @@ def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iter
 
 
 async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEntry:
-    """Return an entry as curated memory had it when it stood there last, with what it stood for; else as it is."""
+    """Return the last version of an entry in curated memory, with the entries merged into it; else the entry itself."""
     async for path, data in iter_replaced_memory(files):
         if is_curated(path) and f"^{one.entry.id}".encode() in data:
             for found in await run_sync(parse_entries, data, path):
@@ -244,7 +244,7 @@ async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEn
 
 
 def _reconsolidate(desk: _Retraction, last_run: str) -> dict[str, bytes | None]:
-    """Return all documents, the opened entries placed. Raises `UndoRefused`."""
+    """Return all documents with the reopened entries placed. Raises `UndoRefused`."""
     after: dict[str, bytes | None] = dict(desk.documents)
     if not desk.reopened and not any(map(is_curated, desk.touched)):
         return after
@@ -252,7 +252,7 @@ def _reconsolidate(desk: _Retraction, last_run: str) -> dict[str, bytes | None]:
         documents=desk.select_documents(curated=True), ledgers=desk.select_documents(curated=False), fresh=desk.reopened
     )
     memory = material.documents.get(MEMORY_PATH, b"")
-    # what a root with wider bounds holds is not to be moved because something is taken back
+    # lines of a root with wider bounds must not move because of an undo
     config = ConsolidationConfig()
     ours = [part.entry for part in parse_memory_document(memory, MEMORY_PATH).parts if part.entry and is_movable(part)]
     longest = max((len(entry.content) for entry in ours), default=0)
@@ -267,7 +267,7 @@ def _reconsolidate(desk: _Retraction, last_run: str) -> dict[str, bytes | None]:
 
 
 def _is_empty_ledger(document: bytes | None) -> bool:
-    """Tell whether nothing is left of a ledger but its heading."""
+    """Tell whether a ledger holds nothing but its heading."""
     left = (document or b"").strip()
     return left.startswith(b"# ") and b"\n" not in left
 
@@ -285,8 +285,8 @@ async def undo_change(
 ) -> Change:
     """Reverse the write `item` and return the change set of the undo.
 
-    Lines that then exceed the bounds of `config` move from MEMORY.md to topics; lines of a person are restored as they
-    were. Raises: UndoRefused if it was undone already, or later changes changed the same lines; StorageBusy if a
+    Lines that then exceed the bounds of `config` move from MEMORY.md to topics; lines that a person wrote are restored
+    unchanged. Raises: UndoRefused if it was undone already, or later changes changed the same lines; StorageBusy if a
     consolidation does not end in time; IndexTooLarge if MEMORY.md grew meanwhile and no line can move.
     """
     bounds = config or ConsolidationConfig()
@@ -314,23 +314,24 @@ async def undo_change(
             raise UndoRefused(
                 f"The change {item.id} can't be undone: what it replaced was erased, or is kept no longer."
             ) from error
-        # where nothing was written since, every byte is as it was before
+        # without later writes, every byte is the same as before the change
         exact = all(edit.data == before for edit, before in reversals)
         edits = await _drop_forgotten(files, [edit for edit, _ in reversals])
         edits = edits if exact else await add_topic_list_edits(files, edits, bounds)
         return await add_room_edits(files, edits, bounds, must=exact)
 
-    # one undo at a time, as the records say what is undone; and none during a forget or a consolidation, which would
-    # write what they have read before
+    # one undo at a time, because the records say what is undone; and none during a forget or a consolidation, which
+    # would write what they read before the undo
     async with files.lock(_UNDO_LOCK), files.lock(CURATION_LOCK):
         return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
 
 def resolve_history_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
-    """Return the newest open act of a person for None, else the one with this id, or the id of an entry it added.
+    """Return the item with this id or with an entry of this id; for None, the newest act of a person that is not
+    undone.
 
-    Six or more characters at the beginning or the end of an id are enough if they are unique. An undo, and what an
-    agent or background work did, has to be named. Raises: ChangeNotFound if there is none, or more than one.
+    Six or more characters at the beginning or the end of an id are enough if they are unique. An undo, and acts of an
+    agent or a background job, must be named. Raises: ChangeNotFound if no item matches, or more than one.
     """
     if change_id is None:
         open_items = (item for item in items if item.act == UNREADABLE_ACT or (is_by_person(item) and not item.undone))
@@ -367,7 +368,7 @@ async def _find_remaining_entries(files: FileStore, item: HistoryItem) -> list[L
 
 
 async def _drop_forgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
-    """Return the edits without entries that are forgotten: only undoing the forget itself restores those."""
+    """Return the edits without forgotten entries: only undoing the forget itself restores those."""
     stones = next((edit for edit in edits if edit.path == TOMBSTONES), None)
     gone = parse_tombstones(stones.data or b"").ids if stones else (await read_tombstones(files)).ids
     kept = []
@@ -403,6 +404,6 @@ async def _reverse_file(files: FileStore, changes: ChangeSets, changed: FileChan
 
 
 def _common_first_lines(ours: bytes, theirs: bytes) -> bytes:
-    """Return the whole lines that both files begin with: what two creations of a file agree on."""
+    """Return the whole lines that both files begin with: the common part of two creations of a file."""
     pairs = zip(ours.splitlines(keepends=True), theirs.splitlines(keepends=True), strict=False)
     return b"".join(line for line, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -15,6 +15,7 @@ from ricordo.errors import InvalidMessage
 from ricordo.extraction.contract import Finding
 from ricordo.extraction.grounding import GroundingText, contains_credential
 from ricordo.guard import contains_fence
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, get_mark
 from ricordo.messages.json_text import loads
 
@@ -33,9 +34,9 @@ __all__ = [
 
 LESSONS_PART = "lessons"
 """The part of an answer that holds the lessons."""
-_NO_REPLY = re.compile(r"[\s\"'`*_.!]*no[_ -]?reply[\s\"'`*_.!]*", re.IGNORECASE)
-_CODE_FENCE = re.compile(r"\A\s*```[\w-]*[ \t]*\n?(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_NO_REPLY = lazy_compile(r"[\s\"'`*_.!]*no[_ -]?reply[\s\"'`*_.!]*", re.IGNORECASE)
+_CODE_FENCE = lazy_compile(r"\A\s*```[\w-]*[ \t]*\n?(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
+_THINKING = lazy_compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _DECODER = json.JSONDecoder()
 _MAX_STARTS = 200
 _MAX_ANSWER_CHARS = 400_000
@@ -130,7 +131,7 @@ _MAX_QUOTE_CHARS = 2_000
 _MAX_KEPT_QUOTE_CHARS = 300
 _MIN_QUOTE_CHARS = 3
 _MAX_TAGS = 5
-_TAG_PATTERN = re.compile(r"[^\W_][\w-]{0,39}")
+_TAG_PATTERN = lazy_compile(r"[^\W_][\w-]{0,39}")
 _DEFAULT_CONFIDENCE: Mapping[str, float] = {"user": 0.7, "assistant": 0.5}
 _MAX_CONFIDENCE: Mapping[str, float] = {"user": 0.95, "assistant": 0.55}
 _MIN_CONFIDENCE = 0.05

@@ -4,10 +4,10 @@ Invariant: every constructed configuration is valid. An invalid value raises `In
 """
 
 import math
-import re
 from dataclasses import dataclass, field
 
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.provider import validate_model_name
@@ -33,8 +33,8 @@ MESSAGES_PLACEHOLDER = "{messages}"
 MEMORY_PLACEHOLDER, LEDGER_PLACEHOLDER = "{memory}", "{ledger}"
 """Optional placeholders in a flush prompt for MEMORY.md and the ledgers. If missing, both precede the conversation."""
 _RULES_MODEL = "offline"
-_THROTTLE_PATTERN = re.compile(r"throttled\((\d{1,9}(?:\.\d{1,6})?)\)")
-_PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
+_THROTTLE_PATTERN = lazy_compile(r"throttled\((\d{1,9}(?:\.\d{1,6})?)\)")
+_PLACEHOLDER = lazy_compile(r"\{[a-z_]+\}")
 _MIN_TOKENS = 1_500
 _MAX_ATTEMPTS = 4
 

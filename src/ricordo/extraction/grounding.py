@@ -13,6 +13,7 @@ from datetime import date
 from ricordo.guard.heuristics import is_placeholder
 from ricordo.guard.scanner import SECRET_MARK
 from ricordo.language import content_words, find_dates, find_names
+from ricordo.lazy import lazy_compile
 
 __all__ = ["GroundingText", "asks_for_credential", "contains_credential"]
 
@@ -24,7 +25,7 @@ id key keys login name new old our pass passphrase password pin prod remember sa
 tokens url use user username using value wifi
 """
 _SECRET_VOCABULARY = frozenset(_SECRET_WORDS.split())
-_MARKED_WORD = re.compile(r"\S*" + SECRET_MARK.pattern + r"\S*")
+_MARKED_WORD = lazy_compile(r"\S*" + SECRET_MARK.pattern + r"\S*")
 _PASSWORD_NAMES = (
     r"pass(?:word|phrase|code|wort)|kennwort|contraseña|mot de passe|senha|wachtwoord|密码|密碼|口令|パスワード|"
     r"비밀번호"
@@ -38,23 +39,23 @@ _SIGN = r"[*_`]{0,2}\s{0,3}(?::=|[:=：]|(?<![a-z])(?:is|was|are|ist|war|lautet|
 _SECRET_VALUE = (
     r"[\"'“`*]{0,2}(?P<value>[^\s\"'”`*,;]{3,64})[\"'”`*]{0,2}(?=[\s.]*(?:$|[.,;!)]|(?:and|but|und|please)\b))"
 )
-_PASSWORD_STATEMENT = re.compile(rf"(?<![^\W_])(?:{_PASSWORD_NAMES}){_PURPOSE}{_SIGN}{_SECRET_VALUE}", re.IGNORECASE)
-_CODE_STATEMENT = re.compile(
+_PASSWORD_STATEMENT = lazy_compile(rf"(?<![^\W_])(?:{_PASSWORD_NAMES}){_PURPOSE}{_SIGN}{_SECRET_VALUE}", re.IGNORECASE)
+_CODE_STATEMENT = lazy_compile(
     rf"(?<!\w)(?:{_CODE_NAMES}){_PURPOSE}{_SIGN}[\"'“`*]{{0,2}}#?(?P<value>\d{{3,10}})(?!\d)", re.IGNORECASE
 )
-_DESCRIPTION = re.compile(
+_DESCRIPTION = lazy_compile(
     r"\w+(?:ed|ing|able|ible|ive|ful|ly|-\w+)|(?:too )?(?:old|new|long|short|easy|mine|yours|same|different|unique|"
     r"public|private|safe|bad|good|fine|okay|gone|lost|known|there|broken|falsch|richtig|sicher|wrong|weak|nothing)",
     re.IGNORECASE,
 )
-_CREDENTIAL_QUESTION = re.compile(
+_CREDENTIAL_QUESTION = lazy_compile(
     rf"(?<!\w)(?:{_PASSWORD_NAMES}|{_CODE_NAMES}|api key|access key|token|card number|credit card)"
     r"(?=\s*(?:$|[?.,]|(?:is|was|for|to|of|on)\b))",
     re.IGNORECASE,
 )
-_CARD_DIGITS = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]?\d)")
-_CARD_GROUPS = re.compile(r"\d{4}(?:[ -]\d{4}){2}[ -]\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5}")
-_CARD_WORDS = re.compile(
+_CARD_DIGITS = lazy_compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]?\d)")
+_CARD_GROUPS = lazy_compile(r"\d{4}(?:[ -]\d{4}){2}[ -]\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5}")
+_CARD_WORDS = lazy_compile(
     r"card|visa|amex|karte|tarjeta|carte|carta|cartão|kredit|credit|debit|卡|カード", re.IGNORECASE
 )
 
@@ -94,8 +95,8 @@ def _passes_luhn(digits: list[int]) -> bool:
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
-_NUMBER = re.compile(r"\d{2,}")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_NUMBER = lazy_compile(r"\d{2,}")
+_YEAR = lazy_compile(r"(?:19|20)\d\d")
 _REFERENCE_DAY = date(2000, 1, 1)
 _SENTENCE_END = ".!?:;\n"
 _INFLECTION_CHARS = 2

@@ -18,6 +18,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.guard.fence import parse_fence
 from ricordo.language import content_words, split_sentences, strip_accents
 from ricordo.language.signals import Signal, SignalDetector, default_detector, is_acknowledgement
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Text, get_mark
 
 __all__ = [
@@ -53,9 +54,9 @@ def join_with_gaps(pieces: Iterable[str]) -> str:
     return GAP.join(piece for each in pieces if (piece := each.strip()))
 
 
-_UPLOAD_BLOCK = re.compile(r"<(uploaded_files|current_uploads)>.*?</\1>", re.IGNORECASE | re.DOTALL)
-_UNCLOSED_UPLOAD = re.compile(r"^<(uploaded_files|current_uploads)>.*\Z", re.IGNORECASE | re.DOTALL | re.MULTILINE)
-_CODE_SPAN = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_UPLOAD_BLOCK = lazy_compile(r"<(uploaded_files|current_uploads)>.*?</\1>", re.IGNORECASE | re.DOTALL)
+_UNCLOSED_UPLOAD = lazy_compile(r"^<(uploaded_files|current_uploads)>.*\Z", re.IGNORECASE | re.DOTALL | re.MULTILINE)
+_CODE_SPAN = lazy_compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _FILE_LIST_KEYS = ("files", "uploads", "attachments")
 _ORIGINAL_TEXT_KEY = "original_user_content"
 
@@ -127,7 +128,7 @@ def _is_nonblank(value: JsonValue) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-_FENCE_OPENING = re.compile(
+_FENCE_OPENING = lazy_compile(
     r"<(?P<name>[a-z][a-z0-9_-]{0,40})(?: note=\"[^\"\n]*\")?>\n<(?P=name)-item source=\"[^\"\n]*\" trust=\"[a-z]+\""
 )
 _MIN_KEYS = 2
@@ -225,7 +226,7 @@ what was recalled, `one-sided` is what is left when one side said nothing."""
 _QUESTION_SENTENCES = 3
 _QUESTION_MARKS = ("?", "？", "؟", "吗", "嗎")
 _CLOSERS = " \t\n*_\"'”’»)」』"
-_LEADING_NO = re.compile(
+_LEADING_NO = lazy_compile(
     r"^\s*(?:no|nope|nah|nein|nee|nö|non|não|нет|nej|nie|hayır|아니요|아뇨|いいえ|いえ|不是|不|لا|नहीं)"
     r"(?!\w)[,.!،、。，！ ]*",
     re.IGNORECASE,

@@ -14,6 +14,7 @@ from ricordo.extraction.answer import LESSONS_PART, LESSONS_SCHEMA, MAX_LESSONS,
 from ricordo.extraction.config import LEDGER_PLACEHOLDER, MEMORY_PLACEHOLDER, MESSAGES_PLACEHOLDER, FlushConfig
 from ricordo.extraction.contract import ExtractionSection
 from ricordo.guard import FencedItem, Trust, cut, cut_start, render_fence
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.tokens import cut_text, estimate_text, safe_boundary
 
@@ -77,7 +78,7 @@ OMISSION = "[... {count:,} characters left out ...]"
 """What stands for the middle of a text that is shown in part."""
 
 
-_PLACEHOLDER = re.compile("|".join(map(re.escape, (MEMORY_PLACEHOLDER, LEDGER_PLACEHOLDER, MESSAGES_PLACEHOLDER))))
+_PLACEHOLDER = lazy_compile("|".join(map(re.escape, (MEMORY_PLACEHOLDER, LEDGER_PLACEHOLDER, MESSAGES_PLACEHOLDER))))
 _FRAME_TOKENS = 12
 _MIN_FREE_TOKENS = 300
 _MIN_ITEM_TOKENS = 40

@@ -30,40 +30,41 @@ from ricordo.language import (
     strip_opener,
     to_third_person,
 )
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import Media, Message, get_mark
 
 __all__ = ["Finding", "Speaker", "Utterance", "extract", "extract_from_utterances", "rewrite_statements"]
 
 
-_REMINDER_PHRASE = re.compile(
+_REMINDER_PHRASE = lazy_compile(
     r"^(?:please |also |and |just )*(?:remember|note|keep in mind|bear in mind|don['’]t forget|fyi|for the record|"
     r"for future reference|heads[- ]up|worth (?:remembering|noting)|good to know)"
     r"(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=[\w`])",
     re.IGNORECASE,
 )
-_YES_NO_ANSWER = re.compile(
+_YES_NO_ANSWER = lazy_compile(
     r"^(?:yes|yeah|yep|no|nope|ja|nein|oui|non|sí|sì|no|sim|não|はい|いいえ|是|不是|对|不)\b", re.IGNORECASE
 )
 # A first word that may take a capital: no command, path or identifier.
-_PLAIN_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
-_LINKING_WORDS = re.compile(r"^(?:(?:and|also|so|then|but)[, ]+)?(?:please )?(?=\w+ )", re.IGNORECASE)
+_PLAIN_WORD = lazy_compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
+_LINKING_WORDS = lazy_compile(r"^(?:(?:and|also|so|then|but)[, ]+)?(?:please )?(?=\w+ )", re.IGNORECASE)
 _MAX_ELLIPTIC_WORDS = 10
 # An answer that opens with its own subject or a rule's verb needs no question.
-_STANDS_ALONE = re.compile(
+_STANDS_ALONE = lazy_compile(
     r"^(?:(?:we|our|my|the|all|every|each|use|never|always|only|let['’]s|wir|unser\w*|nous|on|nuestr\w+)\b|i\b|i['’]|"
     r"(?-i:[A-Z][\w-]+) (?:(?:is|are|has|was|will|goes|does|uses|owns)\b|[a-z]{2,}s\b)|我们|私たち)",
     re.IGNORECASE,
 )
 _MIN_STANDALONE_WORDS = 3
-_NICKNAME = re.compile(r"\b(?:call me|go by)\b", re.IGNORECASE)
+_NICKNAME = lazy_compile(r"\b(?:call me|go by)\b", re.IGNORECASE)
 # "The healthcheck I added": said of an assistant without a name, who did it matters less than what was done.
-_OWN_WORK = re.compile(
+_OWN_WORK = lazy_compile(
     r"\b(?P<what>(?:the|a|an|this|that|those|these) (?:[\w-]+ ){0,2}?[\w-]+?(?P<many>(?<!s)s)?),? "
     r"(?:that |which )?I(?:['’]ve| have)?"
     r"(?: just| already)? (?P<verb>[a-z]{2,}ed|wrote|made|built|put in|set up)(?=[.,;:!)]|$)"
 )
 _PARTICIPLES = {"wrote": "written"}
-_POINTS_TO_ACTION = re.compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORECASE)
+_POINTS_TO_ACTION = lazy_compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,7 +164,7 @@ def _one_line(text: str) -> str:
 
 
 _MAX_GAP_CHARS = 120
-_LEADING_NO = re.compile(r"^(?:no|nope|nah|nein|non|não)[,.! ]+", re.IGNORECASE)
+_LEADING_NO = lazy_compile(r"^(?:no|nope|nah|nein|non|não)[,.! ]+", re.IGNORECASE)
 _MIN_TELLING_WORDS = 3
 
 

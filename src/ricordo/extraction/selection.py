@@ -22,6 +22,7 @@ from ricordo.extraction.statements import (
     preceding_question,
 )
 from ricordo.language import Act, find_dates, find_names
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "SalienceFeatures",
@@ -76,19 +77,19 @@ def score_salience(statements: Sequence[Statement], around: SalienceFeatures) ->
     )
 
 
-_POINTS_BACK = re.compile(
+_POINTS_BACK = lazy_compile(
     r"^(?:it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|das|dies|weil|sonst|cela|"
     r"c'est|eso|esto|porque|questo|isso|因为|否则|这|そうしないと|それ|なぜなら|the reason|the point|"
     r"a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this))(?!\w)",
     re.IGNORECASE,
 )
 # Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".
-_INCOMPLETE = re.compile(
+_INCOMPLETE = lazy_compile(
     r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
     re.IGNORECASE,
 )
 # "Priya leads it": what was told before is what somebody leads.
-_POINTS_TO_OBJECT = re.compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
+_POINTS_TO_OBJECT = lazy_compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
 # Acts of a statement that says what holds from now on.
 _RULE_ACTS: frozenset[Act] = frozenset({"remember", "decision"})
 
@@ -153,26 +154,26 @@ _CUES = frozenset[Act]((*_KINDS, "remember", "correction", "fact"))
 _OF_AGENT = frozenset[Act]((*_KINDS_OF_AGENT, "convention"))
 _NOT_LASTING: frozenset[Act] = frozenset({"hypothetical", "offer", "request"})
 _TRANSIENT_ACTS: frozenset[Act] = frozenset({"offer", "request", "doubt", "moment"})
-_SPECIFIC = re.compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
+_SPECIFIC = lazy_compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
 _REFERENCE_DAY = date(2000, 1, 1)
 _ANSWER_CONFIDENCE = 0.7
 _AGREEMENT_BONUS = 0.15
 _MIN_DENIAL_WORDS = 4
-_REPORTS = re.compile(
+_REPORTS = lazy_compile(
     r"^(?:\w+[,.] )?(?:i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b)", re.IGNORECASE
 )
-_TO_DO = re.compile(r"\b(?:remember|forget|sure|note|careful) (?:to|not)\b", re.IGNORECASE)
-_RULE = re.compile(
+_TO_DO = lazy_compile(r"\b(?:remember|forget|sure|note|careful) (?:to|not)\b", re.IGNORECASE)
+_RULE = lazy_compile(
     r"^(?:\w+[,.:] )?(?:(?:you|we) (?:should|must) )?"
     r"(?:never|always|nie(?:mals)?|immer|jamais|toujours|nunca|siempre)\b",
     re.IGNORECASE,
 )
-_CONTRADICTS = re.compile(
+_CONTRADICTS = lazy_compile(
     r"^(?:no|nope|nah|wrong|not (?:true|quite|really|it)|that['’]?s (?:not|wrong)|i don['’]t think|keep looking|hm+|"
     r"nein|non|não|不对|不是|违|違)(?!\w)",
     re.IGNORECASE,
 )
-_AGREES = re.compile(
+_AGREES = lazy_compile(
     r"^(?:good|great|nice|yes|yep|right|exactly|agreed|perfect|super|ok|okay|true|put|write|note|keep|remember|gut|genau|ja|"
     r"oui|sí|sim|好|对|はい)(?!\w)",
     re.IGNORECASE,

@@ -15,15 +15,16 @@ from pathlib import Path
 
 from ricordo.errors import InvalidSetting
 from ricordo.language.signals import SIGNALS, CompiledPack, Signal, SignalDetector
+from ricordo.lazy import lazy_compile
 
 __all__ = ["load_detector"]
 
 
 _FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
 _MAX_FILE_BYTES = 1_000_000
-_INNERMOST_GROUP = re.compile(r"\((?:\?(?:[:=!]|<[=!]|P<\w+>))?([^()]*)\)")
-_UNBOUNDED_REPEAT = re.compile(r"[+*]|\{\d*,\}")
-_ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_INNERMOST_GROUP = lazy_compile(r"\((?:\?(?:[:=!]|<[=!]|P<\w+>))?([^()]*)\)")
+_UNBOUNDED_REPEAT = lazy_compile(r"[+*]|\{\d*,\}")
+_ATOM = lazy_compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
 
 def load_detector(directory: str | Path) -> SignalDetector:

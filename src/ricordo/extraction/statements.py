@@ -25,6 +25,7 @@ from ricordo.language import (
     split_sentences,
     strip_opener,
 )
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "LASTING_ACTS",
@@ -156,7 +157,7 @@ def _has_news(sentence: Statement) -> bool:
     )
 
 
-_LASTING_WORDS = re.compile(
+_LASTING_WORDS = lazy_compile(
     r"\b(?:always|never(?! ?mind)|from now on|going forward|"
     r"immer|nie|ab jetzt|toujours|jamais|siempre|nunca)\b"
     r"|以后|从现在|必须|必ず|今後",
@@ -169,7 +170,7 @@ _INHERITED_ACTS: frozenset[Act] = frozenset({"decision", "convention", "lesson",
 _TRANSIENT_ACTS: frozenset[Act] = frozenset({"question", "request", "moment", "thanks", "greeting", "farewell"})
 _MIN_ACKNOWLEDGING_WORDS = 3
 _LISTENER_ACTS: frozenset[Act] = frozenset({"praise"})
-_BARE_POINTER = re.compile(
+_BARE_POINTER = lazy_compile(
     r"^(?:right|yes|no|ok|exactly)?[,. ]*(?:that one|this one|that|this|it|those|these)(?:['’]s| is| are| was| were) "
     r"(?:\S+ ?){1,3}$",
     re.IGNORECASE,
@@ -236,18 +237,18 @@ def _is_introduction(sentence: Statement, name: str) -> bool:
     return re.match(_INTRODUCTION.replace("{name}", f"{first}(?: \\w+)?"), sentence.text, re.IGNORECASE) is not None
 
 
-YES_NO_QUESTION = re.compile(
+YES_NO_QUESTION = lazy_compile(
     r"^(?:(?:so|and|ok|okay|then)[, ]+)?(?:do|does|did|is|are|was|were|should|can|will|have|has|must|may)\b",
     re.IGNORECASE,
 )
 """How a question opens that yes or no answers."""
-_NEXT_STEP_QUESTION = re.compile(
+_NEXT_STEP_QUESTION = lazy_compile(
     r"\b(?:i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|"
     r"error|message|mean|output|log|help|can you|could you|"
     r"ich|mir|je|puis-je|posso)\b|我|ましょう",
     re.IGNORECASE,
 )
-_CHOICE_QUESTION = re.compile(
+_CHOICE_QUESTION = lazy_compile(
     r"\w,? (?:or|oder|ou|o) \w|还是|それとも|"
     r"^(?:and |so )?(?:where|which|what) .{0,40}\bshould (?:i|we) (?:put|use|call|name|store|keep|pick|target|write)\b",
     re.IGNORECASE,

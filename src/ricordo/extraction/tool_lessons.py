@@ -15,6 +15,7 @@ from ricordo.errors import InvalidMessage
 from ricordo.extraction.contract import Finding
 from ricordo.language import detect_acts, jaccard, split_sentences, split_words
 from ricordo.language.signals import default_detector
+from ricordo.lazy import lazy_compile
 from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads
 
@@ -30,17 +31,17 @@ _MAX_SHOWN_CHARS = 100
 _MAX_SHOWN_WORDS = 14
 _HEAD_CHARS = _TAIL_CHARS = 4_000
 _COMMAND_KEYS = frozenset({"command", "cmd", "code", "script", "source"})
-_ERROR_NAME = re.compile(
+_ERROR_NAME = lazy_compile(
     r"\b[A-Z][A-Za-z]{2,40}(?:Error|Exception|Timeout|Refused|Conflict)\b|\bE[A-Z]{4,12}\b(?=[:,. ])|\bE\d{4}\b|"
     r"\bHTTP(?: status| error)? [45]\d\d\b|\b(?:exit|return|status) (?:code|status):? ?[1-9]\d{0,2}\b|"
     r"\b(?:[Cc]ommand not found|[Nn]o such file or directory|[Pp]ermission denied|[Tt]imed out|[Nn]ot found)\b"
 )
-_EXIT_CODE = re.compile(
+_EXIT_CODE = lazy_compile(
     r"(?:^|\n)\W{0,3}(?:exit|return)(?:ed with)?(?: (?:code|status))+:? ?(?!0\b)-?\d{1,3}\b", re.IGNORECASE
 )
-_EXIT_CODE_FIELD = re.compile(r'"(?:exit_?code|returncode|return_code)": ?(?!0\b)-?\d{1,3}\b', re.IGNORECASE)
-_WORD = re.compile(r"\w+")
-_TRACEBACK = re.compile(r"(?:^|\n)Traceback \(most recent call last\):")
+_EXIT_CODE_FIELD = lazy_compile(r'"(?:exit_?code|returncode|return_code)": ?(?!0\b)-?\d{1,3}\b', re.IGNORECASE)
+_WORD = lazy_compile(r"\w+")
+_TRACEBACK = lazy_compile(r"(?:^|\n)Traceback \(most recent call last\):")
 _FIXING_ACTS = frozenset({"convention", "lesson", "correction", "remember", "request"})
 
 

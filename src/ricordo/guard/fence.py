@@ -1,4 +1,4 @@
-"""Memory on its way to a prompt: data in a fence that it can't leave, each piece with its source and trust.
+"""Fencing: memories are put into a prompt as data in a fenced block, each with its source and trust.
 
     <memory note="...">
     <memory-item source="ledger 2026-11-21" trust="user" kind="decision" age="3 days" id="...">
@@ -6,7 +6,7 @@
     </memory-item>
     </memory>
 
-Only the one character that makes a tag, or the beginning of another speaker's turn, is escaped, and reversibly.
+Only the one character that starts a tag or the turn of another speaker is escaped, and the escape is reversible.
 
 Invariants: the text of an item can neither close nor open a tag of the fence, nor begin another speaker's turn; text
 that does not try stays as it is, byte for byte; `parse_fence` gives the exact texts back.
@@ -19,6 +19,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "MAX_NAME_LETTERS",
@@ -36,8 +38,10 @@ __all__ = [
 
 @functools.total_ordering
 class Trust(enum.Enum):
-    """USER was said or saved by the person, AGENT was concluded by the agent, EXTERNAL came from a tool, the web or
-    an import. USER is the highest, EXTERNAL the lowest: `trust >= Trust.AGENT` leaves out what came from outside.
+    """The origin of a memory. `trust >= Trust.AGENT` excludes EXTERNAL.
+
+    USER: the person said or saved it. AGENT: the agent concluded it. EXTERNAL: it came from a tool, the web or an
+    import. USER is the highest level and EXTERNAL the lowest.
     """
 
     USER = "user"
@@ -54,9 +58,9 @@ _TRUST_ORDER = {Trust.EXTERNAL: 0, Trust.AGENT: 1, Trust.USER: 2}
 
 
 MAX_NAME_LETTERS = 48
-"""Letters and digits in the longest tag name, counted without separators."""
-# Names that hosts and model templates give to instructions, turns and tool traffic, without separators. `user` is
-# not among them: no template opens a turn with it alone, and `List<User>` is everyday code.
+"""The number of letters and digits in the longest tag name, without separators."""
+# Names that hosts and model templates use for instructions, turns and tool traffic, without separators. `user` is not
+# included: no template opens a turn with it alone, and `List<User>` is common in code.
 _RESERVED_NAMES = """
 system systemprompt systemreminder systemmessage systemnote systeminstruction systeminstructions instruction
 instructions developer assistant human antml functioncalls functioncall functionresults functionresult toolcall
@@ -81,41 +85,47 @@ _BLANK_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f") | frozens
 )
 _INVISIBLE = _BLANK_LETTERS | _BLANK_MARKS
 _LOOKALIKES = dict(zip("аеорсухіѕԁһјӏոսοατυικνмтѵɡı", "aeopcyxisdhjlnuoatuikvmtvgi", strict=True))
-_TAG_OPENER = re.compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING_BRACKETS}\[［:]")
+_TAG_OPENER = lazy_compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING_BRACKETS}\[［:]")
 
 
 def escape_tags(text: str, names: AbstractSet[str]) -> str:
-    """`text` in which nothing can be read as a tag of one of `names` (folded, see `fold_tag_name`) or as a reserved
-    one; the same object when nothing had to change.
+    """Escape every tag in `text` with one of `names` (folded, see `fold_tag_name`) or a reserved name.
+
+    Return the same object if nothing has to change.
     """
     return _rewrite(text, names, reading=False)
 
 
 def unescape_tags(text: str, names: AbstractSet[str]) -> str:
-    """The text that `escape_tags` was given, for the same `names`."""
+    """Return the text that was passed to `escape_tags` with the same `names`."""
     return _rewrite(text, names, reading=True)
 
 
 def fold_tag_name(name: str) -> str:
-    """`name` as tags are compared: lower case, no separators, no accents, no invisible characters, no lookalikes."""
+    """Return `name` in the form in which tags are compared.
+
+    The form is lower case, without separators, accents and invisible characters, and with lookalikes replaced.
+    """
     return "".join(_fold_character(mark) for mark in name if mark not in _SEPARATORS)
 
 
 @functools.lru_cache(maxsize=4_096)
 def is_invisible(mark: str) -> bool:
-    """Whether a character shows nothing and takes no room: format and control characters, joiners, bare accents."""
+    """Return whether a character is invisible and has no width: format or control characters, joiners, bare accents."""
     return mark in _BLANK_LETTERS or (
         unicodedata.category(mark) in {"Cf", "Cc", "Mn", "Me", "Cn", "Cs"} and not mark.isspace()
     )
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of a text can be seen: it is white space, format and control characters, and blank letters."""
+    """Return whether `text` has no visible character, only white space, format and control characters, and blank
+    letters.
+    """
     return all(mark.isspace() or (is_invisible(mark) and not _is_accent(mark)) for mark in text)
 
 
 def _is_accent(mark: str) -> bool:
-    """Whether a mark is seen, though it takes no room of its own, or is no character at all."""
+    """Return whether a mark is visible though it has no width, or is not assigned to a character."""
     return mark not in _INVISIBLE and unicodedata.category(mark) in {"Mn", "Me", "Cn", "Cs"}
 
 
@@ -139,7 +149,7 @@ def _rewrite(text: str, names: AbstractSet[str], *, reading: bool) -> str:
 
 
 def _replacement(opener: re.Match[str], *, reading: bool) -> str | None:
-    """What takes the place of `opener` when it is dangerous; None for what is no escape and needs none."""
+    """Return the replacement of a dangerous `opener`; None for an `opener` that stays unchanged."""
     code, more = opener["code"], opener["more"]
     mark = _opener_mark(opener)
     if mark is None or (reading and code is None):
@@ -154,7 +164,7 @@ def _reference_code(mark: str) -> str:
 
 
 def _opener_mark(opener: re.Match[str]) -> str | None:
-    """The character that `opener` is or stands for; None for a reference that no escape makes."""
+    """Return the character that `opener` is or encodes; None for a reference that escaping never writes."""
     code = opener["code"]
     if code is None:
         return opener.group()
@@ -172,15 +182,15 @@ def _is_dangerous(text: str, opener: re.Match[str], names: AbstractSet[str]) -> 
 
 
 def _visible_characters(text: str, at: int) -> Iterator[str]:
-    """The characters from `at` on, without the invisible ones."""
+    """Yield the visible characters from `at` on."""
     return (text[index] for index in range(at, len(text)) if not is_invisible(text[index]))
 
 
 def _is_tag(text: str, at: int, names: AbstractSet[str]) -> bool:
-    """Whether a tag begins with the bracket before `at`.
+    """Return whether a tag begins with the bracket before `at`.
 
-    A name directly after the bracket or a slash is one as soon as it ends. With white space in other places it is
-    one only if nothing but the name comes before the closing bracket, so that `used < memory and free > 0` is none.
+    A name directly after the bracket or a slash makes a tag as soon as the name ends. With white space elsewhere, the
+    name must be the only text before the closing bracket, so `used < memory and free > 0` is not a tag.
     """
     word, plain, slash = "", True, False
     for mark in _visible_characters(text, at):
@@ -205,7 +215,7 @@ def _is_tag_name(word: str, names: AbstractSet[str]) -> bool:
 
 
 def _is_special_token(text: str, at: int) -> bool:
-    """Whether a special token such as `<|im_start|>` goes on at `at`, after its first bar."""
+    """Return whether a special token such as `<|im_start|>` continues at `at`, after its first bar."""
     word, spaced, closing = "", False, False
     for mark in _visible_characters(text, at):
         if closing and not mark.isspace():
@@ -224,7 +234,7 @@ def _is_special_token(text: str, at: int) -> bool:
 
 
 def _is_square_tag(text: str, at: int) -> bool:
-    """Whether a tag in square brackets, which is always in capitals, goes on at `at`."""
+    """Return whether a tag in square brackets, always in capitals, continues at `at`."""
     word = ""
     for mark in _visible_characters(text, at):
         if mark in _SLASHES or mark.isspace() or mark in _SEPARATORS:
@@ -239,7 +249,7 @@ def _is_square_tag(text: str, at: int) -> bool:
 
 
 def _ends_a_turn_name(text: str, at: int) -> bool:
-    """Whether a turn marker such as `Human:` after an empty line ends at `at`."""
+    """Return whether a turn marker such as `Human:` after an empty line ends at `at`."""
     word, lines, index = "", 0, at - 1
     while index >= 0 and (is_invisible(text[index]) or (text[index].isspace() and text[index] != "\n" and not word)):
         index -= 1
@@ -259,17 +269,19 @@ def _ends_a_turn_name(text: str, at: int) -> bool:
     return lines >= 2 or (lines == 1 and index < 0)
 
 
-_FENCE_NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\Z")
-_PLAIN_VALUE = re.compile(r"[A-Za-z0-9 _.,:/#@+-]*")
-_FENCE_OPENING = re.compile(r'<(?P<name>[a-z][a-z0-9_-]*)(?: note="[^"\n]*")?>\n')
+_FENCE_NAME = lazy_compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\Z")
+_PLAIN_VALUE = lazy_compile(r"[A-Za-z0-9 _.,:/#@+-]*")
+_FENCE_OPENING = lazy_compile(r'<(?P<name>[a-z][a-z0-9_-]*)(?: note="[^"\n]*")?>\n')
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "[": "&#x5B;"}
 _OTHER_BRACKETS = frozenset("＜﹤‹〈⟨〈❮˂ᐸ＞﹥›〉⟩〉❯˃ᐳ［")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FencedItem:
-    """One piece of remembered text with what a reader must know about it: where it is from, who stands behind it, how
-    old it is (in words), its kind, and the id by which it can be corrected or forgotten."""
+    """One remembered text with the metadata that a reader needs.
+
+    The metadata are its source, its trust, its age in words, its kind, and the id for corrections and removal.
+    """
 
     text: str
     source: str
@@ -280,10 +292,10 @@ class FencedItem:
 
 
 def render_fence(items: Sequence[FencedItem], *, name: str = "memory", note: str | None = None) -> str:
-    """The block that holds `items` in their order, without a final line end; "" for no items.
+    """Return a block with `items` in order, without a final line end; "" for no items.
 
-    `note` says in one line how the block is to be read. Raises: ValueError for a `name` that is not lower-case words
-    of letters and digits joined by `-` or `_`.
+    `note` is one line that says how to read the block. Raises: ValueError if `name` is not lower-case words of letters
+    and digits joined by `-` or `_`.
     """
     names = _tag_names(name)
     if not items:
@@ -294,8 +306,9 @@ def render_fence(items: Sequence[FencedItem], *, name: str = "memory", note: str
 
 
 def parse_fence(text: str) -> tuple[str, ...] | None:
-    """The exact texts in a block that `render_fence` made, in order; () for empty text; None for anything else. White
-    space around the block does not count.
+    """Return the exact texts of a block from `render_fence`, in order; () for empty text; None for anything else.
+
+    White space around the block is ignored.
     """
     text = text.strip()
     opening = _FENCE_OPENING.match(text)
@@ -321,11 +334,11 @@ def parse_fence(text: str) -> tuple[str, ...] | None:
 
 
 def contains_fence(text: str, name: str = "memory") -> bool:
-    """Whether `text` holds the beginning of a block that `render_fence` made under this `name`, even if its end was cut
-    off.
+    """Return whether `text` contains the beginning of a block from `render_fence` with this `name`, even if its end is
+    cut off.
 
-    Text that only talks about such a block, or an item that quotes one, holds none. Raises: ValueError for a `name`
-    that `render_fence` would not take.
+    Text that only mentions such a block, or an item that quotes one, does not count. Raises: ValueError for a `name`
+    that `render_fence` would refuse.
     """
     _tag_names(name)
     return re.search(rf'<{name}(?: note="[^"\n]*")?>\n<{name}-item source="[^"\n]*" trust="[a-z]+"', text) is not None
@@ -355,13 +368,13 @@ def _attributes(item: FencedItem) -> str:
 def _attribute(key: str, value: str | None) -> str:
     if value is None:
         return ""
-    # most values are ids and names, which need no look at each character
+    # most values are ids and names, which need no check of each character
     shown = value if _PLAIN_VALUE.fullmatch(value) else "".join(_attribute_character(mark) for mark in value)
     return f' {key}="{shown}"'
 
 
 def _attribute_character(mark: str) -> str:
-    """A character inside quotes: what could end them, the line or the tag, and what cannot be seen, as a reference."""
+    """Return a character for use inside quotes, as a reference if it is invisible or could end the quotes, line or tag."""
     if mark in _ENTITIES:
         return _ENTITIES[mark]
     hidden = is_invisible(mark) or mark in _OTHER_BRACKETS or (mark.isspace() and mark != " ")

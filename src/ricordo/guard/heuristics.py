@@ -7,6 +7,8 @@ everybody knows (`changeme`, `password`, `example`) protects nothing and is not 
 import enum
 import re
 
+from ricordo.lazy import lazy_compile
+
 __all__ = ["NameStrength", "ValueForm", "is_placeholder", "is_secret_value", "is_word_passphrase"]
 
 
@@ -51,24 +53,24 @@ krävs obligatoriskt valfritt pakollinen påkrævet valgfritt påkrevd vyžadov�
 обязательно обязательный обязательное требуется неверный неверно необязательно опционально пусто забыт забыли секрет
 """
 _DUMMIES = frozenset(_DUMMY_WORDS.split())
-_TEMPLATE = re.compile(
+_TEMPLATE = lazy_compile(
     r"<[^<>]*>|\$\{[^{}]*\}|\$\([^()]*\)|\$\{\{.*\}\}|\$[A-Za-z_][A-Za-z0-9_.:]*|\{\{.*\}\}|\{[^{}]*\}|%[A-Za-z_]+%"
     r"|%\([A-Za-z_]+\)?s?|%[sdr]|\[[^\[\]]*\]|\([^()]*\)|[xX*.\-_#?•●∙…0]+|!.*|@[\w./-]+|ENC\[.*",
     re.DOTALL,
 )
-_REFERENCE = re.compile(
+_REFERENCE = lazy_compile(
     r"(?:os\.(?:environ|getenv)|process\.env|import\.meta|env[.:\[(/]|secrets?[.:/]|vault:|op://|ssm:|arn:|keyring"
     r"|file:|https?://|projects/|[~.]{0,2}/[\w.~-]|[A-Za-z]:\\)"
 )
-_KEY_FILE = re.compile(r"[\w./\\~-]*\.(?:pem|key|json|ya?ml|toml|txt|env|crt|p12|pfx)\Z")
-_INSTRUCTION = re.compile(
+_KEY_FILE = lazy_compile(r"[\w./\\~-]*\.(?:pem|key|json|ya?ml|toml|txt|env|crt|p12|pfx)\Z")
+_INSTRUCTION = lazy_compile(
     r"(?:your|my|the|some|insert|replace|enter|add|put|use|set|paste|type)[a-z0-9]*"
     r"(?:key|token|secret|password|pass|passwd|here|value|credentials?|this|me|id)[a-z]*"
 )
-_SAMPLE = re.compile(
+_SAMPLE = lazy_compile(
     r"EXAMPLE|(?i:your[-_ ]|placeholder|redacted|changeme|x{6}|\*{4}|<[a-z _-]+>|\.\.\.|…|insert[-_ ])"
 )
-_NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
+_NOT_ALPHANUMERIC = lazy_compile(r"[^a-z0-9]+")
 
 
 def is_placeholder(value: str) -> bool:
@@ -86,29 +88,29 @@ def is_placeholder(value: str) -> bool:
     return words in _DUMMIES or (len(words) <= 64 and _INSTRUCTION.fullmatch(words) is not None)
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)*\Z", re.ASCII)
-_SNAKE = re.compile(r"[a-z]+(?:_[a-z0-9]+)+\Z")
-_CODE_WORD = re.compile(
+_IDENTIFIER = lazy_compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)*\Z", re.ASCII)
+_SNAKE = lazy_compile(r"[a-z]+(?:_[a-z0-9]+)+\Z")
+_CODE_WORD = lazy_compile(
     r"passw|token|secret|key|cred|user|config|setting|args?\b|arg\d|env|input|value|self|this|request|response"
     r"|default|param|option|result|data|var|string|field|line|item|model|version|encoded|type",
     re.IGNORECASE,
 )
-_PATTERN = re.compile(r"[\[\](){}<>^|\\]")
-_NUMBERS = re.compile(r"^[\d.,:%/+\-–TZ]+\Z")
-_VERSION = re.compile(r"^[vV]?\d+(?:\.\d+)+[a-z0-9.-]*\Z")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
-_WORDS = re.compile(r"[^\W\d_]+(?:[-_.:/'’ ][^\W\d_]+)*[!.]?\Z")
-_RULE_LIST = re.compile(r"[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+\Z")
-_NUMBERED = re.compile(r"\d{1,3}[-–][^\W\d_]+\Z")
-_LETTERS = re.compile(r"[A-Za-z]+\Z")
-_HAS_DIGIT = re.compile(r"\d")
-_HAS_LETTER = re.compile(r"[^\W\d_]")
-_SENTENCE = re.compile(
+_PATTERN = lazy_compile(r"[\[\](){}<>^|\\]")
+_NUMBERS = lazy_compile(r"^[\d.,:%/+\-–TZ]+\Z")
+_VERSION = lazy_compile(r"^[vV]?\d+(?:\.\d+)+[a-z0-9.-]*\Z")
+_CONSTANT = lazy_compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
+_WORDS = lazy_compile(r"[^\W\d_]+(?:[-_.:/'’ ][^\W\d_]+)*[!.]?\Z")
+_RULE_LIST = lazy_compile(r"[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+\Z")
+_NUMBERED = lazy_compile(r"\d{1,3}[-–][^\W\d_]+\Z")
+_LETTERS = lazy_compile(r"[A-Za-z]+\Z")
+_HAS_DIGIT = lazy_compile(r"\d")
+_HAS_LETTER = lazy_compile(r"[^\W\d_]")
+_SENTENCE = lazy_compile(
     r"\b(?:is|are|be|been|was|must|should|can|cannot|may|will|your|my|the|an?|to|at|for|of|in|or|and|not|no|if|"
     r"required|invalid|incorrect|enter|too|least|field|reset|forgot|with|match|short|long|new|confirm|change)\b",
     re.IGNORECASE,
 )
-_DESCRIPTIVE = re.compile(
+_DESCRIPTIVE = lazy_compile(
     r"\w+[-–](?:encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|factor|only|free|way|"
     r"day|days|hour|hours|minute|minutes|second|long|letters?|words?|step|sensitive|insensitive|compatible|managed|"
     r"backed|signed|like|style|specific|related)\Z",
@@ -132,9 +134,9 @@ the and for from with but are was has had his her its our out per too via yet yo
 into upon must need sehr nicht
 """
 _COMPOUND_PARTS = frozenset(_COMPOUND_WORDS.split())
-_PARTICIPLE = re.compile(r"\w+(?:ed|ing|able|ible|ized|ised|ful|less|ly)\Z")
-_CASED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
+_PARTICIPLE = lazy_compile(r"\w+(?:ed|ing|able|ible|ized|ised|ful|less|ly)\Z")
+_CASED = lazy_compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CONSONANTS = lazy_compile(r"[bcdfghjklmnpqrstvwxz]{6}")
 _MIN_PASSPHRASE = 10
 _MAX_JUMBLED_PART = 2.5
 _MIN_LENGTHS = {NameStrength.WEAK: 8, NameStrength.MEDIUM: 6, NameStrength.STRONG: 4}

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from ricordo.lazy import lazy_compile
+
 __all__ = [
     "CLOUD_RULES",
     "MIN_RUN",
@@ -26,8 +28,8 @@ __all__ = [
 MIN_RUN = 16
 RUN_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=~:$"
 # What may stand before a key although it ends in a letter or digit: a JSON escape, a percent escape, a colour code.
-_ESCAPE_BEFORE = re.compile(r"(?:\\[nrtbf]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,12}m)\Z")
-_WORD_CHARACTER = re.compile(r"[A-Za-z0-9]")
+_ESCAPE_BEFORE = lazy_compile(r"(?:\\[nrtbf]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,12}m)\Z")
+_WORD_CHARACTER = lazy_compile(r"[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,7 @@ def key_rules(type_: str, prefixes: str, body: str, *, bounded: bool = False) ->
             type=type_,
             prefix=prefix,
             prefix_bytes=prefix.encode(),
-            pattern=re.compile(re.escape(prefix) + body),
+            pattern=lazy_compile(re.escape(prefix) + body),
             at_word_start=bounded,
         )
         for prefix in prefixes.split()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.guard.phrases import find_in_sentence
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "IS_WORDS",
@@ -85,7 +86,7 @@ api ?金鑰
 
 
 def _compile_names(names: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{name})" for name in names.strip().splitlines()), re.IGNORECASE)
+    return lazy_compile("|".join(f"(?:{name})" for name in names.strip().splitlines()), re.IGNORECASE)
 
 
 _FOREIGN_NAMES = (
@@ -104,7 +105,7 @@ _FOREIGN_ASCII_HINTS = (
     b"zugangscode",
 )
 # One search for all of them: each begins with a letter that is rare in its languages, so most texts are passed quickly.
-_FOREIGN_HINT = re.compile(
+_FOREIGN_HINT = lazy_compile(
     "ösen|ÖSEN|ña(?<=aseña)|ÑA(?<=ASEÑA)|üssel|ÜSSEL|é (?:api|API|secr|priv|d.acc|de l)|és (?:api|API|secr|priv|d.acc)"
     "|ó(?<=elszó)|ł[eo](?<=as..)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|пин|Пин|ПИН|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
     "|Κωδικ|ật kh|密码|密碼|口令|密钥|密鑰|令牌|金鑰|スワー|暗証|トークン|キー|비밀|암호|รหัส|पासव|סיסמ|المرور"
@@ -132,32 +133,32 @@ def foreign_name_strength(name: str) -> NameStrength | None:
 
 # One of these stands in every text in which a name can be found; each begins the patterns beside it.
 _KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
-    b"passw": (NameStrength.STRONG, re.compile(rb"passw(?:or[dt]|r?d)")),
-    b"passphrase": (NameStrength.STRONG, re.compile(rb"passphrase")),
-    b"passcode": (NameStrength.STRONG, re.compile(rb"passcode")),
-    b"pwd": (NameStrength.STRONG, re.compile(rb"pwd")),
-    b"kennwort": (NameStrength.STRONG, re.compile(rb"kennwort")),
-    b"senha": (NameStrength.STRONG, re.compile(rb"senha")),
-    b"wachtwoord": (NameStrength.STRONG, re.compile(rb"wachtwoord")),
+    b"passw": (NameStrength.STRONG, lazy_compile(rb"passw(?:or[dt]|r?d)")),
+    b"passphrase": (NameStrength.STRONG, lazy_compile(rb"passphrase")),
+    b"passcode": (NameStrength.STRONG, lazy_compile(rb"passcode")),
+    b"pwd": (NameStrength.STRONG, lazy_compile(rb"pwd")),
+    b"kennwort": (NameStrength.STRONG, lazy_compile(rb"kennwort")),
+    b"senha": (NameStrength.STRONG, lazy_compile(rb"senha")),
+    b"wachtwoord": (NameStrength.STRONG, lazy_compile(rb"wachtwoord")),
     b"key": (
         NameStrength.MEDIUM,
-        re.compile(
+        lazy_compile(
             rb"key(?:(?<=(?:api|app)key)|(?<=(?:api|app)[_\-. ]key)|(?<=(?:auth)key)|(?<=(?:auth)[_\-. ]key)"
             rb"|(?<=(?:admin)key)|(?<=(?:admin)[_\-. ]key)|(?<=(?:access|secret|master)key)"
             rb"|(?<=(?:access|secret|master)[_\-. ]key)|(?<=(?:private|signing|account|service)key)"
             rb"|(?<=(?:private|signing|account|service)[_\-. ]key)|(?<=encryptionkey)|(?<=encryption[_\-. ]key))"
         ),
     ),
-    b"credential": (NameStrength.MEDIUM, re.compile(rb"credentials?")),
-    b"_seed": (NameStrength.MEDIUM, re.compile(rb"(?:signing|master|wallet|private|secret|account|key)_seed")),
-    b"_auth": (NameStrength.MEDIUM, re.compile(rb"_auth")),
-    b"secret": (NameStrength.WEAK, re.compile(rb"secret")),
-    b"token": (NameStrength.WEAK, re.compile(rb"token")),
-    b"pass": (NameStrength.WEAK, re.compile(rb"pass(?![cpw])")),
-    b"pw": (NameStrength.WEAK, re.compile(rb"pw(?!d)")),
+    b"credential": (NameStrength.MEDIUM, lazy_compile(rb"credentials?")),
+    b"_seed": (NameStrength.MEDIUM, lazy_compile(rb"(?:signing|master|wallet|private|secret|account|key)_seed")),
+    b"_auth": (NameStrength.MEDIUM, lazy_compile(rb"_auth")),
+    b"secret": (NameStrength.WEAK, lazy_compile(rb"secret")),
+    b"token": (NameStrength.WEAK, lazy_compile(rb"token")),
+    b"pass": (NameStrength.WEAK, lazy_compile(rb"pass(?![cpw])")),
+    b"pw": (NameStrength.WEAK, lazy_compile(rb"pw(?!d)")),
 }
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
-_COMPONENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_COMPONENT = lazy_compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # First words of names that end like a secret's and are none.
 _HARMLESS_WORDS = """
 eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max min
@@ -192,17 +193,17 @@ def _sign_pattern(said: str, more: str = "") -> str:
 
 # Letters of scripts that do not part words by spaces, and of Korean, which joins its particles to them.
 _WIDE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff66-\uff9f"
-_AFTER_NAME = re.compile(
+_AFTER_NAME = lazy_compile(
     _BEFORE_SIGN
     + _sign_pattern("was|is|ist|war|lautet|heißt|es|est|c['’]est|era|è|é|это")
     + r"|(?<=[ \t])(?=[^\s\-=:|]))"
     + _VALUE_OPENING,
     re.IGNORECASE,
 )
-_AFTER_FOREIGN_NAME = re.compile(
+_AFTER_FOREIGN_NAME = lazy_compile(
     _BEFORE_SIGN + _sign_pattern(IS_WORDS, _BEFORE_ASCII) + ")" + _VALUE_OPENING, re.IGNORECASE
 )
-_AFTER_PURPOSE = re.compile(
+_AFTER_PURPOSE = lazy_compile(
     rf"[ \t]{PURPOSE_WORDS}(?!\w)"
     rf"(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
     + _sign_pattern(IS_WORDS)
@@ -210,23 +211,23 @@ _AFTER_PURPOSE = re.compile(
     + _VALUE_OPENING,
     re.IGNORECASE,
 )
-_BARE_WORD = re.compile(
+_BARE_WORD = lazy_compile(
     rf"(?:[^\s\"'`,;&<>(){{}}\[\]|\\，。；、！？）】」』”“»{_WIDE_LETTERS}]"
     rf"|\\(?![nrtbfu\"'\\{_WIDE_LETTERS}])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
 )
-_REACHABLE = re.compile(r"[\w.$]*")
-_LINE_VALUE = re.compile(r"[^\s\"'`\\]+")
-_ENVIRONMENT = re.compile(r"(?:^|\n|\\n|[\s\"'])[ \t]*[A-Z0-9_]*\Z")
+_REACHABLE = lazy_compile(r"[\w.$]*")
+_LINE_VALUE = lazy_compile(r"[^\s\"'`\\]+")
+_ENVIRONMENT = lazy_compile(r"(?:^|\n|\\n|[\s\"'])[ \t]*[A-Z0-9_]*\Z")
 _CLOSING_QUOTES = {"“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
-_USER_BEFORE = re.compile(
+_USER_BEFORE = lazy_compile(
     r"(?<!\w)(?:user(?:name|id)?|login|benutzer(?:name)?|usu[aá]rio|utilisateur|utente|account|e?-?mail)"
     r"[ \t]{0,2}[:=]?[ \t]{1,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?[ \t]{0,2}[,;/|]?[ \t]{0,2}"
     r"(?:(?:and|und|y|et|e|en|with|mit)[ \t])?\Z",
     re.IGNORECASE,
 )
-_WORD_BESIDE = re.compile(r"[ \t]{1,2}[\"'`]?(?P<value>[^\s\"'`,;]{4,128})")
+_WORD_BESIDE = lazy_compile(r"[ \t]{1,2}[\"'`]?(?P<value>[^\s\"'`,;]{4,128})")
 _MAX_USER_DISTANCE = 112
-_UNITS = re.compile(
+_UNITS = lazy_compile(
     r"[ \t]+(?:or more |random )?(?:char|bit|byte|digit|day|hour|minute|second|token|time|letter|symbol|word|long|year|"
     r"month|week|attempt|ms\b|point|percent|%|per\b)",
     re.IGNORECASE,

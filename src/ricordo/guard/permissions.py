@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "COMMAND_TOOLS",
@@ -45,14 +46,14 @@ __all__ = [
 
 COMMAND_TOOLS = frozenset({"bash", "shell"})
 """The tools whose texts are command lines."""
-_COMPOUND = re.compile(r"[;&|`<>\n]|\$\(")
-_SEPARATORS = re.compile(r"[;&|`()\n]+")
-_QUOTES = re.compile(r"[\"'\\]+")
-_QUOTED = re.compile(r"""\\.|"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^']*+'""", re.DOTALL)
-_SEPARATING = re.compile(r"[\s;&|`()<>]")
+_COMPOUND = lazy_compile(r"[;&|`<>\n]|\$\(")
+_SEPARATORS = lazy_compile(r"[;&|`()\n]+")
+_QUOTES = lazy_compile(r"[\"'\\]+")
+_QUOTED = lazy_compile(r"""\\.|"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^']*+'""", re.DOTALL)
+_SEPARATING = lazy_compile(r"[\s;&|`()<>]")
 _CONTINUED = "\\\n"
-_COMBINED_REDIRECTION = re.compile(r"(?<=[<>])[&|]")
-_FIND_EXEC = re.compile(r"\s-(?:exec|ok)(?:dir)?\s")
+_COMBINED_REDIRECTION = lazy_compile(r"(?<=[<>])[&|]")
+_FIND_EXEC = lazy_compile(r"\s-(?:exec|ok)(?:dir)?\s")
 _MAX_PROGRAM_PLACES = 32
 _WRAPPERS = frozenset(
     re.findall(
@@ -64,10 +65,10 @@ _WRAPPERS = frozenset(
 )
 _WRAPPERS_WITH_OPERAND = frozenset({"chroot", "flock", "function", "su"})
 """Those of them that name a file, a user or the like before what they run."""
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_REDIRECTION = re.compile(r"\d*[<>]")
-_OPTION = re.compile(r"-|\d*[<>]")
-_DURATION = re.compile(r"[\d.]+[smhd]?")
+_ASSIGNMENT = lazy_compile(r"[A-Za-z_]\w*\+?=")
+_REDIRECTION = lazy_compile(r"\d*[<>]")
+_OPTION = lazy_compile(r"-|\d*[<>]")
+_DURATION = lazy_compile(r"[\d.]+[smhd]?")
 
 
 def is_compound_command(command: str) -> bool:
@@ -140,11 +141,11 @@ Decision: TypeAlias = Literal["allow", "deny", "ask"]
 """What a rule says of a call: let it through unasked, refuse it, or ask a person."""
 _EXAMPLE = "such as `deny shell(git push*)` or `ask write_file`"
 _MAX_SHOWN_CHARS = 80
-_PATTERN = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\U(00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})")
-_BEFORE_ESCAPE = re.compile(r"\\(?=[uU])")
-_SPECIAL_IN_TOOL = re.compile(r"[\s()]")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PATTERN = lazy_compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)
+_ESCAPE = lazy_compile(r"\\u([0-9a-fA-F]{4})|\\U(00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})")
+_BEFORE_ESCAPE = lazy_compile(r"\\(?=[uU])")
+_SPECIAL_IN_TOOL = lazy_compile(r"[\s()]")
+_SCHEME = lazy_compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, kw_only=True)

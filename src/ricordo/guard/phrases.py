@@ -11,69 +11,70 @@ from collections.abc import Iterator
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_placeholder, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
+from ricordo.lazy import lazy_compile
 
 __all__ = ["PHRASE_FINDERS", "PREPOSED", "find_in_sentence", "is_unlike_word"]
 
 
 _VALUE_WORD = r"[\"'`“]?(?P<value>[^\s\"'`“”<>|]{6,64})"
-PREPOSED = re.compile(
+PREPOSED = lazy_compile(
     r"(?<!\w)(?:with|set|new|temporary|mit|dem|neues?|avec|le|con|la|com|a|с|z|ze|met|het|med|using)[ \t]{1,2}"
     r"(?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|das[ \t]|dem[ \t]|le[ \t]|la[ \t]|el[ \t]|a[ \t])?\Z|(?:\A|\n)[ \t]{0,8}\Z",
     re.IGNORECASE,
 )
 """What stands before a name whose value follows as the next word."""
-_CHANGED_TO = re.compile(
+_CHANGED_TO = lazy_compile(
     r"(?:[ \t](?:was|is|has been|have been|got))?(?:[ \t]now)?(?:[ \t](?:changed|set|reset|updated))?[ \t]to:?[ \t]"
     + _VALUE_WORD,
     re.IGNORECASE,
 )
-_NEXT_WORD = re.compile(r"[ \t]{1,2}(?:-[ \t])?" + _VALUE_WORD)
-_USED_AS = re.compile(
+_NEXT_WORD = lazy_compile(r"[ \t]{1,2}(?:-[ \t])?" + _VALUE_WORD)
+_USED_AS = lazy_compile(
     r"(?<!\w)(?:use|using)[ \t]{1,2}"
     + _VALUE_WORD
     + r"[\"'`”]?[ \t]as[ \t](?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|our[ \t])?"
     r"(?:[a-z]{1,12}[ \t])?\Z",
     re.IGNORECASE,
 )
-_TABBED_CELL = re.compile(r"\t(?P<value>[^\s\"'`()]{6,64})[ \t]*(?=[\t\r\n]|\Z)")
+_TABBED_CELL = lazy_compile(r"\t(?P<value>[^\s\"'`()]{6,64})[ \t]*(?=[\t\r\n]|\Z)")
 _MAX_DISTANCE = 112
 _SYMBOLS = frozenset("!#$%^&*~")
-_DIGITS = re.compile(r"\d+")
+_DIGITS = lazy_compile(r"\d+")
 _ENDINGS = ".,:;?)]"
-_COOKIES = re.compile(rb"cookie:[ \t]{0,4}|curl\b[^\r\n]{0,200}?[ \t](?:-b|--cookie)[ \t=][\"']?")
-_COOKIE_PAIRS = re.compile(r"[^\r\n]{1,4096}")
-_COOKIE = re.compile(r"(?:\A|;[ \t]?)(?P<name>[\w.-]{1,64})=(?P<value>[^;,\s\"']{16,4096})")
-_SESSION = re.compile(
+_COOKIES = lazy_compile(rb"cookie:[ \t]{0,4}|curl\b[^\r\n]{0,200}?[ \t](?:-b|--cookie)[ \t=][\"']?")
+_COOKIE_PAIRS = lazy_compile(r"[^\r\n]{1,4096}")
+_COOKIE = lazy_compile(r"(?:\A|;[ \t]?)(?P<name>[\w.-]{1,64})=(?P<value>[^;,\s\"']{16,4096})")
+_SESSION = lazy_compile(
     r"sess|sid\Z|sid[._]|auth|token|jwt|remember|login|csrf|xsrf|secret|identity|credential|\Asso", re.IGNORECASE
 )
 _LONG_COOKIE = 24
-_BLOCK_OPENING = re.compile(rb": [|>][+-]?\d?[ \t]{0,4}\r?\n")
-_BLOCK_NAME = re.compile(r"(?:passw(?:or[dt]|d)|passphrase|kennwort|secret|token|api_?key)[\"']?\Z", re.IGNORECASE)
-_BLOCK = re.compile(r"[ \t]{1,16}(?P<value>[^\s\"'`]{6,256})[ \t]{0,4}(?=\r|\n|\Z)")
-_SEPARATOR = re.compile(rb"\n[ \t]{0,8}[|:-][|: \t]{0,4}--[-:| \t\r]{0,512}(?=\n|\Z)")
+_BLOCK_OPENING = lazy_compile(rb": [|>][+-]?\d?[ \t]{0,4}\r?\n")
+_BLOCK_NAME = lazy_compile(r"(?:passw(?:or[dt]|d)|passphrase|kennwort|secret|token|api_?key)[\"']?\Z", re.IGNORECASE)
+_BLOCK = lazy_compile(r"[ \t]{1,16}(?P<value>[^\s\"'`]{6,256})[ \t]{0,4}(?=\r|\n|\Z)")
+_SEPARATOR = lazy_compile(rb"\n[ \t]{0,8}[|:-][|: \t]{0,4}--[-:| \t\r]{0,512}(?=\n|\Z)")
 _MAX_ROW = 2_000
-_COLUMN = re.compile(
+_COLUMN = lazy_compile(
     r"\W{0,4}(?:\w{1,20}[ _-])?(?:password|passwort|passwd|passphrase|kennwort|mot de passe|contraseña|senha|"
     r"wachtwoord|пароль|hasło|密码|パスワード)\W{0,4}",
     re.IGNORECASE,
 )
 _MAX_ROWS = 200
-_SHORT_NAME = re.compile(rb"pass[ \t]?[:=][ \t]?")
-_LOGIN = re.compile(rb"credentials?(?:[ \t]are|[ \t]is|:)[ \t]{1,2}[\"'`]?[\w.@-]{2,40}[:/]")
-_VALUE = re.compile(_VALUE_WORD)
-_CODE_OPENING = re.compile(rb"getenv\(|environ\.get\(")
-_CODE = re.compile(r"[\"'](?P<name>\w{1,64})[\"'],[ \t]{0,2}[\"'](?P<value>[^\"'\n]{6,256})[\"']")
+_SHORT_NAME = lazy_compile(rb"pass[ \t]?[:=][ \t]?")
+_LOGIN = lazy_compile(rb"credentials?(?:[ \t]are|[ \t]is|:)[ \t]{1,2}[\"'`]?[\w.@-]{2,40}[:/]")
+_VALUE = lazy_compile(_VALUE_WORD)
+_CODE_OPENING = lazy_compile(rb"getenv\(|environ\.get\(")
+_CODE = lazy_compile(r"[\"'](?P<name>\w{1,64})[\"'],[ \t]{0,2}[\"'](?P<value>[^\"'\n]{6,256})[\"']")
 _COMMANDS: dict[bytes, re.Pattern[str]] = {
-    b"zip -": re.compile(r"(?<!\w)zip\b[^\n|;]{0,100}?[ \t]-P[ \t]?" + _VALUE_WORD),
-    b"7z": re.compile(r"(?<!\w)7z[ar]?[ \t][^\n|;]{0,100}?[ \t]-p[\"']?(?P<value>[^\s\"']{4,64})"),
-    b"openssl": re.compile(
+    b"zip -": lazy_compile(r"(?<!\w)zip\b[^\n|;]{0,100}?[ \t]-P[ \t]?" + _VALUE_WORD),
+    b"7z": lazy_compile(r"(?<!\w)7z[ar]?[ \t][^\n|;]{0,100}?[ \t]-p[\"']?(?P<value>[^\s\"']{4,64})"),
+    b"openssl": lazy_compile(
         r"(?<!\w)openssl\b[^\n|;]{0,200}?[ \t](?:-k[ \t]|-pass(?:in|out)?[ \t]pass:)[\"']?(?P<value>[^\s\"']{4,128})"
     ),
-    b"sudo -s": re.compile(
+    b"sudo -s": lazy_compile(
         r"(?:echo[ \t](?:-n[ \t])?|printf[ \t](?:[\"']?%s(?:\\n)?[\"']?[ \t])?)"
         r"[\"']?(?P<value>[^\s\"'|]{4,64})[\"']?[ \t]{0,2}\|[ \t]{0,2}sudo[ \t]-S"
     ),
-    b"net use": re.compile(
+    b"net use": lazy_compile(
         r"(?<!\w)net[ \t]use[ \t][^\n]{0,100}?[ \t](?P<value>[^\s/\\*][^\s\\]{4,64})[ \t]/user:", re.IGNORECASE
     ),
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ricordo.guard.heuristics import is_placeholder
 from ricordo.guard.key_rules import SecretSpan
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "KEY_LINE_HINT",
@@ -25,21 +26,21 @@ __all__ = [
 
 
 _PEM_KIND = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?"
-_PEM_BEGIN = re.compile(rf"(?:-----|---- )BEGIN {_PEM_KIND}(?:-----| ----)")
-_PEM_END = re.compile(rf"(?:-----|---- )END {_PEM_KIND}(?:-----| ----)?")
-_PEM_CLOSING = re.compile(rf"-{{0,8}}?{_PEM_END.pattern}")
-_PEM_BREAK = re.compile(r"(?:\\+[nrt]|[\s\"'`,>|#;]|[+-](?=\s)|\\+(?=[\s\"']))+")
-_PEM_HEADER = re.compile(
+_PEM_BEGIN = lazy_compile(rf"(?:-----|---- )BEGIN {_PEM_KIND}(?:-----| ----)")
+_PEM_END = lazy_compile(rf"(?:-----|---- )END {_PEM_KIND}(?:-----| ----)?")
+_PEM_CLOSING = lazy_compile(rf"-{{0,8}}?{_PEM_END.pattern}")
+_PEM_BREAK = lazy_compile(r"(?:\\+[nrt]|[\s\"'`,>|#;]|[+-](?=\s)|\\+(?=[\s\"']))+")
+_PEM_HEADER = lazy_compile(
     r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID|Subject|x-[a-z-]{1,30}):[^\n\\]{0,200}"
 )
-_KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]+")
-_PUTTY = re.compile(r"Private-Lines:[ \t]{0,4}\d{1,4}")
-_LINE_END = re.compile(r"\r?\n|\\+n")
-_TO_NEXT_LINE = re.compile(r"[ \t\r\"'`,;\\+]{0,16}\n")
+_KEY_MATERIAL = lazy_compile(r"[A-Za-z0-9+/=]+")
+_PUTTY = lazy_compile(r"Private-Lines:[ \t]{0,4}\d{1,4}")
+_LINE_END = lazy_compile(r"\r?\n|\\+n")
+_TO_NEXT_LINE = lazy_compile(r"[ \t\r\"'`,;\\+]{0,16}\n")
 _AROUND_LINE = " \t\r\"'`,;\\+>|#"
-_PREFIX_PART = re.compile(r"\w{0,64}\d\w{0,64}|[ \t]+|[:-]|[^\W\d]+|.")
-_WITH_DIGIT = re.compile(r"\w{0,64}\d\w{0,64}")
-_BLANKS = re.compile(r"[ \t]*")
+_PREFIX_PART = lazy_compile(r"\w{0,64}\d\w{0,64}|[ \t]+|[:-]|[^\W\d]+|.")
+_WITH_DIGIT = lazy_compile(r"\w{0,64}\d\w{0,64}")
+_BLANKS = lazy_compile(r"[ \t]*")
 _MIN_PEM_LINE = 16
 _MIN_PEM_PART = 32
 _MAX_END_DISTANCE = 8_192
@@ -168,17 +169,17 @@ def _skip_prefix(text: str, position: int, prefix: list[str]) -> int | None:
     return at
 
 
-KEY_LINE_HINT = re.compile(rb"[A-Za-z0-9+/]{64}")
+KEY_LINE_HINT = lazy_compile(rb"[A-Za-z0-9+/]{64}")
 """What a text holds at least where it has such lines."""
-_LONG_RUN = re.compile(KEY_LINE_HINT.pattern.decode())
-_LINE_BREAK = re.compile(r"[\r\n]+|(?:\\+r)?\\+n")
-_BASE64_AT_END = re.compile(r"[A-Za-z0-9+/]+={0,2}(?=[^A-Za-z0-9+/=]{0,16}\Z)")
-_QUOTED_BASE64 = re.compile(r"(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70})(?=[\"'`<])")
-_PUNCTUATION = re.compile(r"[\s\"'`,;+|>)]*")
-_NUMBER = re.compile(r"[ \t]*\d+")
+_LONG_RUN = lazy_compile(KEY_LINE_HINT.pattern.decode())
+_LINE_BREAK = lazy_compile(r"[\r\n]+|(?:\\+r)?\\+n")
+_BASE64_AT_END = lazy_compile(r"[A-Za-z0-9+/]+={0,2}(?=[^A-Za-z0-9+/=]{0,16}\Z)")
+_QUOTED_BASE64 = lazy_compile(r"(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70})(?=[\"'`<])")
+_PUNCTUATION = lazy_compile(r"[\s\"'`,;+|>)]*")
+_NUMBER = lazy_compile(r"[ \t]*\d+")
 _QUOTES = ('"', "'", "`", ">")
-_CHECKSUM = re.compile(r"sha\d+-\Z")
-_MARKER = re.compile(r"(?:-----|---- )(BEGIN|END) ([A-Z0-9 ]{1,40}?)(?:-----| ----)")
+_CHECKSUM = lazy_compile(r"sha\d+-\Z")
+_MARKER = lazy_compile(r"(?:-----|---- )(BEGIN|END) ([A-Z0-9 ]{1,40}?)(?:-----| ----)")
 _WIDTHS = (64, 70)
 _MAX_LINE = 400
 _MARKER_DISTANCE = 400
@@ -271,22 +272,22 @@ def _is_other_material(text: str, start: int, end: int) -> bool:
 SEED_HINTS = (b"phrase", b"mnemonic", b"frase ", b"seed words")
 """One of these stands in every text in which `find_seed_phrases` can find something."""
 # Each begins with a letter that is rare enough for a quick search.
-_LAST_WORD = re.compile(
+_LAST_WORD = lazy_compile(
     "(?:hrase|HRASE|monic|MONIC|words|Words|WORDS|frase|Frase|FRASE)(?: (?:semilla|seme|de recuperaci[oó]n"
     "|de récupération|secrète|mnémonique))?(?![a-zA-Z])"
 )
-_SEED_NAME = re.compile(
+_SEED_NAME = lazy_compile(
     r"(?:(?:seed|recovery|backup|mnemonic|secret|wallet)[ _-]?(?:phrase|words)|mnemonic|wiederherstellungsphrase"
     r"|frase (?:semilla|seme|de recuperaci[oó]n)|phrase (?:de récupération|secrète|mnémonique))\Z",
     re.IGNORECASE,
 )
 _MAX_SEED_NAME = 32
-_SEED_SIGN = re.compile(
+_SEED_SIGN = lazy_compile(
     r"[^\S\n]?(?:\(\d\d words\))?[\"'*_` \t]{0,4}(?:(?:is|are|ist|lautet|es|est|è)[ \t]?[:=]?|:=|[:=：是は])"
     r"[\s\"'`*>\[(-]{0,40}"
 )
-_SEED_WORD = re.compile(r"(?:\d{1,2}[.):]?[ \t]*)?[\"']?([a-z]{3,8})[\"']?(?![\w'’-])")
-_SEED_GAP = re.compile(r"[\s,>|*-]{1,24}")
+_SEED_WORD = lazy_compile(r"(?:\d{1,2}[.):]?[ \t]*)?[\"']?([a-z]{3,8})[\"']?(?![\w'’-])")
+_SEED_GAP = lazy_compile(r"[\s,>|*-]{1,24}")
 _SEED_LENGTHS = (24, 21, 18, 15, 12)
 _NOT_SEED_WORDS_LIST = """
 and are but did does for from had has her his how into its mine not our out she should than the their them these they
@@ -325,9 +326,9 @@ def _find_words(text: str, at: int) -> SecretSpan | None:
     return None if length is None else SecretSpan(start=start, end=ends[length - 1], type="seed-phrase", rank=3)
 
 
-_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
-_AWS_KEY_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")
-_SECRET_WORD = re.compile(r"(?<![A-Za-z])secret(?![a-z])[^\n]*\Z", re.IGNORECASE)
+_AWS_SECRET = lazy_compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
+_AWS_KEY_ID = lazy_compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")
+_SECRET_WORD = lazy_compile(r"(?<![A-Za-z])secret(?![a-z])[^\n]*\Z", re.IGNORECASE)
 _KEY_ID_DISTANCE = 160
 _SECRET_WORD_DISTANCE = 48
 _MIN_DISTINCT_IN_SECRET = 18

@@ -1,34 +1,33 @@
-"""Redaction: each secret in a text becomes a mark of its type and a keyed digest before the text reaches a file.
+"""Redaction: replace each secret in a text by a mark before the text reaches a file.
 
-`[secret:openai-key:3f9a2c71]` says what was there and whether it was the same as elsewhere. Without the root's key the
-digest can't be computed. Texts are cut beside their secrets, never within one.
+A mark such as `[secret:openai-key:3f9a2c71]` holds the type of the secret and a keyed digest, so equal secrets have
+equal marks. Computing the digest needs the root's key. Texts are never cut within a secret.
 
-Invariants: a value never appears in a result; redacting twice changes nothing; text without secrets comes back as the
+Invariants: a result never contains a secret; redacting twice changes nothing; text without secrets is returned as the
 same object.
 """
 
 import hashlib
-import re
 from dataclasses import dataclass, replace
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.guard.keyword_secrets import name_strength
 from ricordo.guard.scanner import SECRET_MARK, find_secrets
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue
 
 __all__ = ["RedactedText", "Redactor", "SecretMark", "cut", "cut_start", "has_secret"]
 
 
-_MARKS_ONLY = re.compile(r"(?:" + SECRET_MARK.pattern + r"[\s.,;]*)+")
+_MARKS_ONLY = lazy_compile(r"(?:" + SECRET_MARK.pattern + r"[\s.,;]*)+")
 _KEY_BYTES = 32
 _DIGEST_BYTES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecretMark:
-    """A mark that redaction placed: its `type`, the `digest` of what stood there (8 hex digits), and its position in
-    the new text."""
+    """A mark in a redacted text: its `type`, the `digest` of the secret (8 hex digits), and its position in the text."""
 
     type: str
     digest: str
@@ -38,38 +37,42 @@ class SecretMark:
 
 @dataclass(frozen=True, kw_only=True)
 class RedactedText:
-    """A text without secrets, and the marks that were placed in it now, left to right; marks that the text had
-    already are not listed."""
+    """A text without secrets, and the marks that this redaction added, left to right.
+
+    Marks that the text already contained are not listed.
+    """
 
     text: str
     marks: tuple[SecretMark, ...]
 
 
 class Redactor:
-    """Replaces secrets by marks under one key. Holds no state besides the key, which nothing shows."""
+    """Replaces secrets by marks under one key. The key is its only state and is never shown."""
 
     __slots__ = ("__key",)
 
     def __init__(self, key: bytes) -> None:
-        """`key`: 32 random bytes, the root's own. Raises: ValueError for any other length."""
+        """Use `key`, the 32 random bytes of the root. Raises: ValueError for any other length."""
         if len(key) != _KEY_BYTES:
             raise ValueError(f"a guard key has {_KEY_BYTES} bytes, not {len(key)}: make one with secrets.token_bytes")
         self.__key = bytes(key)
 
     def redact(self, text: str) -> RedactedText:
-        """`text` with each secret replaced by its mark; the same object, without marks, when there is none."""
+        """Return `text` with each secret replaced by its mark; the same object, without marks, if it has no secrets."""
         marks: tuple[SecretMark, ...] = ()
         while spans := find_secrets(text):
             text, marks = self._replace_spans(text, spans, marks)
         return RedactedText(text=text, marks=marks)
 
     def clean(self, text: str) -> str:
-        """The text of `redact(text)`."""
+        """Return the text of `redact(text)`."""
         return self.redact(text).text
 
     def clean_keeping_lines(self, text: str) -> str:
-        """`text` without secrets and with as many lines as before: the mark of a secret of several lines is followed
-        by their ends, so that what comes after it stands on the line that it stood on."""
+        """Return `text` without secrets and with the same number of lines.
+
+        The mark of a secret that spans several lines is followed by their line ends, so later text stays on its line.
+        """
         while spans := find_secrets(text):
             parts: list[str] = []
             read = 0
@@ -81,7 +84,7 @@ class Redactor:
         return text
 
     def restore(self, text: str, source: str) -> str:
-        """`text` with those marks replaced by their values that `clean_keeping_lines(source)` puts into `source`."""
+        """Return `text` with the marks that `clean_keeping_lines(source)` would add replaced by their secrets."""
         values: dict[str, str] = {}
         while "[secret:" in text and (spans := find_secrets(source)):
             for span in spans:
@@ -93,14 +96,17 @@ class Redactor:
         return text
 
     def clean_bytes(self, data: bytes) -> bytes:
-        """The UTF-8 text `data` as `clean_keeping_lines` returns it; bytes that are none stay as they are."""
+        """Return the result of `clean_keeping_lines` for UTF-8 bytes; bytes that are not UTF-8 are returned unchanged."""
         text = data.decode("utf-8", "surrogateescape")
         cleaned = self.clean_keeping_lines(text)
         return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
 
     def clean_json(self, value: JsonValue) -> JsonValue:
-        """`value` with the secrets in its strings and keys replaced; the string beside a secret's name (`"password"`,
-        `"api_key"`), or in a list there, is replaced whole. The shape stays; nothing in `value` is changed."""
+        """Return a copy of `value` without the secrets in its strings and keys. The structure stays the same.
+
+        A string whose key is the name of a secret (`"password"`, `"api_key"`), or in a list under such a key, is
+        replaced completely.
+        """
         return self._clean_json(value, None)
 
     def _clean_json(self, value: JsonValue, strength: NameStrength | None) -> JsonValue:
@@ -125,7 +131,7 @@ class Redactor:
         return self.clean(value)
 
     def render_mark(self, type_: str, secret: str) -> str:
-        """The mark that stands for `secret`, for a caller who has found one that no single text holds."""
+        """Return the mark of `secret`, for callers that found a secret across several texts."""
         return f"[secret:{type_}:{self._digest(secret)}]"
 
     def _digest(self, secret: str) -> str:
@@ -135,7 +141,7 @@ class Redactor:
     def _replace_spans(
         self, text: str, spans: list[SecretSpan], marks: tuple[SecretMark, ...]
     ) -> tuple[str, tuple[SecretMark, ...]]:
-        """The text with `date_ranges` replaced, and all marks at their new positions."""
+        """Return the text with `spans` replaced by marks, and all marks at their new positions."""
         parts: list[str] = []
         placed: list[SecretMark] = []
         edits: list[tuple[int, int, int]] = []
@@ -153,12 +159,15 @@ class Redactor:
 
 
 def has_secret(text: str) -> bool:
-    """Whether `redact` would change `text`. Needs no key."""
+    """Return whether `redact` would change `text`. Needs no key."""
     return bool(find_secrets(text))
 
 
 def _shift_marks(marks: tuple[SecretMark, ...], edits: list[tuple[int, int, int]]) -> list[SecretMark]:
-    """Earlier marks after `edits` (start, end, shift of what follows), without those that an edit covered."""
+    """Return earlier marks at their positions after `edits`, without the marks that an edit covered.
+
+    An edit is the start and end of a span and the shift of the text after it.
+    """
     moved: list[SecretMark] = []
     shift = at = 0
     for mark in marks:
@@ -171,12 +180,15 @@ def _shift_marks(marks: tuple[SecretMark, ...], edits: list[tuple[int, int, int]
 
 
 _SEARCH_RADIUS = 4_096
-_CHARACTER_REFERENCE = re.compile(r"&(?:amp;)*(?:[a-z]{2,5}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});")
+_CHARACTER_REFERENCE = lazy_compile(r"&(?:amp;)*(?:[a-z]{2,5}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});")
 
 
 def cut(text: str, limit: int) -> str:
-    """The longest beginning of `text` of at most `limit` characters that splits no character reference, no secret and
-    no mark of one; `text` itself when it is short enough. Raises: ValueError for a negative limit."""
+    """Return the longest prefix of `text` of at most `limit` characters that splits no secret.
+
+    It also splits no mark and no character reference. A text that is short enough is returned as the same object.
+    Raises: ValueError for a negative limit.
+    """
     if limit < 0:
         raise ValueError(f"a text cannot be cut to {limit} characters")
     if len(text) <= limit:
@@ -190,12 +202,12 @@ def cut(text: str, limit: int) -> str:
 
 
 def cut_start(text: str, start: int) -> str:
-    """The longest end of `text` that begins at `start` or later and does not begin within a secret."""
+    """Return the longest suffix of `text` that begins at `start` or later and not within a secret."""
     return text if start <= 0 else text[_secret_bounds(text, start)[1] :]
 
 
 def _secret_bounds(text: str, position: int) -> tuple[int, int]:
-    """Where the secret begins and ends that `position` lies in; twice `position` for none."""
+    """Return the start and end of the secret that contains `position`; `position` twice if there is none."""
     first = max(0, position - _SEARCH_RADIUS)
     for span in find_secrets(text[first : position + _SEARCH_RADIUS]):
         if first + span.start < position < first + span.end:

@@ -25,6 +25,7 @@ from ricordo.guard.key_rules import (
 )
 from ricordo.guard.keyword_secrets import find_keyword_secrets
 from ricordo.guard.structured import STRUCTURED_RULES
+from ricordo.lazy import lazy_compile
 
 __all__ = ["KEY_RULES", "SECRET_MARK", "UndisguisedText", "find_secrets", "remove_disguises"]
 
@@ -48,9 +49,9 @@ _TO_PLAIN = str.maketrans(_LOOKALIKE)
 _LOOKALIKES_IN_WORDS = (
     f"[{_LOOKALIKES}]{{1,8}}(?:(?=[A-Za-z])" + "".join(f"|(?<=[A-Za-z].{{{count}}})" for count in range(1, 9)) + ")"
 )
-_DISGUISE = re.compile(f"[{_HIDDEN_CHARACTERS}{_ACCENTS}{_STYLED_LETTERS}]|{_LOOKALIKES_IN_WORDS}")
+_DISGUISE = lazy_compile(f"[{_HIDDEN_CHARACTERS}{_ACCENTS}{_STYLED_LETTERS}]|{_LOOKALIKES_IN_WORDS}")
 # Punctuation in full width is no disguise by itself; beside such letters it is read as what it stands for.
-_DISGUISED_PART = re.compile(
+_DISGUISED_PART = lazy_compile(
     f"(?P<hidden>[{_HIDDEN_CHARACTERS}]+)|(?P<alike>{_LOOKALIKES_IN_WORDS})|[\u3000\uff01-\uff5e{_STYLED_LETTERS}]+|[^\\W\\d_][{_ACCENTS}]{{1,4}}"
 )
 
@@ -120,7 +121,7 @@ _SECRET_TYPES = (
     {rule.type for rule in KEY_RULES} | {rule.type for rule in STRUCTURED_RULES} | {"password", "credential"}
 )
 # A mark that redaction left. Only known types count, so that nothing hides behind the look of one.
-SECRET_MARK = re.compile(r"\[secret:(?:" + "|".join(sorted(_SECRET_TYPES)) + r"):[0-9a-f]{8}\]")
+SECRET_MARK = lazy_compile(r"\[secret:(?:" + "|".join(sorted(_SECRET_TYPES)) + r"):[0-9a-f]{8}\]")
 _RUN_RULES = tuple(rule for rule in STRUCTURED_RULES if rule.needs_runs)
 # What stands in the hints of many rules: a text without it skips them all after one search.
 _GATES = (b" -", b"|", b"pass", b"")

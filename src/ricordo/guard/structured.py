@@ -25,6 +25,7 @@ from ricordo.guard.private_keys import (
     find_putty_keys,
     find_seed_phrases,
 )
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "CLIENT_FINDERS",
@@ -43,27 +44,29 @@ __all__ = [
 _CODE_OWNER = r"(?:[ \t](?:of|for|von|der|de[rsl]?|du|für|zu[rm]?)[ \t][^\n.,;:=]{1,24}?)?"
 _CODE_SIGN = r"(?:[ \t]?[:=][ \t]?|[ \t](?:is|was|ist|lautet|est|es|è|é|jest|är|er)[ \t:]{1,2})"
 _UNIT = r"[ \t](?:digit|Ziffer|Stelle|chiffre|d[ií]gito|cifr|character|times|attempts|years?\b)"
-_PIN_CODE = re.compile(
+_PIN_CODE = lazy_compile(
     r"(?<![A-Za-z0-9_.-])(?:PIN|PUK|[Pp]uk|[Pp]in[ -]?[Cc]ode|(?:my|sim|card|bank|phone|door|meine?|mon|mi)[ \t][Pp]in)"
     rf"[12]?(?:[ -][Cc]ode)?{_CODE_OWNER}{_CODE_SIGN}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{_UNIT})"
 )
 # In India a PIN code is that of a place, and has six digits.
-_POSTAL_NAME = re.compile(r"(?:pin[ ]?code|postal[ \t]pin|post[ \t]pin)\W", re.IGNORECASE)
-_PLACE = re.compile(r",?[ \t][A-Z]")
+_POSTAL_NAME = lazy_compile(r"(?:pin[ ]?code|postal[ \t]pin|post[ \t]pin)\W", re.IGNORECASE)
+_PLACE = lazy_compile(r",?[ \t][A-Z]")
 _CODE_HINTS = (
     b"pin:", b"pin =", b"pin=", b"pin is", b"pin ist", b"pin est", b"pin es ", b"pin lautet", b"pin code", b"pin-code",
     b"pincode", b"pin of ", b"pin for ", b"puk",
 )  # fmt: skip
-_PHRASE = re.compile(
+_PHRASE = lazy_compile(
     r"(?:passphrase|diceware)(?:[ \t]?[:=][ \t]{0,2}|[ \t](?:is|ist|lautet)[ \t])[\"'`]?"
     r"(?P<value>[^\W\d_]{3,12}(?:[ ][^\W\d_]{3,12}){3,9})(?=[\"'`.]{0,2}[ \t]*(?:\r|\n|\Z))",
     re.IGNORECASE,
 )
 _USER = r"[\"']?[\w.@\\/-]{1,64}"
 _AFTER_USER = r"(?P<value>[^\s\"'$<>{}]{3,256})"
-_HTTPIE = re.compile(rf"(?<![\w/:.-])https?[ \t][^\n|;]{{0,200}}?(?<=[ \t])(?:-a[ \t]|--auth[ =]){_USER}:{_AFTER_USER}")
-_SHARE = re.compile(rf"(?<!\w)(?:smb|rpc)client\b[^\n|;]{{0,200}}?[ \t]-U[ \t]{_USER}%{_AFTER_USER}")
-_LFTP = re.compile(rf"(?<!\w)lftp\b[^\n|;]{{0,200}}?[ \t]-u[ \t]{_USER},{_AFTER_USER}")
+_HTTPIE = lazy_compile(
+    rf"(?<![\w/:.-])https?[ \t][^\n|;]{{0,200}}?(?<=[ \t])(?:-a[ \t]|--auth[ =]){_USER}:{_AFTER_USER}"
+)
+_SHARE = lazy_compile(rf"(?<!\w)(?:smb|rpc)client\b[^\n|;]{{0,200}}?[ \t]-U[ \t]{_USER}%{_AFTER_USER}")
+_LFTP = lazy_compile(rf"(?<!\w)lftp\b[^\n|;]{{0,200}}?[ \t]-u[ \t]{_USER},{_AFTER_USER}")
 _LOGINS = ((b" -a ", _HTTPIE), (b"--auth", _HTTPIE), (b" -u ", _SHARE), (b" -u ", _LFTP))
 
 
@@ -109,34 +112,34 @@ CODE_FINDERS: tuple[tuple[bytes, Callable[[str], Iterator[SecretSpan]]], ...] = 
 """By a literal of the lower-cased text: what finds secrets where it stands."""
 
 
-_VALUE_OF_PAIR = re.compile(
+_VALUE_OF_PAIR = lazy_compile(
     r"(?:value|Value|VALUE)[\"']?[ \t]{0,4}[:=][ \t]{0,4}(?P<quote>[\"']?)(?P<value>[^\s\"'<>]{1,512})"
 )
-_NAME_OF_PAIR = re.compile(
+_NAME_OF_PAIR = lazy_compile(
     r"(?<![A-Za-z])(?:name|key)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
     r"(?P<name>[A-Za-z0-9_.:-]{2,80})[\"']?,?\s{1,40}[\"']?\Z",
     re.IGNORECASE,
 )
 _MAX_NAME_DISTANCE = 160
-_PHP_CONSTANT = re.compile(
+_PHP_CONSTANT = lazy_compile(
     r"define\(\s{0,4}([\"'])(?P<name>\w{2,64})\1\s{0,4},\s{0,4}"
     r"(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote))[^\n\\]|\\.){1,256})(?P=quote)",
     re.IGNORECASE,
 )
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazy_compile(
     r"(?:^|\n)[ \t]{0,16}(?:ENV|ARG|setx?)[ \t]{1,4}(?P<name>[A-Za-z0-9_]{2,64})[ \t]{1,4}(?P<value>[^\s=][^\s]{0,256})"
 )
-_SECRET_KIND = re.compile(r"(?:^|\n)[ \t]{0,8}kind:[ \t]{0,4}[\"']?Secret[\"']?[ \t\r]{0,4}(?=\n|$)")
-_DOCUMENT_END = re.compile(r"\n---[ \t\r]*(?=\n|$)")
-_DATA = re.compile(r"(?:^|\n)(?P<indent>[ \t]{0,8})(?:data|stringData):[ \t\r]{0,4}(?=\n)")
-_ITEM = re.compile(
+_SECRET_KIND = lazy_compile(r"(?:^|\n)[ \t]{0,8}kind:[ \t]{0,4}[\"']?Secret[\"']?[ \t\r]{0,4}(?=\n|$)")
+_DOCUMENT_END = lazy_compile(r"\n---[ \t\r]*(?=\n|$)")
+_DATA = lazy_compile(r"(?:^|\n)(?P<indent>[ \t]{0,8})(?:data|stringData):[ \t\r]{0,4}(?=\n)")
+_ITEM = lazy_compile(
     r"\n(?P<indent>[ \t]{1,32})[\"']?[\w.-]{1,128}[\"']?:[ \t]{1,4}[\"']?(?P<value>[^\s\"'|>#{][^\n\"'#]{0,4096})"
 )
 _MIN_ITEM = 3
 _QUOTED_VALUE = r"[ \t]{1,4}(?P<quote>['\"])(?P<value>[^'\"\n]{1,256})(?P=quote)"
 # One pattern for each spelling: a search for a literal beginning is a quick one.
 _SQL = tuple(
-    re.compile(begin + _QUOTED_VALUE)
+    lazy_compile(begin + _QUOTED_VALUE)
     for begin in (
         "password",
         "Password",
@@ -157,12 +160,12 @@ _CLIENT_COMMANDS = (
     (" -w", rf"ldap\w{{2,10}}\b{_OPTION}-w{_NEXT_VALUE}"),
     ("/user:", r"/(?i:user:)\S{1,128}[ \t]{1,4}([^\s/*'\"][^\s'\"]{2,255})"),
 )
-_LOGIN = re.compile(
+_LOGIN = lazy_compile(
     r"(?<!\w)(?:login|log-in|user|username|credentials|creds|credenciales|zugang|zugangsdaten|account|identifiants)"
     r"[ \t]{0,2}[:=][ \t]{0,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?\Z",
     re.IGNORECASE,
 )
-_AFTER_SLASH = re.compile(r" / [\"'`]?(?P<value>[^\s\"'`,;|]{4,128})")
+_AFTER_SLASH = lazy_compile(r" / [\"'`]?(?P<value>[^\s\"'`,;|]{4,128})")
 _MAX_LOGIN_DISTANCE = 96
 
 
@@ -219,7 +222,7 @@ def find_sql_passwords(text: str) -> Iterator[SecretSpan]:
 
 
 def _client_finder(pattern: str) -> Callable[[str], Iterator[SecretSpan]]:
-    compiled = re.compile(pattern)
+    compiled = lazy_compile(pattern)
 
     def find(text: str) -> Iterator[SecretSpan]:
         for match in compiled.finditer(text):
@@ -299,14 +302,14 @@ def _shape_rule(
     """A rule for a whole secret of this `shape`, with none of `alphabet` before or after it."""
     pattern = rf"{_not_after(alphabet)}(?P<value>{shape})(?![{alphabet}])"
     find = _build_finder(type_, pattern, re.NOFLAG, 2, accept)
-    searched = None if gate is None else re.compile(gate)
+    searched = None if gate is None else lazy_compile(gate)
     return StructuredRule(type=type_, hint=hint.encode(), find=find, gate=searched, in_runs=True, needs_runs=True)
 
 
 def _build_finder(
     type_: str, pattern: str, flags: re.RegexFlag, rank: int, accept: Callable[[str], bool]
 ) -> Callable[[str], Iterator[SecretSpan]]:
-    compiled = re.compile(pattern, flags)
+    compiled = lazy_compile(pattern, flags)
 
     def find(text: str) -> Iterator[SecretSpan]:
         for match in compiled.finditer(text):
@@ -365,7 +368,7 @@ _KEY_RULES: tuple[StructuredRule, ...] = (
             type="aws-secret-key",
             hint=hint,
             find=find_aws_secrets,
-            gate=re.compile(rb"[A-Za-z0-9+/]{40}"),
+            gate=lazy_compile(rb"[A-Za-z0-9+/]{40}"),
             needs_runs=True,
         )
         for hint in (b"akia", b"asia", b"secret")

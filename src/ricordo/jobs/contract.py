@@ -1,7 +1,7 @@
-"""JobQueue: where work waits that must not hold up a turn. Jobs name messages and never hold content.
+"""JobQueue: the durable queue of work that must not hold up a turn. Jobs name messages and never contain content.
 
-A job is durable when `put` returns. It is done under a lease: when the worker dies, the lease runs out and somebody
-else takes the job. One job waits for each key; asking again for work that waits widens it.
+A job is durable when `put` returns. It runs under a lease: if the worker dies, the lease expires and another worker
+takes the job. At most one job waits for each key; adding another one with the same key widens the waiting job.
 """
 
 import json
@@ -29,11 +29,11 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class InboxConfig:
-    """When work that was asked for is done; the defaults are DeerFlow's debounce with a bound that it lacks.
+    """When queued work runs. The defaults are DeerFlow's debounce plus an upper bound that DeerFlow lacks.
 
-    What a turn said waits until nothing was said in its session for `debounce_seconds`, and never longer than
-    `max_wait_seconds` after it was first asked for; 0 is at once, one extraction for each turn. `workers` is how many
-    jobs one process does at a time, at least 1.
+    The extraction of a turn waits until its session has been quiet for `debounce_seconds`, but at most
+    `max_wait_seconds` after the first request; 0 means at once, one extraction for each turn. `workers` is how many
+    jobs one process runs at a time, at least 1.
     """
 
     debounce_seconds: float = 30.0
@@ -41,7 +41,7 @@ class InboxConfig:
     workers: int = 2
 
     def __post_init__(self) -> None:
-        """Raise InvalidSetting for a time below 0, a bound below the pause, and no worker."""
+        """Raise InvalidSetting for a negative time, a `max_wait_seconds` below `debounce_seconds`, or no worker."""
         if not self.debounce_seconds >= 0:
             raise InvalidSetting(f"debounce_seconds is a number of at least 0, not {self.debounce_seconds}.")
         if not self.max_wait_seconds >= self.debounce_seconds:
@@ -53,7 +53,7 @@ class InboxConfig:
             raise InvalidSetting(f"workers is a whole number of at least 1, not {self.workers}.")
 
     def due_times(self, now: datetime) -> tuple[datetime | None, datetime | None]:
-        """Return from when on, and by when, what is asked for `now` is to be done; None for both is at once."""
+        """Return the earliest time and the deadline for work requested at `now`; None for both means at once."""
         if not self.debounce_seconds:
             return None, None
         return now + timedelta(seconds=self.debounce_seconds), now + timedelta(seconds=self.max_wait_seconds)
@@ -64,15 +64,14 @@ JobState = Literal["waiting", "running", "done", "failed", "dropped"]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A piece of work: `kind` such as `flush` or `consolidate`, for a session of an agent, or for the whole root.
+    """A piece of work of a `kind` such as `flush` or `consolidate`, for a session of an agent, or for the whole root.
 
-    `first` and `last` are the ids of the messages it is about, both included; None for from the cursor on, and up to
-    the newest. `user` is who is named on what it writes, empty for whom the root names. It is due at `after`, at
-    once when None, and is to be done by `deadline`, after which it goes first. `key` tells jobs that are one and
-    the same; without one it is made of kind, agent, session and user. `signals` name what the messages hold, such as a
-    correction, and `trace` is the trace of whoever asked last. `id` is given by the inbox, which
-    also counts in `attempts` how often the job was tried. It is no try when a lease ran out, its process was killed, or
-    it was given back without an error.
+    `first` and `last` are the ids of its messages, both inclusive; None means from the cursor on, and up to the newest.
+    `user` is the user to whom its entries belong, empty for the user of the root. It is due at `after`, at once if
+    None, and after `deadline` it takes precedence. `key` identifies equal jobs; if empty, it is made from kind, agent,
+    session and user. `signals` name features of the messages, such as a correction, and `trace` is the trace of the
+    last request. The queue sets `id` and counts the attempts in `attempts`. An expired lease, a killed process, or a
+    release without an error is not an attempt.
     """
 
     kind: str
@@ -92,7 +91,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """The right to do `job` until `until`; `token` tells this lease from an older one of the same job."""
+    """The right to run `job` until `until`; `token` distinguishes this lease from an older one of the same job."""
 
     job: Job
     token: str
@@ -101,7 +100,7 @@ class Lease:
 
 @dataclass(frozen=True, kw_only=True)
 class JobOutcome:
-    """How a job ended: what it counted, and the type of the error where there was one; never content."""
+    """How a job ended: its counts, and the type of the error if there was one; never content."""
 
     state: Literal["done", "failed", "dropped"]
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -110,9 +109,9 @@ class JobOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """A job as it stands: when it came in, and its outcome, the last error included when it is to be tried again.
+    """The current state of a job: when it was added, and its outcome, including the last error if it will be retried.
 
-    `until` is when the lease of a running one runs out.
+    `until` is when the lease of a running job expires.
     """
 
     job: Job
@@ -124,56 +123,58 @@ class JobRecord:
 
 
 class JobQueue(Protocol):
-    """The inbox of one root. Every call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`."""
+    """The job queue of one root. Any call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`.
+    """
 
     async def put(self, job: Job) -> Job:
-        """Add `job` durably and return it as it waits.
+        """Add `job` durably and return it as it waits in the queue.
 
-        A waiting one of its key is widened instead: to the older `first`, the newer `last`, the later `after`, though
-        none past the sooner `deadline`, and all `signals`; it is due at once when one of the two is. So is one for
-        the same session that names no user, or any where `job` names none: then it is done for the user who is
-        named. One that runs is not touched, the new one waits beside it.
+        A waiting job with the same key is widened instead: to the older `first`, the newer `last`, the later `after`
+        (but not past the sooner `deadline`), and all `signals`. If either of the two is due at once, the result is. A
+        waiting job of the same session also counts if one of the two names no user; the result is for the user who is
+        named. A running job is not changed; the new job waits in addition to it.
         """
         ...
 
     async def begin(self, job: Job, *, seconds: float) -> Lease | None:
-        """Add `job` as `put` does and take it at once, in one durable step, whenever it would have been due.
+        """Add `job` as `put` does and lease it at once, in one durable step, whatever its due time.
 
-        None when one of its key runs; then it waits beside it.
+        Returns None if a job with its key is running; then the new job waits.
         """
         ...
 
     async def lease(
         self, *, seconds: float, kinds: Collection[str] | None = None, key: str | None = None
     ) -> Lease | None:
-        """Take the next job that is due, of these `kinds` and this `key`, for `seconds`; None when nothing is due.
+        """Lease the next due job of these `kinds` and this `key` for `seconds`; None if none is due.
 
-        Those past their deadline come first, then those of the user whose last turn is longest ago, then the oldest.
-        Jobs of one key never run at once.
+        Jobs past their deadline come first, then those of the user whose last turn is longest ago, then the oldest.
+        Jobs with the same key never run at the same time.
         """
         ...
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """Hold the lease for `seconds` more from now. Raises `LeaseLost`."""
+        """Extend the lease to `seconds` from now. Raises `LeaseLost`."""
         ...
 
     async def complete(self, lease: Lease, outcome: JobOutcome) -> None:
-        """End the job. Raises `LeaseLost` when the lease is no longer this one."""
+        """End the job. Raises `LeaseLost` if the lease is no longer valid."""
         ...
 
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
-        """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`.
+        """Return the job to the queue, due at `after`, with the type of the `error` that it met. Raises `LeaseLost`.
 
-        With an `error` it counts as failed; one that failed too often ends as failed. Without one nothing is counted.
+        With an `error` the attempt counts as failed, and too many failed attempts end the job as failed. Without one
+        nothing is counted.
         """
         ...
 
     async def make_due(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
-        """Make what waits out a pause due at once, of these `keys` and `kinds`, all when None; return how many."""
+        """Make waiting jobs of these `keys` and `kinds` due at once (None: all). Returns how many."""
         ...
 
     async def withdraw(self, job_id: str) -> bool:
-        """Remove a job that waits as if it had never been put; False for one that runs or has ended."""
+        """Remove a waiting job as if it had never been added; return False if it is running or has ended."""
         ...
 
     async def jobs(
@@ -183,26 +184,26 @@ class JobQueue(Protocol):
         kinds: Collection[str] | None = None,
         limit: int = 100,
     ) -> list[JobRecord]:
-        """Return at most `limit` jobs, newest first; all states and kinds when None.
+        """Return at most `limit` jobs, newest first; all states and kinds if None.
 
-        Ended ones are kept for a while.
+        Jobs that have ended are deleted after some time.
         """
         ...
 
     async def close(self) -> None:
-        """Close the inbox; a second time does nothing."""
+        """Close the queue; closing it again does nothing."""
         ...
 
 
 def job_key(job: Job) -> str:
-    """Return the key of a job, made of its kind, agent, session and user when it has none."""
+    """Return the key of a job; if it has none, one made from its kind, agent, session and user."""
     return job.key or json.dumps([job.kind, job.agent, job.session, job.user], ensure_ascii=False)
 
 
 def is_same_work(one: Job, other: Job) -> bool:
-    """Tell whether one of two jobs is enough: their key is the same, or one names the user and the other nobody.
+    """Return whether two jobs can be merged: their keys are equal, or only one of them names a user.
 
-    The latter holds for jobs about a session, whose keys were made here.
+    The latter applies to jobs of a session with default keys.
     """
     if job_key(one) == job_key(other):
         return True
@@ -216,7 +217,7 @@ def _has_default_key(job: Job) -> bool:
 
 
 def find_unresolved_failures(newest_first: Iterable[JobRecord]) -> list[JobRecord]:
-    """Return the jobs that failed for good and whose work was not done since, newest first, one for each key."""
+    """Return the failed jobs whose work has not been done since, newest first, one for each key."""
     settled: set[str] = set()
     found = []
     for record in newest_first:
@@ -228,11 +229,11 @@ def find_unresolved_failures(newest_first: Iterable[JobRecord]) -> list[JobRecor
 
 
 def widen_job(waiting: Job, job: Job) -> Job:
-    """Return `waiting`, which came before `job`, so that it does the work of both.
+    """Return `waiting`, which was added before `job`, widened to cover the work of both.
 
-    Ids of messages have no order that can be told from them, so the order of asking stands for it: the first one's
-    `first` is the older, the second one's `last` the newer. None is wider than any id. A named user stays named.
-    Asking again makes it wait anew, but not past the deadline.
+    Message ids have no order of their own, so the order of the requests decides: `first` of the earlier job is older,
+    `last` of the later job is newer. None is wider than any id. A named user is kept. A new request restarts the wait,
+    but not past the deadline.
     """
     named = waiting if waiting.user else job
     deadline = _earliest(waiting.deadline, job.deadline)
@@ -250,7 +251,7 @@ def widen_job(waiting: Job, job: Job) -> Job:
 
 
 def _next_due(waiting: datetime | None, asked: datetime | None, deadline: datetime | None) -> datetime | None:
-    """Return from when on a job is due that waits, and was asked for again; a pause after a failure is not cut."""
+    """Return when a waiting job is due after a new request; the pause after a failure is not shortened."""
     if waiting is None or asked is None:
         return None
     return max(waiting, asked if deadline is None else min(asked, deadline))

@@ -27,6 +27,7 @@ from ricordo.language.packs import (
     spanish,
 )
 from ricordo.language.packs.other import CORRECTIONS
+from ricordo.lazy import lazy_compile
 
 __all__ = ["Act", "blank_quotes", "detect_acts", "is_correction"]
 
@@ -41,11 +42,11 @@ _CUE_PACKS: Mapping[Language, CuePack] = {
     "ja": japanese.CUE_PACK,
 }
 _MAX_CHARS = 600
-_QUOTATION = re.compile(
+_QUOTATION = lazy_compile(
     r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」"
 )
-_ENDS_IN_WORD = re.compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
-_CONTINUED = re.compile(r"\n +")
+_ENDS_IN_WORD = lazy_compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
+_CONTINUED = lazy_compile(r"\n +")
 _WITHOUT_WORD_EDGES = frozenset[Language]({"zh", "ja"})
 
 

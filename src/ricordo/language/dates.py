@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
+from ricordo.lazy import lazy_compile
+
 __all__ = [
     "DAY_WORDS",
     "MONTHS",
@@ -155,7 +157,7 @@ _LONG_MONTH = _alternation(month for month in MONTHS if month.isascii() and len(
 # "Mon" is also a word of French, and "sat" one of English.
 _LONG_WEEKDAY = _alternation(weekday for weekday in WEEKDAYS if len(weekday) > 4)
 _YEAR = r"(?:19|20)\d\d"
-_PATTERN = re.compile(
+_PATTERN = lazy_compile(
     rf"""
       (?P<iso>(?<!\d){_YEAR}-\d\d-\d\d(?!\d))
     | (?<!\w)(?P<phrase>{_alternation(_WESTERN)})(?!\w)
@@ -180,7 +182,7 @@ _PATTERN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # "One page in seven days" and "lost in two weeks" tell how long something took, not when it will be.
-_DURATION = re.compile(
+_DURATION = lazy_compile(
     r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|no|once|twice|first|only|most|best|worst)"
     r"\s+(?:[\w-]+\s+){0,2}$"
     r"|\b(?:was|were|has|have|had|did|lost|took|went|got|made|wrote|'ve|\w{2,20}ed)(?:\s+[\w-]+){0,4}\s+$",
@@ -189,7 +191,7 @@ _DURATION = re.compile(
 # What belongs to a date that stands before it: "next Monday morning", "nächste Woche Montag", "下周一", "来週の月曜".
 _EASTERN_NUMBER = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _HOUR = rf"(?:{_EASTERN_NUMBER}[点點时時](?:半|\d{{1,2}}分)?)?"
-_WEEKDAY_AFTER = re.compile(
+_WEEKDAY_AFTER = lazy_compile(
     rf"""
       ,?\s+(?:on\s+|am\s+|le\s+|el\s+|il\s+|na\s+|no\s+)?(?P<western>{_LONG_WEEKDAY})(?!\w)
     | (?P<chinese>[一二三四五六日天])(?![个周次年月些起样直定共切般旦同名人种本气只位件篇天])
@@ -199,7 +201,7 @@ _WEEKDAY_AFTER = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _DATE_TAIL = {
-    "day": re.compile(
+    "day": lazy_compile(
         rf"""
           \s+(?:morning|afternoon|evening|night|noon|früh|morgen|vormittag|mittag|nachmittag|abend|nacht|matin|midi|soir
           |après-midi|por\s+la\s+(?:mañana|tarde|noche)|mattina|pomeriggio|sera|notte|de\s+(?:manhã|tarde|noite)
@@ -208,8 +210,8 @@ _DATE_TAIL = {
         """,
         re.IGNORECASE | re.VERBOSE,
     ),
-    "month": re.compile(rf"の?{_EASTERN_NUMBER}[号號日]|[初底末]|[上中下]旬"),
-    "year": re.compile(rf"の?{_EASTERN_NUMBER}月(?:份|{_EASTERN_NUMBER}[号號日])?|の?[春夏秋冬](?:天|季)?|[初底末]"),
+    "month": lazy_compile(rf"の?{_EASTERN_NUMBER}[号號日]|[初底末]|[上中下]旬"),
+    "year": lazy_compile(rf"の?{_EASTERN_NUMBER}月(?:份|{_EASTERN_NUMBER}[号號日])?|の?[春夏秋冬](?:天|季)?|[初底末]"),
 }
 _EASTERN_WEEKDAYS = {"chinese": "一二三四五六日", "japanese": "月火水木金土日"}
 _BACKWARD = frozenset(["last", "past", "previous", "letzte", "letzten"])

@@ -23,6 +23,7 @@ from ricordo.language.languages import Language, detect_language, is_unsegmented
 from ricordo.language.stemming import stem, strip_accents
 from ricordo.language.word_relations import LIGHT_WORDS, NUMBER_WORDS, OPPOSITES, PHRASE_WORDS, SYNONYMS, WISH_WORDS
 from ricordo.language.words import is_stop_word
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "DUPLICATE_THRESHOLD",
@@ -44,16 +45,16 @@ _MIN_COSINE = 0.92
 _MIN_WORDS_WITH_COSINE = 0.4
 _MAX_CHARS = 2_000
 _MAX_COMPARED_CHARS = 200
-_WORD = re.compile(r"[^\W_]+(?:[-_./:@'’&+\\]{1,3}[^\W_]+)*(?:\+\+|#)?|[-+]?\d[\d.,:]*")
+_WORD = lazy_compile(r"[^\W_]+(?:[-_./:@'’&+\\]{1,3}[^\W_]+)*(?:\+\+|#)?|[-+]?\d[\d.,:]*")
 _MARKS = ".,;:!?…、。，．：；！？¡¿\"'`()[]{}«»“”„‘’「」『』（）"
-_NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
-_NEGATION = re.compile(
+_NUMBER = lazy_compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
+_NEGATION = lazy_compile(
     r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:s|ped)?|nobody|nothing|nicht|kein\w*|nie(?:mals)?|ohne|pas|"
     r"jamais|sans|non|nunca|não|jamás|sin|senza|mai|no longer|neither|niet|geen|ikke|inte|nie|не|нет)(?!\w)"
     r"|n['’]t(?!\w)|不(?!错)|没有|没|禁止|别|ない|ません|なし|않|안 ",
     re.IGNORECASE,
 )
-_COMPARISON = re.compile(
+_COMPARISON = lazy_compile(
     r"\bprefer\w*\b.{1,60}\b(?:to|over)\b|\b(?:rather|more|less|better|worse|\w+er) than\b|\binstead of\b|\bstatt\b"
     r"|\blieber\b.{1,60}\bals\b|\bplutôt que\b|\bmás que\b|\ben lugar de\b",
     re.IGNORECASE,
@@ -64,7 +65,7 @@ _BEFORE_NAMES_LIST = """
 in on at to from of for with by into since until near von aus nach bei mit für zu à de chez en avec a con da di
 """
 _BEFORE_NAMES = frozenset(_BEFORE_NAMES_LIST.split())
-_ELISION = re.compile(r"^(?:l|d|j|m|n|s|t|c|qu)'(?=\w)", re.IGNORECASE)
+_ELISION = lazy_compile(r"^(?:l|d|j|m|n|s|t|c|qu)'(?=\w)", re.IGNORECASE)
 _FUZZY_THRESHOLD = 0.6
 _MIN_FUZZY_LETTERS = 5
 _MAX_FUZZY_WORDS = 8

@@ -5,11 +5,12 @@ told by its script first and by the share of its function words second; when not
 guess costs recall, never correctness.
 """
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache
 from typing import Literal
+
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "LANGUAGES",
@@ -110,7 +111,7 @@ Language = Literal["en", "de", "fr", "es", "it", "pt", "zh", "ja"]
 LANGUAGES: tuple[Language, ...] = ("en", "de", "fr", "es", "it", "pt", "zh", "ja")
 """The languages with word lists and cue packs, in the order that breaks ties."""
 _SAMPLE = 2000
-_WORD, _ASCII_WORD = re.compile(r"[^\W\d_]+"), re.compile(r"[a-z]+")
+_WORD, _ASCII_WORD = lazy_compile(r"[^\W\d_]+"), lazy_compile(r"[a-z]+")
 # The most frequent function words of each language that hardly occur as words of the others; words that several
 # of them share (a, me, no, de, que, per, ...) count for each and so decide nothing alone.
 _FUNCTION_WORDS: dict[Language, str] = {

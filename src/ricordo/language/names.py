@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from ricordo.language.languages import Language, detect_language
 from ricordo.language.sentences import split_sentences
 from ricordo.language.words import is_stop_word
+from ricordo.lazy import lazy_compile
 
 __all__ = ["Introduction", "NameMention", "find_introduction", "find_names"]
 
 
 _CAP = r"[^\W\d_a-zà-öø-ÿ][\w'’&-]*"
-_RUN = re.compile(
+_RUN = lazy_compile(
     rf"(?<![\w/@#.]){_CAP}(?:[ ](?:(?:of|the|de|da|di|du|del|della|van|von|der|la|le|y|&)[ ]){{0,2}}{_CAP}){{0,5}}"
 )
 _NOT_NAMES_LIST = """
@@ -106,9 +107,9 @@ _GIVEN_NAME = (
     r"(?: (?:(?:de|da|di|du|del|della|van|von|der|dos|la|le) ){0,2}[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’-]*){0,3}))"
 )
 _CLAUSE_END = r"(?![\w'’-])(?:\s*(?:$|[.,;!(–—])|\s+(?:- |(?:and|from|here|by the way|btw|und|aus|y|et|e|de)\b))"
-_NOTHING_ELSE = re.compile(r"[\s.!]*")
+_NOTHING_ELSE = lazy_compile(r"[\s.!]*")
 _PATTERNS: tuple[tuple[Language, bool, re.Pattern[str]], ...] = tuple(
-    (language, certain, re.compile(rf"{_GREETING}(?:{opening})\s+{_GIVEN_NAME}{_CLAUSE_END}", re.IGNORECASE))
+    (language, certain, lazy_compile(rf"{_GREETING}(?:{opening})\s+{_GIVEN_NAME}{_CLAUSE_END}", re.IGNORECASE))
     for openings, certain in ((_CERTAIN_OPENINGS, True), (_LIKELY_OPENINGS, False))
     for language, opening in openings.items()
 )
@@ -141,13 +142,13 @@ intern junior lawyer lead manager nurse owner principal product professor progra
 software staff support teacher tester user writer arzt ärztin lehrer lehrerin chefin
 """
 _NO_NAMES = frozenset((_ORIGINS + _STATES).split())
-_PREFIXED = re.compile(r"(?:pro|anti|non|ex|semi|post|pre|self)-", re.IGNORECASE)
-_STATE_ENDINGS = re.compile(
+_PREFIXED = lazy_compile(r"(?:pro|anti|non|ex|semi|post|pre|self)-", re.IGNORECASE)
+_STATE_ENDINGS = lazy_compile(
     r"\w{3,}ing|\w{2,}[cdfgknpstvxz]ed|\w{3,}(?:ful|less|ous|able|ible|ically|ably)", re.IGNORECASE
 )
 _NAMES_IN_ING = frozenset(["sterling", "irving", "fleming", "harding", "manning", "channing", "golding", "browning"])
 # German trades and origins are nouns with a capital: behind a bare "ich bin" they can't be told from a name.
-_GERMAN_NOUNS = re.compile(
+_GERMAN_NOUNS = lazy_compile(
     r"\w+(?:er|in|ist|ent|ant|eur|or|iker|arzt|mann|frau|ling|ung|heit|keit|fan|chef|profi|kind|nerd|gast|e)",
     re.IGNORECASE,
 )

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ricordo.lazy import lazy_compile
+
 __all__ = ["Sentence", "SentenceKind", "split_sentences", "strip_opener"]
 
 
@@ -28,12 +30,12 @@ class Sentence:
     kind: SentenceKind = "prose"
 
 
-_LINE = re.compile(r"[^\n]*\n?")
-_FENCE = re.compile(r"\s{0,3}(```|~~~)")
-_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s+)?(?=\S)")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
-_QUOTE = re.compile(r"\s{0,3}>\s?")
-_CODE_LINE = re.compile(
+_LINE = lazy_compile(r"[^\n]*\n?")
+_FENCE = lazy_compile(r"\s{0,3}(```|~~~)")
+_ITEM = lazy_compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s+)?(?=\S)")
+_HEADING = lazy_compile(r"\s{0,3}#{1,6}\s+(?=\S)")
+_QUOTE = lazy_compile(r"\s{0,3}>\s?")
+_CODE_LINE = lazy_compile(
     r"(?:\t|\s{4,})\S"
     r"|\s*(?:\$ |>>> |\.\.\. |@@ |diff --git|\+\+\+ |--- |Traceback |File \"|at \w[\w.$]*\(|#!|//|/\*|</?\w+[\s>])"
     r"|\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
@@ -41,13 +43,13 @@ _CODE_LINE = re.compile(
     r"|(?:const|let|var|val)\s+\w+\s*[:=]|(?:SELECT|INSERT|CREATE|UPDATE|DELETE|ALTER|DROP)\s+[A-Z*])"
 )
 _CODE_ENDS = (";", "{", "}", "});", "},")
-_END = re.compile(
+_END = lazy_compile(
     # Only the start of a run of marks is tried, so that a million dots cost a million steps and not their square.
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*(?=\s|$)"
     r"|[。！？｡．؟।]+[」』”’）】\"']*"
     r"|(?<![!?])[!?]++(?=[^\s!?.,)\]\"'”’»/=&\w])"
 )
-_ABBREVIATION = re.compile(r"(?:^|[\s(\[\"'„“«])([^\s(\[\"'„“«]{1,8})$")
+_ABBREVIATION = lazy_compile(r"(?:^|[\s(\[\"'„“«])([^\s(\[\"'„“«]{1,8})$")
 _ABBREVIATIONS_LIST = """
 mr mrs ms dr prof st sr sra jr vs e.g i.e cf approx fig figs eq nos vol ed eds pp dept est inc ltd co corp jan
 feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri u.s u.k a.m p.m z.b d.h u.a bzw ca nr str usw evtl
@@ -58,7 +60,7 @@ _NEVER_LAST_LIST = """
 mr mrs ms dr prof e.g i.e cf vs fig z.b d.h bzw vgl p.ex mme mlle dott approx
 """
 _NEVER_LAST = frozenset(_NEVER_LAST_LIST.split())
-_MONTH_FOLLOWS = re.compile(
+_MONTH_FOLLOWS = lazy_compile(
     r"\s+(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jan|feb|mär|apr|jun|jul|"
     r"aug|sep|okt|nov|dez)",
     re.IGNORECASE,
@@ -187,7 +189,7 @@ _REPETITION = (
     r"(?: (?:before|earlier|already|yesterday|last time|above|previously))?(?:,\s*|\s*:\s+)"
     r"|wie (?:schon |bereits )?(?:gesagt|erwähnt)(?:,\s*|\s*:\s+)"
 )
-_OPENER = re.compile(rf"^(?:{_FILLER}|{_ANNOUNCEMENT}|{_REPETITION})+", re.IGNORECASE)
+_OPENER = lazy_compile(rf"^(?:{_FILLER}|{_ANNOUNCEMENT}|{_REPETITION})+", re.IGNORECASE)
 
 
 def strip_opener(text: str) -> str:

@@ -29,6 +29,7 @@ from ricordo.language.packs import (
     spanish,
 )
 from ricordo.language.sentences import split_sentences
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "SIGNALS",
@@ -88,7 +89,7 @@ _SPACED_PHRASES = "|".join(
         (phrase for line in _SPACED.split("\n") for phrase in line.split("|") if phrase), key=len, reverse=True
     )
 )
-_ACKNOWLEDGEMENT = re.compile(rf"(?:{_SPACED_PHRASES})(?: (?:{_SPACED_PHRASES})){{0,5}}|(?:(?:{_UNSPACED}) ?){{1,6}}")
+_ACKNOWLEDGEMENT = lazy_compile(rf"(?:{_SPACED_PHRASES})(?: (?:{_SPACED_PHRASES})){{0,5}}|(?:(?:{_UNSPACED}) ?){{1,6}}")
 
 
 def is_acknowledgement(text: str) -> bool:
@@ -105,12 +106,14 @@ def is_acknowledgement(text: str) -> bool:
 _MAX_TEXT_CHARS = 20_000
 _MAX_SENTENCE_CHARS = 400
 _CLAUSE_CHARS = 60
-_CONTINUED = re.compile(r"\n +")
-_ENDS_IN_WORD = re.compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
-_OTHER_QUOTES = re.compile(r"‘[^’\n]{1,300}’(?!\w)|『[^』\n]{1,300}』|(?<!\w)'[^'\n]{1,300}'(?!\w)|《[^》\n]{1,300}》")
-_QUESTION = re.compile(r"[?？؟][\"”』」’»)\s]*$")
+_CONTINUED = lazy_compile(r"\n +")
+_ENDS_IN_WORD = lazy_compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
+_OTHER_QUOTES = lazy_compile(
+    r"‘[^’\n]{1,300}’(?!\w)|『[^』\n]{1,300}』|(?<!\w)'[^'\n]{1,300}'(?!\w)|《[^》\n]{1,300}》"
+)
+_QUESTION = lazy_compile(r"[?？؟][\"”』」’»)\s]*$")
 _EDGE = " \t\n*_-–—\"'“”(¡¿"
-_CLAUSE_END = re.compile(r"[,;:—–.!،؛，；：。！、]")
+_CLAUSE_END = lazy_compile(r"[,;:—–.!،؛，；：。！、]")
 
 
 @dataclass(frozen=True, kw_only=True)

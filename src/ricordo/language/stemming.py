@@ -7,11 +7,11 @@ Romance languages get a light stemmer in the manner of J. Savoy (2006). Keys are
 Invariant: `stem` is never empty for a non-empty word, and a word that is not plain letters comes back unchanged.
 """
 
-import re
 import unicodedata
 from functools import lru_cache
 
 from ricordo.language.languages import Language
+from ricordo.lazy import lazy_compile
 
 __all__ = ["IRREGULAR_FORMS", "IRREGULAR_PASTS", "SAME_IN_PAST", "stem", "strip_accents"]
 
@@ -67,7 +67,7 @@ IRREGULAR_FORMS: dict[str, str] = {
 
 
 _VOWELS = frozenset("aeiou")
-_MEASURE = re.compile(r"[aeiouy]+[^aeiouy]+")
+_MEASURE = lazy_compile(r"[aeiouy]+[^aeiouy]+")
 # Longest first; the stem that stays must keep at least the given number of letters.
 _LIGHT_ENDINGS: dict[Language, tuple[tuple[str, ...], int]] = {
     "de": (("ern", "em", "en", "er", "es", "et", "e", "s"), 4),

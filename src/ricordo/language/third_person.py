@@ -10,6 +10,7 @@ import re
 
 from ricordo.language.languages import Language
 from ricordo.language.stemming import IRREGULAR_PASTS, SAME_IN_PAST
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "attribute_to_speaker",
@@ -28,13 +29,13 @@ sleep spend start stay study take test travel use walk want work
 """
 _PLACED = r"\s+(?:as|at|by|for|from|in|near|on|over|since|under|with|here|there|abroad|alone|remotely)\b"
 _AND = r",?\s+(?:and|but)(?: (?:also|always|currently|mostly|now|often|still|then|usually))*\s+"
-_FREE_VERB = re.compile(rf"(?P<and>{_AND})(?P<verb>{'|'.join(_NEVER_NOUNS.split())})(?= )")
-_VERB_BETWEEN = re.compile(
+_FREE_VERB = lazy_compile(rf"(?P<and>{_AND})(?P<verb>{'|'.join(_NEVER_NOUNS.split())})(?= )")
+_VERB_BETWEEN = lazy_compile(
     rf"{_PLACED}(?:(?!{_AND}).)*(?P<and>{_AND})(?P<verb>{'|'.join(_SECOND_VERBS.split())})"
     rf"(?={_PLACED}|\s+(?:an?|every|it|most|my|our|the|them|\d+)\b)"
 )
 # What makes the verb behind it somebody else's, or one that takes no ending.
-_ANOTHER_SUBJECT = re.compile(
+_ANOTHER_SUBJECT = lazy_compile(
     r"[.!?;:,()]|\b(?:and|because|but|can|could|did|do|does|don['’]t|doesn['’]t|he|help|how|if|it|let|make|may|might|must|"
     r"or|people|shall|she|should|so|than|that|they|to|we|what|when|where|which|while|who|whose|why|will|would|you)\b",
     re.IGNORECASE,
@@ -49,18 +50,18 @@ def find_second_verb(text: str, at: int) -> re.Match[str] | None:
     return match if match and _ANOTHER_SUBJECT.search(text, at, match.start("and")) is None else None
 
 
-_FIRST = re.compile(
+_FIRST = lazy_compile(
     r"(?<![\w'’.-])(?P<word>I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself)(?![\w'’]|\.\w|/\w)",
     re.IGNORECASE,
 )
 # "You" only where it cannot be the subject: before it a preposition, behind it the end of the clause.
-_SECOND = re.compile(
+_SECOND = lazy_compile(
     r"(?<![\w'’.-])(?:(?P<own>your)(?= \w)|(?P<short>you['’](?:re|ve|ll))(?!\w)"
     r"|(?<=\b(?:to|of|by|on|at) )(?P<two>you)(?!\w)|(?<=\b(?:for) )(?P<three>you)(?!\w)"
     r"|(?<=\b(?:with|like|from|than|over) )(?P<four>you)(?!\w)|(?P<last>you)(?=\s*(?:[.!;,]|$)))",
     re.IGNORECASE,
 )
-_AHEAD = re.compile(r"[ \t]+(?P<verb>[A-Za-z]+(?:['’]t)?)")
+_AHEAD = lazy_compile(r"[ \t]+(?P<verb>[A-Za-z]+(?:['’]t)?)")
 _ADVERBS_LIST = """
 always never also just still really usually often sometimes even actually already currently now only recently both
 totally definitely rarely generally mostly personally finally ever once then later soon too kinda normally mainly
@@ -84,15 +85,15 @@ _LOOKS_PAST = frozenset(_LOOKS_PAST_LIST.split())
 _CONTRACTED = {"m": "is", "ve": "has", "ll": "will", "d": "would", "re": "is"}
 _AFTER_HAD = frozenset(["better", "been"])
 # Before "and I" with nothing else in the clause: two subjects, so that the verb is a plural already.
-_TWO_SUBJECTS = re.compile(
+_TWO_SUBJECTS = lazy_compile(
     r"(?:^|[,;:.!?]\s+|\b(?:and|but|so|because|that|when|while)\s+)"
     r"(?:you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}|(?-i:[A-Z])[\w'’-]*)\s+and\s+$",
     re.IGNORECASE,
 )
 # Somebody else between the speaker's name and a further "my": "their" could mean either.
-_SOMEBODY_ELSE = re.compile(r"\b(?:they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+)\b")
-_HABIT = re.compile(r"\b(?:always|usually|often|every|never|sometimes|normally|mostly)\b", re.IGNORECASE)
-_AMBIGUOUS = re.compile(r"(?<![\w'’.-])I[ \t]+(?:just |only |also |both )?(?P<verb>[a-z]+)(?!\w)")
+_SOMEBODY_ELSE = lazy_compile(r"\b(?:they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+)\b")
+_HABIT = lazy_compile(r"\b(?:always|usually|often|every|never|sometimes|normally|mostly)\b", re.IGNORECASE)
+_AMBIGUOUS = lazy_compile(r"(?<![\w'’.-])I[ \t]+(?:just |only |also |both )?(?P<verb>[a-z]+)(?!\w)")
 
 
 def to_third_person(text: str, name: str) -> str:

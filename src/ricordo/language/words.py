@@ -14,6 +14,7 @@ from itertools import chain, repeat
 
 from ricordo.language.languages import Language, detect_language, is_unsegmented
 from ricordo.language.stemming import stem
+from ricordo.lazy import lazy_compile
 
 __all__ = ["STOP_WORDS", "content_words", "is_stop_word", "split_identifier", "split_words"]
 
@@ -129,12 +130,12 @@ _CHAR = (
     r"[^\W_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
     r"\u0e31-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
 )
-_WORD = re.compile(rf"(?:{_CHAR})+(?:[-_./:@'’&+\\]{{1,3}}(?:{_CHAR})+)*(?:\+\+|#)?")
+_WORD = lazy_compile(rf"(?:{_CHAR})+(?:[-_./:@'’&+\\]{{1,3}}(?:{_CHAR})+)*(?:\+\+|#)?")
 # what the same finds in a text of ASCII alone, for much less
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-_./:@'&+\\]{1,3}[A-Za-z0-9]+)*(?:\+\+|#)?")
-_SEPARATORS = re.compile(r"[-_./:@'’&+\\#]+")
-_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
+_ASCII_WORD = lazy_compile(r"[A-Za-z0-9]+(?:[-_./:@'&+\\]{1,3}[A-Za-z0-9]+)*(?:\+\+|#)?")
+_SEPARATORS = lazy_compile(r"[-_./:@'’&+\\#]+")
+_CAMEL = lazy_compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_POSSESSIVE = lazy_compile(r"['’]s$", re.IGNORECASE)
 _MAX_RUN_CHARS = 200
 
 

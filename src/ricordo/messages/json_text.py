@@ -7,11 +7,11 @@ is the same value.
 """
 
 import json
-import re
 from math import isfinite
 from typing import Any, NoReturn
 
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-_ESCAPE_PATTERN = re.compile("[\ud800-\udfff\x85\u2028\u2029]")
+_ESCAPE_PATTERN = lazy_compile("[\ud800-\udfff\x85\u2028\u2029]")
 
 
 def dumps(value: JsonValue) -> str:

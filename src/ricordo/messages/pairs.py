@@ -1,10 +1,10 @@
-"""Which call belongs to which result, and where a conversation may be cut without parting them.
+"""Matching tool calls with their results, and the points where a conversation can be cut without separating them.
 
-A result belongs to the nearest call before it with its id that has no result yet, else to the nearest with its id.
-A call without a result is pending while the last run of assistant messages contains it, so nothing after it is cut
-off; later it is abandoned and binds nothing.
+A result belongs to the nearest earlier call with its id that has no result yet, or else to the nearest earlier call
+with its id. A call without a result is pending while it is in the last run of assistant messages, and no cut is made
+after it. In an earlier run the call is abandoned and does not limit cuts.
 
-Invariant: at a cut point no call before it has its result, here or still to come, at or after it.
+Invariant: no call before a cut point has a result, present or still expected, at or after the cut point.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class PartPosition:
-    """Where a part stands: the index of its message, and its own index in that."""
+    """The position of a part: the index of its message, and the index of the part in that message."""
 
     message: int
     part: int
@@ -38,8 +38,8 @@ class PartPosition:
 class Pairing:
     """The calls and results of a conversation.
 
-    `answered` holds each result with its call, in the order of the results; `orphans` the results without a call before
-    them; `abandoned` and `pending` the calls without a result, see the module.
+    `answered` holds pairs of call and result, in the order of the results. `orphans` are results without an earlier
+    call. `abandoned` and `pending` are calls without a result, as defined in the module docstring.
     """
 
     answered: tuple[tuple[PartPosition, PartPosition], ...] = ()
@@ -50,7 +50,7 @@ class Pairing:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageGroup:
-    """Messages that stay together: the indexes from `start` up to, not including, `stop`."""
+    """Messages that must stay together: the indexes from `start` up to, but not including, `stop`."""
 
     start: int
     stop: int
@@ -82,18 +82,20 @@ def pair_calls(messages: Sequence[Message]) -> Pairing:
 
 
 def count_provider_items(message: Message) -> int:
-    """Return for how many messages a provider may count `message`: each call and each result may be one, and so may
-    what is said or thought beside them. At least 1."""
+    """Return how many messages a provider may count for `message`, at least 1.
+
+    Each call and each result may count as one message, and so may the other parts.
+    """
     beside = [part for part in message.parts if not isinstance(part, ToolCall | ToolResult)]
     others = len(beside) if message.role == "assistant" else min(1, len(beside))
     return max(1, len(message.parts) - len(beside) + others)
 
 
 def find_cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
-    """Return every index where a cut parts no call from its result, ascending.
+    """Return every index where a cut separates no call from its result, ascending.
 
-    A cut at `i` puts `messages[:i]` on one side and `messages[i:]` on the other. 0 is always among them; the number of
-    messages is, unless a call is pending.
+    A cut at `i` separates `messages[:i]` from `messages[i:]`. 0 is always included. The number of messages is included
+    unless a call is pending.
     """
     reach = list(range(len(messages)))
     pairing = pair_calls(messages)
@@ -113,16 +115,16 @@ def find_cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
 def find_safe_cut(messages: Sequence[Message], wanted: int) -> int:
     """Return the greatest cut point that is at most `wanted`.
 
-    0 means that nothing can be cut off there: everything up to `wanted` is one group, or `wanted` is not positive. More
-    than the number of messages counts as that number.
+    0 means that nothing can be cut off: everything up to `wanted` is one group, or `wanted` is not positive. A value
+    above the number of messages counts as that number.
     """
     return max((point for point in find_cut_points(messages) if point <= wanted), default=0)
 
 
 def split_groups(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
-    """Split the conversation at every cut point: the smallest groups that must stay together, in order.
+    """Split the conversation at every cut point into the smallest groups that must stay together, in order.
 
-    A group with a pending call reaches to the end.
+    A group with a pending call extends to the end.
     """
     points = find_cut_points(messages)
     ends = points if points[-1] == len(messages) else (*points, len(messages))
@@ -130,7 +132,7 @@ def split_groups(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
 
 
 def find_orphan_results(messages: Sequence[Message]) -> tuple[PartPosition, ...]:
-    """Return where the results stand that no call before them asked for; a model provider refuses those."""
+    """Return the positions of results without an earlier call; model providers refuse such results."""
     return pair_calls(messages).orphans
 
 
@@ -142,7 +144,7 @@ def _calls_and_results(messages: Sequence[Message]) -> Iterator[tuple[PartPositi
 
 
 def _find_last_assistant_run(messages: Sequence[Message]) -> int:
-    """Return where the last unbroken run of assistant messages starts; 0 when there is none."""
+    """Return the index where the last unbroken run of assistant messages starts; 0 when there is none."""
     index = len(messages)
     while index > 0 and messages[index - 1].role != "assistant":
         index -= 1

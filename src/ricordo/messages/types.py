@@ -1,11 +1,11 @@
-"""Message: one entry of a conversation, its parts, and the marks of messages that nobody said.
+"""Message and its parts, and the marks of messages that nobody said.
 
-Everything is frozen. Parts form a tagged union: match on the class; what a provider sends that we do not know travels
-as `Unknown`, verbatim. A mark in the metadata survives every codec and says what a message is: a `summary`, recalled
-`memory`, a `notice` of the harness, a reply that was `cut` off, or a `reminder` made for one request. A pinned message
-is carried through every compaction word for word.
+All types are frozen. Parts form a tagged union: match on the class. A provider's part of an unknown kind is kept
+verbatim as `Unknown`. A mark in the metadata survives every codec and names the kind of message: a `summary`, recalled
+`memory`, a `notice` of the harness, a reply that was `cut` off, or a `reminder` made for one request. Compaction keeps
+pinned messages word for word.
 
-Invariant: what is marked is never extracted, nor searched as if somebody had said it, but for what was `cut`.
+Invariant: except for `cut`, marked messages are never extracted, and never searched as if somebody had said them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,14 +44,14 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """What was said."""
+    """Text that somebody said."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thinking:
-    """What a model thought; `signature` is the provider's seal, sent back untouched."""
+    """Reasoning of a model; `signature` is the provider's signature, which is sent back unchanged."""
 
     text: str
     signature: str | None = None
@@ -69,7 +69,7 @@ class Media:
 
 @dataclass(frozen=True, kw_only=True)
 class Unknown:
-    """A part of a kind we do not know: its kind and its JSON text, verbatim."""
+    """A part of an unknown kind: the name of the kind and the part's JSON text, verbatim."""
 
     kind: str
     raw: str
@@ -77,7 +77,7 @@ class Unknown:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCall:
-    """A request to run a tool; `arguments` is the JSON text as the model wrote it, valid or not."""
+    """A request to run a tool; `arguments` is the JSON text exactly as the model wrote it, valid or not."""
 
     id: str
     name: str
@@ -86,7 +86,7 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResult:
-    """What a tool answered to the call `call_id`."""
+    """The result of the tool call `call_id`."""
 
     call_id: str
     parts: tuple[Text | Media | Unknown, ...] = ()
@@ -104,7 +104,7 @@ Part: TypeAlias = Text | Thinking | Media | ToolCall | ToolResult | Unknown
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Tokens that a provider reported for one request; `input` includes what came from its cache."""
+    """Tokens that a provider reported for one request; `input` includes tokens read from its cache."""
 
     input: int = 0
     output: int = 0
@@ -112,7 +112,7 @@ class Usage:
     cache_write: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Return the tokens of both together."""
+        """Return the sum of both."""
         return Usage(
             input=self.input + other.input,
             output=self.output + other.output,
@@ -121,7 +121,7 @@ class Usage:
         )
 
     def __sub__(self, other: "Usage") -> "Usage":
-        """Return the tokens that this has more than `other`."""
+        """Return the difference, `self` minus `other`."""
         return Usage(
             input=self.input - other.input,
             output=self.output - other.output,
@@ -141,11 +141,11 @@ class ToolSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """One entry of a conversation.
+    """One message of a conversation.
 
-    `id` is unique in its session; empty until the transcript gives a stable one. `time` is aware. `name` tells
-    speakers of one role apart. `parent` is the id of the message this one follows. `metadata` is JSON and kept as it
-    is.
+    `id` is unique in its session, and empty until the transcript assigns a stable id. `time` has a time zone. `name`
+    tells speakers with the same role apart. `parent` is the id of the message before this one. `metadata` is JSON and
+    is kept unchanged.
     """
 
     role: Role
@@ -158,7 +158,7 @@ class Message:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse an unknown role and a naive time."""
+        """Raises: InvalidMessage for an unknown role or a time without a time zone."""
         if self.role not in get_args(Role):
             raise InvalidMessage(f"The role of a message is one of {', '.join(get_args(Role))}, not {self.role!r}.")
         if self.time is not None and self.time.tzinfo is None:
@@ -166,7 +166,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """What was said: the text parts, joined by newlines; empty when there are none."""
+        """The text parts, joined by newlines; empty when there are none."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
@@ -188,18 +188,18 @@ _DELIVERED_KEY = "ricordo.told"
 
 
 def with_mark(message: Message, mark: Mark) -> Message:
-    """Return `message` with the mark, its other metadata kept."""
+    """Return `message` with the mark added to its metadata."""
     return replace(message, metadata={**message.metadata, _MARK_KEY: mark})
 
 
 def get_mark(message: Message) -> Mark | None:
-    """Return the mark of a message; None when somebody said it."""
+    """Return the mark of a message; None for a message that somebody said."""
     found = message.metadata.get(_MARK_KEY)
     return next((mark for mark in _MARKS if mark == found), None)
 
 
 def with_pin(message: Message, *, on: bool = True) -> Message:
-    """Return `message` as one that a person pinned, or no longer pinned."""
+    """Return `message` with the pin of a person, or without it."""
     others = {key: value for key, value in message.metadata.items() if key != _PINNED_KEY}
     return replace(message, metadata={**others, _PINNED_KEY: True} if on else others)
 
@@ -210,14 +210,14 @@ def is_pinned(message: Message) -> bool:
 
 
 def with_delivered_results(message: Message, ids: Sequence[str]) -> Message:
-    """Return a reply as one to a request that told of these results of background tasks; without `ids` as it is.
+    """Return a reply that records which results of background tasks its request delivered; unchanged if `ids` is empty.
 
-    So the telling is durable with the reply, and is made again where there was none.
+    The delivery is durable with the reply. If no reply is saved, the results are delivered again.
     """
     return replace(message, metadata={**message.metadata, _DELIVERED_KEY: list(ids)}) if ids else message
 
 
 def delivered_results(message: Message) -> tuple[str, ...]:
-    """Return the results that the request told of which this message answers; empty for nearly all."""
+    """Return the ids of the background results that the request of this reply delivered; empty for most messages."""
     found = message.metadata.get(_DELIVERED_KEY)
     return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()

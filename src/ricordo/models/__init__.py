@@ -1,4 +1,4 @@
-"""Models: what Ricordo asks of a chat model and an embedder, the adapters to providers, and what it may cost."""
+"""Models: the interfaces of chat models and embedders, the adapters to providers, and limits on spending."""
 
 from typing import TYPE_CHECKING
 

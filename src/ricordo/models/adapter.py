@@ -1,9 +1,9 @@
-"""The one adapter to every provider, over pydantic-ai's requests without agents.
+"""The adapter to all chat providers, based on pydantic-ai's requests without agents.
 
-It imports vendors' packages, which takes a second; `provider` loads it when a model is asked for.
+It imports vendors' packages, which takes a second; `provider` imports it when a model is loaded.
 
-Invariant: what leaves here is a whole reply in our types or one of our errors. A stream whose provider never said that
-it ended is no reply.
+Invariant: every call returns a complete reply in Ricordo's types or raises a Ricordo error. A stream without an end
+signal from the provider is an error.
 """
 
 import copy
@@ -80,9 +80,9 @@ _COUNT_FIELDS = frozenset({"input_tokens", "output_tokens", "cache_read_tokens",
 
 
 def read_reply(response: ModelResponse) -> Message:
-    """Return the reply as a message, without what no later request needs: the address, and counts of other kinds.
+    """Return the reply as a message, without the provider's URL and other counts, which no later request needs.
 
-    The call of the answer's tool, which nobody runs, becomes the text that it stands for.
+    A call of the answer tool, which is never executed, becomes the text of the answer.
     """
     (dumped,) = ModelMessagesTypeAdapter.dump_python([response], mode="json")
     dumped["usage"] = {name: count for name, count in dumped["usage"].items() if name in _COUNT_FIELDS}
@@ -91,7 +91,7 @@ def read_reply(response: ModelResponse) -> Message:
 
 
 def _with_answer_as_text(message: Message) -> Message:
-    """Return `message` with the call of the answer's tool, which nobody runs, as the text that it stands for."""
+    """Return `message` with the call of the answer tool, which is never executed, as the text of the answer."""
     if not any(call.name == ANSWER_TOOL for call in message.tool_calls):
         return message
     parts = tuple(
@@ -103,7 +103,7 @@ def _with_answer_as_text(message: Message) -> Message:
 
 
 def read_delta(event: ModelResponseStreamEvent) -> Delta | None:
-    """Return what an event of a stream adds to the text or the thoughts; None for any other one."""
+    """Return the text or thinking that a stream event adds; None for any other event."""
     match event:
         case PartStartEvent(part=TextPart(content=str(text))) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
             return TextDelta(text=text) if text else None
@@ -121,12 +121,12 @@ def _read_raw_stop(response: ModelResponse) -> str:
 
 
 def has_ended(response: ModelResponse) -> bool:
-    """Tell whether the provider said that the reply ended; pydantic-ai fills in a `stop` that nobody said."""
+    """Return whether the provider signalled the end of the reply; pydantic-ai fills in `stop` if it did not."""
     return bool(_read_raw_stop(response)) or response.finish_reason not in (None, "stop")
 
 
 def read_stop_reason(response: ModelResponse, message: Message) -> StopReason:
-    """Return why a reply ended, `message` being what it says."""
+    """Return why a reply ended, where `message` is its content."""
     if _read_raw_stop(response) == WINDOW_STOP:
         return "window"
     stop = _STOPS.get(response.finish_reason or "", "end")
@@ -136,7 +136,7 @@ def read_stop_reason(response: ModelResponse, message: Message) -> StopReason:
 
 
 def compute_cost(response: ModelResponse) -> Decimal | None:
-    """Return the price by the tables inside the package genai-prices, which ask no network."""
+    """Return the price by the tables of the package genai-prices, without network access."""
     if response.usage.cost is not None:
         return response.usage.cost
     if not response.model_name:
@@ -149,7 +149,7 @@ def compute_cost(response: ModelResponse) -> Decimal | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _PreparedRequest:
-    """A request that can be written: its messages and tools as they are sent, and the settings."""
+    """A prepared request: its messages and tools as they are sent, and the settings."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
@@ -162,12 +162,12 @@ class _PreparedRequest:
 class ProviderModel:
     """A `ChatModel` at a provider.
 
-    `keys` are never shown in an error. `configured_window` is what the user said the window is, in tokens;
-    `reported_window` is what the provider said when it was exceeded, which is believed before any table, until a larger
-    request is answered. `shortens` says that the server drops what does not fit without a word. `caching` is how the
-    provider is told to keep the beginning of requests. `reply_limit` is how many tokens a reply may take; None leaves
-    it to the provider. `base_url` is the address that was given for it, None for the provider's own. `shows` tells that
-    its requests go through a client of ours, which can hold them back.
+    `keys` are never shown in an error. `configured_window` is the user's setting of the window, in tokens.
+    `reported_window` is the provider's value when it was exceeded; it takes precedence over any table until a larger
+    request is answered. `shortens` says that the server silently drops input that does not fit. `caching` is how prompt
+    caching is requested. `reply_limit` is the maximum number of tokens of a reply; None leaves it to the provider.
+    `base_url` is the configured URL, None for the provider's default. `shows` says that its requests go through our
+    HTTP client, which can hold them back.
     """
 
     name: str
@@ -186,7 +186,7 @@ class ProviderModel:
     _without_limit: "ProviderModel | None" = field(default=None, repr=False)
 
     def with_reply_limit(self, tokens: int) -> Self:
-        """Return this model with replies of at most so many tokens; what it is told of its window both know."""
+        """Return a copy with replies of at most `tokens` tokens. Both share the reported window."""
         made = copy.copy(self)
         made.reply_limit = min(tokens, self.reply_limit or tokens)
         made._without_limit = self._without_limit or self
@@ -194,23 +194,25 @@ class ProviderModel:
 
     @property
     def window(self) -> int | None:
-        """The window in tokens: the smaller of what was given and told, else what pydantic-ai's tables say."""
+        """The window in tokens: the smaller of the configured and the reported one, else that of pydantic-ai's
+        tables.
+        """
         known = [size for size in (self.configured_window, self.reported_window) if size]
         return min(known) if known else self.model.context_window
 
     @property
     def declared_window(self) -> int | None:
-        """The window in tokens as it was given, else by the tables, whatever a provider said of one request."""
+        """The window in tokens as configured, else by the tables, regardless of what a provider reported."""
         return self.configured_window or self.model.context_window
 
     @property
     def max_messages(self) -> int | None:
-        """How many messages one request may have; None where no limit is known."""
+        """The maximum number of messages in one request; None if no limit is known."""
         return self.rules.max_messages
 
     @property
     def rules(self) -> RequestRules:
-        """What the provider takes in a request."""
+        """The rules of the provider's protocol."""
         return select_rules(self.model)
 
     async def complete(
@@ -238,7 +240,7 @@ class ProviderModel:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the reply as it comes; see `ChatModel` for the errors."""
+        """Yield the reply as it arrives; see `ChatModel` for the errors."""
         asked = await self._prepare_in_thread(messages, tools, schema)
         begun = False
         shorter: _PreparedRequest | None = None
@@ -261,7 +263,7 @@ class ProviderModel:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> RequestBody | None:
-        """Return the request as it would be written, which is not sent; see `ShowsRequests`."""
+        """Return the request without sending it; see `ShowsRequests`."""
         if not self.shows:
             return None
         asked = await self._prepare_in_thread(messages, tools, schema)
@@ -304,9 +306,9 @@ class ProviderModel:
     async def _prepare_in_thread(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
     ) -> _PreparedRequest:
-        """Return the request as it is written, made in a worker thread: a large conversation takes long.
+        """Return the request, prepared in a worker thread: a large conversation takes long.
 
-        Raises: InvalidMessage for one in which nobody says anything, ModelOverflow for one of too many messages.
+        Raises: InvalidMessage if no message has content, ModelOverflow for too many messages.
         """
         return await run_sync(partial(self._prepare, messages, tools, schema))
 
@@ -332,7 +334,7 @@ class ProviderModel:
         )
 
     def _request_settings(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> ModelSettings:
-        """Let the package wait as long as we do and never try again; what a package can't be told is left out."""
+        """Return the settings with our timeout and no retries, without those that the package does not support."""
         unknown: Collection[str] = getattr(self.model, "unsupported_settings", ())
         settings = cache_settings(self.caching, self.name, messages, tools)
         if "timeout" not in unknown:
@@ -350,7 +352,7 @@ class ProviderModel:
         return {**settings, **thought}
 
     def _reply_limit(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> int | None:
-        """Return how many tokens the reply may take: no more than the window leaves beside the prompt."""
+        """Return the maximum tokens of the reply: no more than the window leaves after the prompt."""
         window, wanted = self.window, self.reply_limit or self.rules.reply_tokens
         if window is None or wanted is None:
             return self.reply_limit
@@ -358,7 +360,7 @@ class ProviderModel:
         return self.reply_limit if bounded == wanted else bounded
 
     def _with_shorter_reply(self, asked: _PreparedRequest, overflow: ModelOverflow) -> _PreparedRequest | None:
-        """Return the request with room for a shorter reply, where it is that which was too large; else None."""
+        """Return the request with a smaller reply limit if the reply limit caused the overflow; else None."""
         limit = asked.settings.get("max_tokens") or self.rules.reply_tokens
         if limit is None or overflow.window is None:
             return None
@@ -371,7 +373,7 @@ class ProviderModel:
     def _request_parameters(
         self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
     ) -> ModelRequestParameters:
-        """Ask for an answer in a form natively where the model can, else by a tool."""
+        """Request a structured answer natively if the model supports it, else by a tool."""
         functions = [
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
             for tool in tools
@@ -440,9 +442,9 @@ class ProviderModel:
 
 
 def package_error_types() -> tuple[type[Exception], ...]:
-    """Return what pydantic-ai, the vendors' packages that are loaded and the transport raise.
+    """Return the exception types of pydantic-ai, of the loaded vendors' packages and of the transport.
 
-    The last five are how these packages stumble over an answer that is JSON of another shape.
+    The last five are raised by these packages for an answer that is JSON of an unexpected shape.
     """
     loaded = [
         found
@@ -454,7 +456,7 @@ def package_error_types() -> tuple[type[Exception], ...]:
 
 
 def _to_package_messages(messages: Sequence[Message]) -> list[ModelMessage]:
-    """Return `messages` as the package has them, without what another program kept beside them where that is wrong."""
+    """Return `messages` in the package's types, without extra data of another program if that is invalid."""
     try:
         return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(messages))
     except ValidationError:

@@ -1,7 +1,7 @@
-"""The clients of a provider: its key, its address, and an HTTP client that keeps no idle connection.
+"""Creates the clients of a provider with its key, its base URL, and an HTTP client without idle connections.
 
-Invariant: a vendor's package never retries by itself, and no connection outlives its request, so a model can be used
-from one event loop after another and needs no closing.
+Invariant: a vendor's package never retries by itself. No connection outlives its request, so a model can be used from
+one event loop after another and needs no closing.
 """
 
 import inspect
@@ -32,9 +32,9 @@ _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "api-key-not-set"
 _CONNECT_SECONDS = 10.0
 _AT_ONCE = 100_000
-"""So many bytes of a request are read in some milliseconds."""
+"""Number of bytes of a request that are parsed in a few milliseconds."""
 _MIN_KEY_LENGTH = 12
-"""Shorter ones are placeholders for servers without keys, and words that messages may well say."""
+"""Shorter keys are placeholders for servers without keys, or words that may occur in messages."""
 
 
 def connect_model(
@@ -81,7 +81,7 @@ def connect_embedder(
 
 
 def collect_keys(providers: list[Provider[Any]], api_key: str | None) -> tuple[str, ...]:
-    """Return the keys that no error may show: the one given, and those that the clients found in the environment."""
+    """Return the keys that no error may show: `api_key`, and those that the clients found in the environment."""
     found = (getattr(provider.client, name, None) for provider in providers for name in ("api_key", "auth_token"))
     keys = {key for key in (api_key, *found) if isinstance(key, str) and key != _NO_KEY}
     return tuple(sorted(key for key in keys if len(key) >= _MIN_KEY_LENGTH))
@@ -90,13 +90,13 @@ def collect_keys(providers: list[Provider[Any]], api_key: str | None) -> tuple[s
 def _create_provider(
     made: list[Provider[Any]], kind: str, base_url: str | None, api_key: str | None, seconds: float
 ) -> Provider[Any]:
-    """Make the provider with what its constructor takes, and note it in `made`."""
+    """Create the provider with the arguments that its constructor accepts, and append it to `made`."""
     try:
         build = infer_provider_class(kind)
     except ValueError as error:
         raise ModelNotFound(f"No provider is called {kind!r}: write openai, anthropic, google, ollama …") from error
     takes = inspect.signature(build.__init__).parameters
-    # Redirects are not followed: a key in a header of its own would go along to another host.
+    # Redirects are not followed: a key in a custom header would be sent to another host.
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
@@ -126,7 +126,7 @@ def _accepts_argument(build: Callable[..., Any], name: str) -> bool:
 
 
 async def _capture_request(request: httpx2.Request) -> None:
-    """Raise for a request that is only to be shown, before anything of it is sent."""
+    """Raise for a request that is only to be shown, before any of it is sent."""
     held = captured_requests()
     if held is None:
         return
@@ -139,13 +139,13 @@ async def _capture_request(request: httpx2.Request) -> None:
 
 @cache
 def _create_ssl_context(places: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
-    """Return whom connections trust, read once for the places that it stands in: it takes 20 ms."""
+    """Return the SSL context with the trusted certificates. Loading it takes 20 ms, so it is cached per location."""
     del places
     return httpx2.create_ssl_context()
 
 
 def _construct_provider(build: Callable[..., Provider[Any]], given: dict[str, Any]) -> Provider[Any]:
-    """Make the provider; one that asks where its local server is gets the address that Ollama has by default."""
+    """Create the provider. A provider that requires the URL of a local server gets Ollama's default URL."""
     try:
         return build(**given)
     except UserError as error:

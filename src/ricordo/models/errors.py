@@ -1,11 +1,11 @@
-"""Every exception of a provider's package as one of our errors, with what a person can do about it.
+"""Translates every exception of a provider's package into a Ricordo error that says what the user can do.
 
-Providers agree neither on codes nor on words for a request larger than the window, so the evidence is weighed: status,
-codes, words of a rate limit, size, and last the words of the message.
+Providers agree on neither codes nor messages for a request larger than the window. The evidence is checked in order:
+status, codes, words of a rate limit, size, and last the words of the message.
 
-Invariants: no error raised here holds a key; only the provider's message is shown, shortened, with known keys
-replaced, and an exception that would show one is not kept as the cause. A rate limit is never an overflow. A
-cancellation is no failure and is never given here.
+Invariants: no error raised here contains a key. Only the provider's message is shown, shortened and with known keys
+replaced; an exception that would show a key is not attached as the cause. A rate limit is never an overflow. A
+cancellation is not a failure and must not be passed in.
 """
 
 import math
@@ -30,6 +30,7 @@ from ricordo.errors import (
     ModelUnavailable,
     ReplyInvalid,
 )
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "WINDOW_STOP",
@@ -54,7 +55,7 @@ _SIZES = ("n_ctx", "n_prompt_tokens")
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorDetails:
-    """What one exception says. `names` are those of its classes; `code` and `kind` are the provider's own words."""
+    """The details of one exception. `names` are its class names; `code` and `kind` are the provider's own values."""
 
     names: frozenset[str]
     text: str
@@ -67,7 +68,7 @@ class ErrorDetails:
 
 
 def iterate_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield `error`, what caused it, what caused that, and so on; each once."""
+    """Yield `error` and its direct and indirect causes, each once."""
     seen: set[int] = set()
     waiting: list[BaseException] = [error]
     while waiting and len(seen) < _MAX_CAUSES:
@@ -82,7 +83,7 @@ def iterate_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def read_error_details(error: BaseException) -> ErrorDetails:
-    """Return what `error` itself says, without its causes."""
+    """Return the details of `error` itself, without its causes."""
     body = getattr(error, "body", None)
     if body is None:
         body = getattr(error, "details", None)
@@ -107,7 +108,7 @@ def read_error_details(error: BaseException) -> ErrorDetails:
 
 
 def _read_status(error: BaseException, fields: Mapping[str, object]) -> int | None:
-    """Return the status that the error was answered with; that of an open stream says nothing about the error."""
+    """Return the HTTP status of the error. The status of an open stream is ignored."""
     answer = getattr(getattr(error, "response", None), "status_code", None)
     for found in (getattr(error, "status_code", None), answer, getattr(error, "code", None), fields.get("code")):
         if isinstance(found, int) and not isinstance(found, bool) and 400 <= found < 600:
@@ -116,7 +117,7 @@ def _read_status(error: BaseException, fields: Mapping[str, object]) -> int | No
 
 
 def _read_fields(body: object) -> Mapping[str, object]:
-    """Return the fields of the error object in `body`, be it wrapped in `error` or not."""
+    """Return the fields of the error object in `body`, whether or not it is wrapped in `error`."""
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, Mapping):
@@ -140,19 +141,19 @@ def _to_word(value: object) -> str:
 
 
 WINDOW_STOP = "model_context_window_exceeded"
-"""The stop reason with which Anthropic's Messages API marks a reply that the window cut off."""
+"""The stop reason of Anthropic's Messages API for a reply that was cut off by the window."""
 _CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"})
-_TOO_LONG = re.compile(r"'?\b(?:messages\b[^:]*|input\b[^:]*): (?:array|string) too long\b", re.IGNORECASE)
-"""What OpenAI says of too many messages, and of a single one that is too long."""
-_MAX_MESSAGES = (re.compile(r": array too long\b.*?maximum length (\d[\d,_]*)", re.IGNORECASE | re.DOTALL),)
+_TOO_LONG = lazy_compile(r"'?\b(?:messages\b[^:]*|input\b[^:]*): (?:array|string) too long\b", re.IGNORECASE)
+"""OpenAI's message for too many messages, and for a single message that is too long."""
+_MAX_MESSAGES = (lazy_compile(r": array too long\b.*?maximum length (\d[\d,_]*)", re.IGNORECASE | re.DOTALL),)
 _TOO_LARGE_KINDS = frozenset({"request_too_large"})
 _NOT_ABOUT_SIZE = frozenset({401, 402, 403, 404, 408, 429})
 _ABOUT_REQUEST = frozenset({None, 400, 413, 422})
-_NOT_OVERFLOW = re.compile(
+_NOT_OVERFLOW = lazy_compile(
     r"rate[ _-]?limit|quota|too many requests|per[ -](?:second|minute|min\b|hour|day)|\b[TR]P[MD]\b|throttl",
     re.IGNORECASE,
 )
-_OVERFLOW_WORDS = re.compile(
+_OVERFLOW_WORDS = lazy_compile(
     r"context[ _]length|context[ _]window|context[ _]size|context limit|maximum context"
     r"|prompt is too long|input is too long|input (?:length|tokens) exceed|maximum prompt length"
     r"|input token count.*exceeds|number of tokens allowed|token limit|tokens in the prompt cannot exceed"
@@ -160,10 +161,10 @@ _OVERFLOW_WORDS = re.compile(
     r"|`?inputs`? (?:must have less than|tokens \+ `?max_new_tokens`? must be)",
     re.IGNORECASE | re.DOTALL,
 )
-_CERTAIN_WORDS = re.compile(r"context_length_exceeded|maximum context|token limit", re.IGNORECASE)
+_CERTAIN_WORDS = lazy_compile(r"context_length_exceeded|maximum context|token limit", re.IGNORECASE)
 _NUMBER = r"(\d[\d,_]*)"
 _WINDOW = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    lazy_compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
         rf"maximum context length (?:is|of)(?: only)? {_NUMBER}",
         rf"maximum prompt length is {_NUMBER}",
@@ -178,9 +179,9 @@ _WINDOW = tuple(
     )
 )
 _SIZE = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    lazy_compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
-        # where the reply that was asked for is told apart from the prompt, the prompt
+        # If the message states prompt and reply separately, the prompt.
         rf"context limit: {_NUMBER} \+ {_NUMBER} > ",
         rf"\({_NUMBER} (?:in the messages|of text input),",
         rf"passed {_NUMBER} input tokens",
@@ -198,7 +199,7 @@ _SIZE = tuple(
 
 
 def parse_overflow(facts: ErrorDetails) -> ModelOverflow | None:
-    """Return the overflow that one exception or error event speaks of, with its sizes; None for anything else."""
+    """Return the overflow that one exception or error event reports, with its sizes; None for anything else."""
     if facts.status in _NOT_ABOUT_SIZE:
         return None
     said = (facts.code, facts.kind)
@@ -218,9 +219,9 @@ def parse_overflow(facts: ErrorDetails) -> ModelOverflow | None:
 
 
 def find_overflow(error: BaseException) -> ModelOverflow | None:
-    """Return the overflow that `error` or anything that caused it speaks of, the sizes from whoever names them.
+    """Return the overflow that `error` or one of its causes reports, with sizes from any of them.
 
-    An exception that says itself that it is about something else, such as a rate limit, hides what caused it.
+    An exception that reports something else itself, such as a rate limit, hides its causes.
     """
     about_size = takewhile(
         lambda facts: facts.status not in _NOT_ABOUT_SIZE, map(read_error_details, iterate_causes(error))
@@ -230,17 +231,17 @@ def find_overflow(error: BaseException) -> ModelOverflow | None:
 
 
 def _combine(first: ModelOverflow, then: ModelOverflow) -> ModelOverflow:
-    """Return the first one with what only the other one names."""
+    """Return `first`, with missing values taken from `then`."""
     return ModelOverflow(
         window=first.window or then.window, size=first.size or then.size, messages=first.messages or then.messages
     )
 
 
 def is_prompt_truncated(*, reported: int, estimated: int) -> bool:
-    """Tell whether a server read far less than was sent, as Ollama does when the prompt does not fit.
+    """Return whether a server read far less than the request, as Ollama does when the prompt does not fit.
 
-    `reported` is the input that the server counted, `estimated` what we count, in tokens. Our estimate may be off by
-    half for code and rare scripts, so only less than half of it counts, and only for requests of 2,000 tokens and up.
+    `reported` is the server's input count and `estimated` is our estimate, in tokens. Our estimate may be wrong by half
+    for code and rare scripts, so only less than half of it counts, and only for requests of at least 2,000 tokens.
     """
     return reported > 0 and estimated >= 2_000 and reported * 2 < estimated
 
@@ -280,15 +281,15 @@ _CLASSES: tuple[tuple[frozenset[str], tuple[type[ModelError], str]], ...] = (
         (ReplyInvalid, "answered in a form that is not understood"),
     ),
 )
-_VARIABLE = re.compile(r"`?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`?")
-_NO_MODEL = re.compile(r"unknown model|model.{0,80}(?:not found|does not exist|not exist)", re.IGNORECASE | re.DOTALL)
-_EXTRA = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
+_VARIABLE = lazy_compile(r"`?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`?")
+_NO_MODEL = lazy_compile(r"unknown model|model.{0,80}(?:not found|does not exist|not exist)", re.IGNORECASE | re.DOTALL)
+_EXTRA = lazy_compile(r"pydantic-ai-slim\[([\w-]+)\]")
 _OWN_EXTRAS = frozenset({"openai", "anthropic"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Failure:
-    """One failure with what its message needs: the model's name and what the provider said, safe to show."""
+    """One failure with the parts of its message: the model's name and the provider's message, safe to show."""
 
     model: str
     facts: ErrorDetails
@@ -296,12 +297,12 @@ class _Failure:
     names: frozenset[str]
 
     def describe(self, what: str) -> str:
-        """Return the sentence that says `what` of the model, followed by what the provider said."""
+        """Return the sentence with the model's name and `what`, followed by the provider's message."""
         return f"{self.model} {what}" + (f": {self.provider_message}" if self.provider_message else ".")
 
 
 def translate_error(error: BaseException, *, model: str, keys: Iterable[str] = ()) -> ModelError:
-    """Return `error` as ours, said of `model`; one of ours is returned as it is. `keys` are never shown."""
+    """Return `error` as a `ModelError` about `model`; a `ModelError` is returned unchanged. `keys` are never shown."""
     if isinstance(error, ModelError):
         return error
     links = [read_error_details(link) for link in iterate_causes(error)]
@@ -318,7 +319,7 @@ def translate_error(error: BaseException, *, model: str, keys: Iterable[str] = (
 
 
 def raise_translated(error: BaseException, *, model: str, keys: Sequence[str] = ()) -> NoReturn:
-    """Raise `error` as ours, with `error` as its cause unless it would show a key.
+    """Raise `error` as a `ModelError`, with `error` as its cause unless it would show a key.
 
     Raises:
         ModelError: always.
@@ -334,9 +335,9 @@ def raise_translated(error: BaseException, *, model: str, keys: Sequence[str] = 
 def parse_retry_after(
     headers: Mapping[str, str], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> float | None:
-    """Return the seconds that the headers ask to wait, from 0 up; None when they say nothing that is understood.
+    """Return the seconds to wait according to the headers, at least 0; None if they contain no valid value.
 
-    `headers` have lower-case names. Milliseconds go before seconds or a date (RFC 9110, 10.2.3).
+    `headers` have lower-case names. Milliseconds take precedence over seconds or a date (RFC 9110, 10.2.3).
     """
     milliseconds = _parse_seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -354,18 +355,18 @@ def parse_retry_after(
 
 
 def find_missing_variable(text: str) -> str | None:
-    """Return the environment variable that a provider's package asks for; None when it names none."""
+    """Return the environment variable that a provider's package requires; None if the text has none."""
     found = _VARIABLE.search(text)
     return found[1] if found and "environment variable" in text else None
 
 
 def create_key_error(model: str, variable: str) -> ModelKeyMissing:
-    """Return the error that says which variable `model` needs, and how to set it."""
+    """Return the error that names the variable that `model` needs, and how to set it."""
     return ModelKeyMissing(f"{model} needs {variable}, which is not set. Set it with: export {variable}=...")
 
 
 def create_extra_error(model: str, error: ImportError) -> ExtraMissing:
-    """Return the error that names the one command that installs what `model` needs."""
+    """Return the error with the command that installs the package that `model` needs."""
     found = _EXTRA.search(str(error))
     own = found is None or found[1] in _OWN_EXTRAS
     package = "ricordo[models]" if own or found is None else f"pydantic-ai-slim[{found[1]}]"
@@ -403,14 +404,14 @@ def _translate_by_class(case: _Failure) -> ModelError:
 
 
 def _create_key_refusal(case: _Failure) -> ModelRefused:
-    """Leave out what the provider said: it likes to repeat the key."""
+    """Leave out the provider's message, which often repeats the key."""
     return ModelRefused(
         f"{case.model}: the key is refused (401). Check that it is right, active, and of this provider."
     )
 
 
 def _format_for_display(text: str, keys: Iterable[str]) -> str:
-    """Return `text` on one line, with every key replaced, at most 300 characters."""
+    """Return `text` on one line of at most 300 characters, with every key replaced."""
     for key in sorted((key for key in keys if key), key=len, reverse=True):
         text = text.replace(key, "[key]")
     line = " ".join(text.split())

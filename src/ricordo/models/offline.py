@@ -1,9 +1,9 @@
-"""The offline model: it answers questions with quotations of memory, and calls `remember` where a user asks for it.
+"""The offline model: it answers questions with quotations from memory, and calls `remember` on a user's request.
 
-Questions and requests to remember are recognized narrowly, in eight languages. Nothing is made up, and nothing leaves
+Questions and requests to remember are recognized narrowly, in eight languages. Nothing is invented, and no data leaves
 the machine.
 
-Invariant: a text that asks is never a request to remember.
+Invariant: a question is never a request to remember.
 """
 
 import json
@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ricordo.language import split_sentences
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, get_mark, with_mark
 from ricordo.models import Reply
 from ricordo.models.wrappers import WholeReplies
@@ -37,10 +38,10 @@ _QUESTION_WORD = (
     r"|comment|pourquoi|quel(?:le)?s?|combien|si|qu[ié]|qui[eé]n|qu[eé]|cu[aá]l(?:es)?|cu[aá]ndo|d[oó]nde|c[oó]mo|cu[aá]nt[oa]s?"
     r"|quem|qual|quais|onde|porqu[eê])"
 )
-_QUESTION_MARK = re.compile(r"[？؟]|\?(?=[\"'”’»)\]*_]*(?:\s|\Z))")
-_QUESTION_END = re.compile(r"(?:[?？؟]|吗|嗎|呢|ますか|ですか|たか)[\"'”’»」』)\]*_。.!\s]*\Z")
-_STATEMENT_END = re.compile(r"[.!…。！:][\"'”’»)\]*_\s]*\Z")
-_QUESTION_OPENING = re.compile(
+_QUESTION_MARK = lazy_compile(r"[？؟]|\?(?=[\"'”’»)\]*_]*(?:\s|\Z))")
+_QUESTION_END = lazy_compile(r"(?:[?？؟]|吗|嗎|呢|ますか|ですか|たか)[\"'”’»」』)\]*_。.!\s]*\Z")
+_STATEMENT_END = lazy_compile(r"[.!…。！:][\"'”’»)\]*_\s]*\Z")
+_QUESTION_OPENING = lazy_compile(
     _POLITE_OPENING
     + r"(?:(?:who|whom|whose|what|which|when|where|why|how|wer|wen|wem|was|wo|wann|wie|warum|wieso|welche[rsmn]?"
     r"|chi|dove|quando|perch[eé]|come|quale|quali|quanto|qui|quand|où|comment|pourquoi|quel(?:le)?s?|combien|qui[eé]n|qué"
@@ -48,7 +49,7 @@ _QUESTION_OPENING = re.compile(
     r"|(?:is|are|was|were|do|does|did)\b(?!\s+not\b|n['’]t)|any idea\b)",
     re.IGNORECASE,
 )
-_INVERTED_QUESTION = re.compile(
+_INVERTED_QUESTION = lazy_compile(
     _POLITE_OPENING
     + r"(?:(?:who|what|which|when|where|why|how)(?:\s+\w+)?(?:['’]s|\s+(?:is|are|was|were|do|does|did|can|should))"
     r"\s+(?:i|you|we|he|she|it|they|there|the|a|an|my|our|your|this|that|his|her|their)\b"
@@ -57,7 +58,7 @@ _INVERTED_QUESTION = re.compile(
     r"|(?:i\s+(?:want|need|would like)|i['’]d like)\s+to\s+know\b|do you know\b)",
     re.IGNORECASE,
 )
-_REQUEST = re.compile(
+_REQUEST = lazy_compile(
     _POLITE_OPENING + r"(?:(?:tell|show|give|read|find|get|remind)\s+(?:me|us)\b(?!\s+(?:to|that)\b)"
     r"|(?:list|show|explain|describe|summari[sz]e|recall|look up|search)\b(?!\s+(?:of|is|are|was|were)\b)\s+\S"
     r"|let (?:me|us) (?:know|see)\b"
@@ -76,9 +77,9 @@ _REQUEST = re.compile(
     r"|(?:请|請)?(?:告诉我|告訴我|给我看|显示|列出|解释))",
     re.IGNORECASE | re.DOTALL,
 )
-_REQUEST_AFTER = re.compile(r"(?:教えて|見せて)(?:ください|下さい|ほしい|欲しい|くれ|ね|よ)?[。!！\s]*\Z")
+_REQUEST_AFTER = lazy_compile(r"(?:教えて|見せて)(?:ください|下さい|ほしい|欲しい|くれ|ね|よ)?[。!！\s]*\Z")
 _REMEMBER_VERB = (
-    # what may be followed by the thing itself
+    # Verbs that the content may follow directly.
     r"(?:(?:always\s+)?remember|(?:don['’]t|do not|never) forget|keep in mind|bear in mind|memori[sz]e"
     r"|merk(?:e|t)?\s+(?:dir|euch)"
     r"|merken sie sich|denk(?:e|t)?\s+dara?n|vergiss(?:\s+(?:bitte\s+)?nicht)|ricordati|non dimenticare|recuérdalo"
@@ -86,23 +87,23 @@ _REMEMBER_VERB = (
     r"(?:\s+bitte)?(?:\s*[,:]\s*|\s+)(?:(?:that|this|che|que|dass|de que)\b\s*[:,]?\s*|(?:di|de|an)\s+|qu['’])?"
 )
 _REMEMBER_CLAUSE = (
-    # what also means something else, such as "Note the irony" or "Ricorda suo padre"
+    # Verbs with other meanings, such as "Note the irony" or "Ricorda suo padre".
     r"(?:(?:take\s+|make\s+(?:a\s+)?)?note|notiere?|notier dir|ricorda|annota|tieni a mente"
     r"|recuerda|anota|ten en cuenta"
     r"|note[sz]?|retiens|retenez|rappelle[-\s]toi|lembra(?:-te)?|lembre-se)"
     r"(?:\s+(?:to self|bitte|de))?(?:\s*:\s*|\s*,?\s+(?:that|che|que|dass)\b\s*[:,]?\s*|\s+qu['’])"
 )
-_REMEMBER = re.compile(
+_REMEMBER = lazy_compile(
     _POLITE_OPENING + rf"(?:{_REMEMBER_VERB}|{_REMEMBER_CLAUSE}|覚えて(?:おいて)?(?:ください|下さい)?\s*[\s:：、,]\s*"
     r"|(?:请|請)?(?:记住|記住|记下|記下)(?![了吗嗎没沒])\s*[:：,，]?\s*)"
     rf"(?!{_QUESTION_WORD}\b(?!\s+(?:we|you|i|they|he|she|it)\b[^.]*,\s)|什么|什麼|谁|誰|哪|怎么|多少)(?P<content>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_REMEMBER_AFTER = re.compile(
+_REMEMBER_AFTER = lazy_compile(
     r"\s*(?P<content>\S.*?)(?:ということ|こと|の)?[をと]、?覚えて(?:おいて)?(?:ください|下さい|ね|くれ)?[。!！\s]*",
     re.DOTALL,
 )
-_MEMORY_OF = re.compile(
+_MEMORY_OF = lazy_compile(
     r"(?:(?:that|the|this)\s+)?(?:one |first |last )?(?:time|times|day|days|night|evening|morning"
     r"|week|weekend|summer|year)"
     r"\s+(?:when|we|i|you|he|she|they)\b|me\W*\Z|us\W*\Z",
@@ -111,7 +112,7 @@ _MEMORY_OF = re.compile(
 
 
 def is_question(text: str) -> bool:
-    """Tell whether a text asks for an answer: it is a question, or wants to be told or shown something."""
+    """Return whether a text asks for an answer: it is a question, or a request to tell or show something."""
     if any(pattern.search(text) for pattern in (_QUESTION_MARK, _QUESTION_END, _REQUEST_AFTER)):
         return True
     if _REQUEST.match(text) or _INVERTED_QUESTION.match(text):
@@ -120,13 +121,13 @@ def is_question(text: str) -> bool:
 
 
 def ends_with_question(text: str) -> bool:
-    """Tell whether the last sentence of a text asks."""
+    """Return whether the last sentence of a text is a question."""
     sentences = list(split_sentences(text))
     return is_question(sentences[-1].text if sentences else text)
 
 
 def extract_remember_request(text: str) -> str | None:
-    """Return what a text wants to have remembered; None when it wants nothing like that, or asks."""
+    """Return the content that a text asks to remember; None if it contains no such request, or is a question."""
     if _QUESTION_END.search(text):
         return None
     found = _REMEMBER.fullmatch(text) or _REMEMBER_AFTER.fullmatch(text)
@@ -143,12 +144,12 @@ UNKEPT_REPLY = "Nothing of this is kept."
 
 
 class OfflineModel(WholeReplies):
-    """A chat model without a model."""
+    """A chat model that answers from memory, without a language model."""
 
     def __init__(self, answer: Callable[[str], Awaitable[str]], *, keeps: bool = True) -> None:
-        """Answer with what `answer` returns for a text, which is empty when memory holds nothing about it.
+        """Answer with the result of `answer` for a text; an empty result means that memory holds nothing about it.
 
-        `is_recorded` tells whether what is said is kept.
+        `keeps` says whether the conversation is recorded.
         """
         self.is_recorded = keeps
         self._answer = answer
@@ -162,9 +163,9 @@ class OfflineModel(WholeReplies):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return what memory has to say to the last thing that was said."""
+        """Return the reply of memory to the last message."""
         del schema
-        # what nobody said, such as a reminder, is answered by nothing
+        # Marked user messages, such as reminders, get no answer.
         spoken = [each for each in messages if each.role != "user" or get_mark(each) is None]
         last = spoken[-1] if spoken else Message(role="user")
         if last.role == "tool":
@@ -184,5 +185,5 @@ class OfflineModel(WholeReplies):
 
 
 def _quote_memory(text: str) -> Reply:
-    # a quotation of memory, which must not be remembered as if it had been said anew
+    # Mark the quotation from memory, so that it is not remembered again.
     return Reply(message=with_mark(Message(role="assistant", parts=(Text(text=text),)), "memory"), model=OFFLINE)

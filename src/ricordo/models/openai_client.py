@@ -1,8 +1,8 @@
-"""OpenAI's client without what keeps the event loop waiting: a walk over every message, which takes 0.1 ms each.
+"""OpenAI's client without the walk over every message, which blocks the event loop for 0.1 ms per message.
 
-The walk renames keys and reads files that Python programs hand over; pydantic-ai writes messages as the wire has them.
-What is given as `extra_body` is merged into the request as it is. The types of responses, which the package makes when
-the first reply comes, take 0.1 s and are made in a thread before.
+The walk renames keys and reads files passed by Python programs; pydantic-ai already writes messages in wire format.
+`extra_body` is merged into the request unchanged. The package creates its response types at the first reply, which
+takes 0.1 s; here a thread creates them earlier.
 """
 
 from functools import cache
@@ -20,13 +20,13 @@ __all__ = ["make_lean"]
 
 class _LeanCompletions(AsyncCompletions):
     async def create(self, *, messages: Any, extra_body: Any = None, **given: Any) -> Any:
-        """Ask for a completion as the package does."""
+        """Request a completion as the package does."""
         return await super().create(messages=[], extra_body=_beside(extra_body, messages=messages), **given)
 
 
 class _LeanResponses(AsyncResponses):
     async def create(self, *, input: Any, extra_body: Any = None, **given: Any) -> Any:  # type: ignore[override]  # noqa: A002 - the wire's name
-        """Ask for a response as the package does."""
+        """Request a response as the package does."""
         await run_in_thread(_make_types)
         return await super().create(input=[], extra_body=_beside(extra_body, input=input), **given)
 
@@ -48,14 +48,14 @@ class _LeanOpenAI(AsyncOpenAI):
 
 
 def make_lean(client: object) -> None:
-    """Let a client of OpenAI's package send messages as they are; any other client stays as it is."""
+    """Make a client of OpenAI's package send messages unchanged; any other client is not modified."""
     if type(client) is AsyncOpenAI:
         client.__class__ = _LeanOpenAI
 
 
 @cache
 def _make_types() -> None:
-    """Let the package make the types of replies, by reading one."""
+    """Make the package create its response types by parsing a response."""
     said = {"type": "output_text", "text": "", "annotations": []}
     Response.construct(output=[{"type": "message", "content": [said]}], tools=[{"type": "function", "name": "look"}])
 

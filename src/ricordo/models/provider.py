@@ -1,7 +1,7 @@
-"""A chat model by its name: `provider:model`, such as `anthropic:claude-sonnet-5`.
+"""Loads a chat model by its name: `provider:model`, such as `anthropic:claude-sonnet-5`.
 
-Invariant: nothing of a vendor is imported before a model is asked for, and nothing is retried by a vendor's package:
-the only retries are those of `RetryConfig`.
+Invariant: no vendor's package is imported before a model is loaded. A vendor's package never retries; the only retries
+are those of `RetryConfig`.
 """
 
 from ricordo.errors import InvalidSetting, ModelNotFound
@@ -14,7 +14,7 @@ __all__ = ["DEFAULT_TIMEOUT", "load_model", "provider_name", "validate_model_nam
 
 
 def validate_model_name(model: object, base_url: object, settings: object = None) -> None:
-    """Refuse a blank name, a blank address, and an address or settings without the name of a model.
+    """Reject a blank model name, a blank base URL, and a base URL or settings without a model name.
 
     Raises: InvalidSetting.
     """
@@ -36,15 +36,15 @@ def validate_model_name(model: object, base_url: object, settings: object = None
 
 
 def provider_name(name: str) -> str:
-    """Return the provider that the name of a model begins with; empty where it names none."""
+    """Return the provider prefix of a model name; empty if it has none."""
     provider, colon, _ = name.partition(":")
     return provider if colon else ""
 
 
 DEFAULT_TIMEOUT = 300.0
-"""Seconds for one try of one reply: long replies of models that think take minutes."""
+"""Seconds for one try of one reply. Long replies of thinking models take minutes."""
 _STALL_SECONDS = 120.0
-"""Seconds of silence inside a stream: some providers send nothing while the model thinks."""
+"""Maximum seconds of silence inside a stream. Some providers send nothing while the model thinks."""
 
 
 def load_model(
@@ -59,18 +59,18 @@ def load_model(
     temperature: float | None = None,
     thinking: bool | str | None = None,
 ) -> ChatModel:
-    """Return the model of this name; the key is that of `api_key`, else of the provider's environment variable.
+    """Return the model of this name. The key is `api_key`, else the provider's environment variable.
 
     `base_url` points to another server of the same protocol. `timeout` is in seconds, for one try. `window`,
     `reply_tokens`, `temperature` and `thinking` are those of `ModelSettings`. The first call imports the provider's
-    package, which takes about a second: make it before the event loop runs, or in a worker thread. No connection is
-    made before the first request.
+    package, which takes about a second: call it before the event loop runs, or in a worker thread. No connection is
+    opened before the first request.
 
     Raises:
         ModelNotFound: no provider has this prefix.
         ModelKeyMissing: the provider needs a key; the message says how to set it.
         ExtraMissing: the provider's package is not installed; the message says how to install it.
-        InvalidSetting: the timeout is not above 0, or what `ModelSettings` refuses.
+        InvalidSetting: the timeout is not above 0, or `ModelSettings` rejects a value.
     """
     if timeout <= 0:
         raise InvalidSetting("The timeout of a model is above 0.")

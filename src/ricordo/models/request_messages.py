@@ -1,14 +1,13 @@
-"""The messages of a request, as the protocol of its provider takes them. Pure.
+"""Converts messages to the form that a provider's protocol accepts. Pure functions.
 
-Calls and results are paired, ids and names are made valid, media that can't be sent are described, thoughts go back
-only to the provider that they came from, and lone surrogates, which JSON can't hold, become U+FFFD.
+Calls and results are paired, ids and names are made valid, and unsupported media are replaced by descriptions. Thinking
+is sent back only to the provider that it came from. Lone surrogates, which JSON cannot hold, become U+FFFD.
 
-Invariant: what can be sent as it is stays as it is.
+Invariant: valid content is not changed.
 """
 
 import base64
 import binascii
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -16,6 +15,7 @@ from hashlib import blake2b
 from typing import Literal, TypeAlias, TypeVar
 
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import lazy_compile
 from ricordo.messages import (
     JsonValue,
     Media,
@@ -52,14 +52,14 @@ __all__ = [
 ]
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_SURROGATE = lazy_compile("[\ud800-\udfff]")
+_SURROGATE_PAIR = lazy_compile("[\ud800-\udbff][\udc00-\udfff]")
 _REPLACEMENT = "\ufffd"
 _T = TypeVar("_T")
 
 
 def make_text_encodable(text: str) -> str:
-    """Return `text` with each lone surrogate replaced; two that belong together become their character."""
+    """Return `text` with each lone surrogate replaced; a surrogate pair becomes its character."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     joined = _SURROGATE_PAIR.sub(lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
@@ -78,7 +78,7 @@ def make_json_encodable(value: JsonValue) -> JsonValue:
 
 
 def make_message_encodable(message: Message) -> Message:
-    """Return `message` with every text of it encodable."""
+    """Return `message` with all its texts encodable."""
     metadata = make_json_encodable(dict(message.metadata))
     return replace(
         message,
@@ -88,7 +88,7 @@ def make_message_encodable(message: Message) -> Message:
 
 
 def make_tool_encodable(tool: ToolSpec) -> ToolSpec:
-    """Return the description of a tool with every text of it encodable."""
+    """Return the description of a tool with all its texts encodable."""
     parameters = make_json_encodable(dict(tool.parameters))
     return ToolSpec(
         name=make_text_encodable(tool.name),
@@ -98,7 +98,7 @@ def make_tool_encodable(tool: ToolSpec) -> ToolSpec:
 
 
 def _make_part_encodable(part: _T) -> _T:
-    """Return a part with its texts encodable, and with those of the parts inside it."""
+    """Return a part with its texts, and those of its nested parts, encodable."""
     changed: dict[str, object] = {}
     for each in fields(part) if is_dataclass(part) else ():
         value = getattr(part, each.name)
@@ -120,13 +120,12 @@ _IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 class RequestRules:
     """The limits of one protocol.
 
-    `max_name_length` and `max_id_length` are in characters, of the name of a tool and of the id of a call.
-    `max_messages` is how many messages a request may have, None for no limit that is known; the protocol `responses`
-    counts each text, call, thought and result as one. `user_last` says that a request may not end with the assistant.
-    `reply_tokens` is how long a reply is asked for at most where nobody says, None where the protocol needs no number.
-    `accepts_thinking` says that the model reads its earlier thoughts; in chat completions they stand in one of
-    `thinking_fields`. `inline_types` are the media types that a request may hold in itself, `url_types` those that may
-    stand at a URL: a type, or all of a family such as `image`.
+    `max_name_length` of tool names and `max_id_length` of call ids are in characters. `max_messages` is the maximum
+    number of messages in a request, None if no limit is known; the protocol `responses` counts each text, call, thought
+    and result as one. `user_last` says that a request may not end with the assistant. `reply_tokens` is the default
+    reply limit, None if the protocol needs no limit. `accepts_thinking` says that the model reads its earlier thinking;
+    in chat completions it is in one of `thinking_fields`. `inline_types` are the media types that a request may
+    contain, `url_types` those that may be at a URL: a type, or a whole family such as `image`.
     """
 
     protocol: RequestProtocol
@@ -159,11 +158,11 @@ ANTHROPIC = RequestRules(
 )
 """Anthropic's messages."""
 OTHER_PROTOCOL = RequestRules(protocol="other")
-"""A provider without rules of its own here: the strictest of what the others ask for, without a count."""
+"""A provider without its own rules here: the strictest rules of the others, without a message limit."""
 
 
 def select_rules(model: object) -> RequestRules:
-    """Return the rules of the protocol in which a model of pydantic-ai is asked."""
+    """Return the rules of the protocol that a pydantic-ai model uses."""
     names = {kind.__name__ for kind in type(model).__mro__}
     if "AnthropicModel" in names:
         return ANTHROPIC
@@ -179,7 +178,7 @@ def select_rules(model: object) -> RequestRules:
 
 
 _DIALECT = "pydantic-ai"
-_UNSAFE_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
+_UNSAFE_CHARACTERS = lazy_compile(r"[^a-zA-Z0-9_-]")
 _DIGEST = 4
 _NO_OUTPUT = "(no output)"
 _NO_REASON = "(the tool failed and did not say why)"
@@ -187,24 +186,24 @@ _NO_RESULT = "(no result of this call is on record)"
 _HIDDEN_BEGINNING = "(The beginning of this conversation is not shown.)"
 _CONTINUE_PROMPT = "Go on."
 _CHAT_FIELDS = frozenset({"content", "reasoning", "reasoning_content"})
-"""What stands for the id of a thought that came by chat completions."""
+"""Values in place of the id of a thought from chat completions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SendablePart:
-    """A part of a message, and what pydantic-ai's dialect keeps beside it."""
+    """A part of a message, and the extra fields of pydantic-ai's format."""
 
     part: Part
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 def prepare_messages(messages: Sequence[Message], rules: RequestRules, *, provider: str) -> tuple[Message, ...]:
-    """Return `messages` as a provider with these `rules` takes them; `provider` is its name in thoughts of its own.
+    """Return `messages` in the form that `rules` require; `provider` is the provider's name in its own thinking.
 
-    Texts of system messages go to the head, in order. Times, ids and usage of messages are left out.
+    Texts of system messages move to the front, in order. Times, ids and usage of messages are left out.
 
     Raises:
-        InvalidMessage: nobody says anything in `messages`.
+        InvalidMessage: no message in `messages` has content.
     """
     cleaned = [make_message_encodable(message) for message in messages]
     system = "\n\n".join(message.text for message in cleaned if message.role == "system" and message.text.strip())
@@ -219,7 +218,7 @@ def prepare_messages(messages: Sequence[Message], rules: RequestRules, *, provid
 
 
 def count_prepared(messages: Sequence[Message], rules: RequestRules) -> int:
-    """Return how many messages a provider counts in what `prepare_messages` made: each result is one."""
+    """Return the provider's message count of the output of `prepare_messages`: each result counts as one."""
     if rules.protocol == "responses":
         return sum(map(count_provider_items, messages))
     return sum(max(1, len(message.tool_results)) for message in messages)
@@ -259,9 +258,9 @@ def _prepare_turns(messages: Sequence[Message], rules: RequestRules, provider: s
 
 
 def _find_first_results(messages: Sequence[Message]) -> dict[PartPosition, ToolResult]:
-    """Return the first result of each call, by the place of the call.
+    """Return the first result of each call, by the position of the call.
 
-    Calls of one message that share an id are answered in their order.
+    Calls of one message that share an id are matched in order.
     """
     calls: dict[tuple[int, str], list[PartPosition]] = {}
     results: dict[tuple[int, str], list[ToolResult]] = {}
@@ -283,7 +282,7 @@ def _split_message(message: Message) -> list[_SendablePart]:
 
 
 def _build_message(message: Message, role: str, pieces: Sequence[_SendablePart]) -> Message:
-    """Return a message of these pieces, with the marks of `message` and what the dialect keeps of it."""
+    """Return a message of these pieces, with the marks of `message` and its extra fields."""
     kept = ExtraFields(
         message=read_extra(message, _DIALECT).message,
         parts={index: piece.extra for index, piece in enumerate(pieces) if piece.extra},
@@ -297,7 +296,9 @@ def _build_message(message: Message, role: str, pieces: Sequence[_SendablePart])
 
 
 def _prepare_request_part(piece: _SendablePart, rules: RequestRules) -> _SendablePart | None:
-    """Return what a user says by a part; None for nothing. Results stand elsewhere, and only an assistant calls."""
+    """Return a part of a user message; None if it is empty. Results are handled elsewhere; only an assistant calls
+    tools.
+    """
     part = piece.part
     if isinstance(part, Text):
         return piece if part.text.strip() else None
@@ -307,7 +308,7 @@ def _prepare_request_part(piece: _SendablePart, rules: RequestRules) -> _Sendabl
 
 
 def _is_sent(piece: _SendablePart, rules: RequestRules, provider: str) -> bool:
-    """Tell whether a part of a reply is sent back: thoughts only to who thought them, with their seal."""
+    """Return whether a part of a reply is sent back. Thinking goes only to its own provider, with its signature."""
     part = piece.part
     if isinstance(part, Text):
         return bool(part.text.strip())
@@ -326,7 +327,7 @@ def _is_sent(piece: _SendablePart, rules: RequestRules, provider: str) -> bool:
 
 
 def _without_provider_id(piece: _SendablePart) -> _SendablePart:
-    """Return a piece without the provider's id: an item with one is refused without the thought that it came with."""
+    """Return a piece without the provider's id: an item with an id is rejected without its thinking."""
     fields = piece.extra.get("fields")
     if not isinstance(fields, dict) or "id" not in fields:
         return piece
@@ -334,19 +335,19 @@ def _without_provider_id(piece: _SendablePart) -> _SendablePart:
 
 
 def _without_last_thoughts(pieces: Sequence[_SendablePart]) -> Sequence[_SendablePart]:
-    """Return a reply without the thoughts that nothing follows, which providers refuse."""
+    """Return a reply without its trailing thinking, which providers reject."""
     last = max(at for at, piece in enumerate(pieces) if not isinstance(piece.part, Thinking))
     return pieces[: last + 1]
 
 
 def _prepare_call(call: ToolCall, rules: RequestRules) -> ToolCall:
-    """Return a call with a name that can be sent, and with arguments that are an object."""
+    """Return a call with a valid name, and with arguments that are an object."""
     name = _UNSAFE_CHARACTERS.sub("_", call.name)[: rules.max_name_length] or "unknown"
     return ToolCall(id=call.id, name=name, arguments=_to_json_object(call.arguments))
 
 
 def _to_json_object(arguments: str) -> str:
-    """Return arguments as the text of an object; what is none stands in one under `arguments`."""
+    """Return arguments as the JSON text of an object; any other value is wrapped under `arguments`."""
     if not arguments.strip():
         return "{}"
     try:
@@ -360,7 +361,7 @@ def _to_json_object(arguments: str) -> str:
 
 
 class _CallIds:
-    """Gives every call of a request an id of its own that can be sent: its own wherever that is possible."""
+    """Gives every call of a request a unique valid id: its original id wherever possible."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -378,7 +379,7 @@ class _CallIds:
 
 
 def _prepare_result(call: ToolCall, result: ToolResult | None, rules: RequestRules) -> ToolResult:
-    """Return the result of a call under the id that the call is sent with; one is made up where none is on record."""
+    """Return the result of a call under the id sent with the call; a missing result is replaced by a placeholder."""
     if result is None:
         return ToolResult(call_id=call.id, parts=(Text(text=_NO_RESULT),), name=call.name, is_error=True)
     parts = tuple(_prepare_contents(result.parts, rules))
@@ -400,7 +401,7 @@ def _prepare_contents(parts: Iterable[Text | Media | Unknown], rules: RequestRul
 
 
 def _is_supported(media: Media, rules: RequestRules) -> bool:
-    """Tell whether a medium can be sent: one of a type that the provider reads, whole inside or at a URL."""
+    """Return whether a medium can be sent: it has a supported type, and is inline or at a URL."""
     inside = parse_data_uri(media.uri)
     if inside:
         return inside[0] in rules.inline_types and bool(_decode_base64(inside[1]))
@@ -409,7 +410,7 @@ def _is_supported(media: Media, rules: RequestRules) -> bool:
 
 
 def _decode_base64(text: str) -> bytes:
-    """Return what base64 holds; nothing where it is none."""
+    """Return the decoded base64; empty if it is invalid."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -417,7 +418,7 @@ def _decode_base64(text: str) -> bytes:
 
 
 def _describe_media(media: Media) -> str:
-    """Return what is said of a medium that can't be sent: its text where it is one, else what it is."""
+    """Return the text for a medium that cannot be sent: its content if it is text, else its description."""
     told = ", ".join(filter(None, (media.media_type, media.name, media.description)))
     inside = parse_data_uri(media.uri)
     if inside and inside[0].startswith("text/"):

@@ -1,11 +1,11 @@
 """The settings of one request: prompt caching, thinking and temperature.
 
-Anthropic caches what stands before a breakpoint, four at most: after the tools, after the system prompt, and after the
-newest message that is no reminder. OpenAI is given a key for requests with one beginning; other servers nothing that
-they might refuse. Claude models before adaptive thinking are given a budget smaller than the reply, and no
-temperature; they do not think where a reply that called tools lacks a thought of its own.
+Anthropic caches everything before a breakpoint, with at most four breakpoints: after the tools, after the system
+prompt, and after the newest message that is not a reminder. OpenAI gets a key shared by requests with the same
+beginning. Other servers get nothing that they might reject. Claude models before adaptive thinking get a thinking
+budget smaller than the reply, and no temperature; they do not think if a reply with tool calls lacks its own thinking.
 
-Invariant: what is set depends on the request alone, and no key says whose it is.
+Invariant: the settings depend on the request alone, and no key identifies a user.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ __all__ = ["CachingMode", "cache_key", "cache_settings", "choose_caching", "thin
 
 
 CachingMode: TypeAlias = Literal["none", "breakpoints", "key"]
-"""How a provider is told what to keep: not at all, by Anthropic's breakpoints, or by OpenAI's key."""
+"""How prompt caching is requested: not at all, by Anthropic's breakpoints, or by OpenAI's key."""
 _OPENAI_HOST = "api.openai.com"
 _KEY_BYTES = 16
 _CACHE_POINT = Message(role="user", parts=(Unknown(kind="pydantic-ai:cache-point", raw='{"kind":"cache-point"}'),))
 
 
 def choose_caching(model: Model) -> CachingMode:
-    """Return what this model's provider takes; a key goes to OpenAI's own servers, as others may refuse the field."""
+    """Return the caching mode of this model. Only OpenAI's own servers get a key, as others may reject the field."""
     if model.system == "anthropic":
         return "breakpoints"
     is_openai = model.system == "openai" and urlsplit(model.base_url or "").hostname == _OPENAI_HOST
@@ -40,10 +40,10 @@ def choose_caching(model: Model) -> CachingMode:
 def cache_settings(
     caching: CachingMode, model: str, messages: Sequence[Message], tools: Sequence[ToolSpec]
 ) -> ModelSettings:
-    """Return pydantic-ai's settings for one request; none where nothing is to be kept.
+    """Return pydantic-ai's settings for one request; empty if nothing is cached.
 
-    A single question, without tools and without a reply, gets no breakpoint after its message: nobody goes on from it,
-    and Anthropic charges a quarter more for what it is asked to keep.
+    A single question without tools and without a reply gets no breakpoint after its message: no later request continues
+    it, and Anthropic charges a quarter more for cached input.
     """
     match caching:
         case "breakpoints":
@@ -57,15 +57,15 @@ def cache_settings(
             settings = {"openai_prompt_cache_key": key} if key else {}
         case "none":
             settings = {}
-    # the settings of single providers stand in their own modules, which load their packages
+    # The settings of single providers are in their own modules, which import their packages.
     return cast("ModelSettings", settings)
 
 
 def with_breakpoint(caching: CachingMode, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Sequence[Message]:
-    """Return `messages` with what pydantic-ai takes for a breakpoint, where `cache_settings` asks for none of its own.
+    """Return `messages` with pydantic-ai's cache point, where `cache_settings` sets no breakpoint for messages.
 
-    It stands after the newest message of a user or a tool before the reminder: what an assistant said last, which
-    happens only in a record, may end in thoughts, which can't bear one.
+    The cache point follows the newest user or tool message before the reminder. A last assistant message, which occurs
+    only in a transcript, may end in thinking, which cannot have a breakpoint.
     """
     if caching != "breakpoints" or not (_is_ongoing(messages, tools) and _ends_with_reminder(messages)):
         return messages
@@ -118,18 +118,18 @@ def thinking_settings(
         found["thinking"] = level
     if temperature is not None:
         found["temperature"] = temperature
-    # the settings of single providers stand in their own modules, which load their packages
+    # The settings of single providers are in their own modules, which import their packages.
     return cast("ModelSettings", found)
 
 
 def _thinking_budget(model: Model, level: ThinkingLevel) -> int | None:
-    """Return the tokens that a Claude model is given for thinking; None for one that decides that itself."""
+    """Return the thinking budget of a Claude model in tokens; None for a model that decides it itself."""
     is_adaptive = model.profile.get("anthropic_supports_adaptive_thinking", False)
     return None if is_adaptive else ANTHROPIC_THINKING_BUDGET_MAP[level]
 
 
 def _has_thinking_throughout(sent: Sequence[Message]) -> bool:
-    """Tell whether each reply that called tools since the user last spoke begins with a thought."""
+    """Return whether each reply with tool calls since the last user message begins with thinking."""
     for message in reversed(sent):
         if message.role == "user":
             return True

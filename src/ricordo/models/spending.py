@@ -1,11 +1,11 @@
-"""Spending: a model whose requests are recorded and counted, up to the limit of a day.
+"""Spending: a model whose requests are recorded and counted against a daily limit.
 
-It is for the requests that memory makes on its own. Each is one line of JSON without content in a file for each month,
-below `spending/`, which all processes of a root read. Before a request, the most that it may take is reserved; the
-line of the request settles that, and what nobody settles stays reserved to the end of its day.
+It covers the requests that memory makes on its own. Each request is one JSON line without content, in one file per
+month below `spending/`, which all processes of a root read. Before a request, its maximum tokens are reserved; the line
+of the request settles the reservation. An unsettled reservation lasts until the end of its day.
 
-Invariants: a request that the limit forbids is not made and raises `SpendingLimitReached`, a `ModelError`. A line that
-is torn or damaged hides no other.
+Invariants: a request over the limit is not made and raises `SpendingLimitReached`, a `ModelError`. A torn or damaged
+line does not affect other lines.
 """
 
 import json
@@ -48,13 +48,12 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class SpendingConfig:
-    """How much the requests of memory may use in one day of the user's calendar, all processes together.
+    """How much the requests of memory may use in one day of the user's calendar, across all processes.
 
-    Each user of a root has this limit, and so has what the root shares.
-
-    `daily_tokens` counts input and output, `daily_cost` is in US dollars and counts requests whose price is known; None
-    is no limit. `reply_tokens` is how long one reply may get, thinking included; less where less is left of the day.
-    Turns are no requests of memory: they are never counted or refused.
+    Each user of a root has this limit, and so has the shared part of the root. `daily_tokens` counts input and output.
+    `daily_cost` is in US dollars and counts requests with a known price. None means no limit. `reply_tokens` is the
+    maximum length of one reply, thinking included; it shrinks when less is left of the day. Turns are not requests of
+    memory: they are never counted or refused.
     """
 
     daily_tokens: int | None = 2_000_000
@@ -62,7 +61,7 @@ class SpendingConfig:
     reply_tokens: int = 8_000
 
     def __post_init__(self) -> None:
-        """Raise InvalidSetting for a limit below 0."""
+        """Reject limits below 0 and `reply_tokens` that is not above 0. Raises: InvalidSetting."""
         for name in ("daily_tokens", "daily_cost"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
@@ -72,17 +71,17 @@ class SpendingConfig:
 
 
 MIN_REPLY_ALLOWANCE = 500
-"""A reply that may take fewer tokens than these is not asked for, unless none may take more."""
+"""The smallest reply allowance to request, in tokens, unless `reply_tokens` is smaller."""
 _MARGIN = 1.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpendingTotal:
-    """Requests, their tokens (`input` includes what came from the provider's cache) and their cost in US dollars.
+    """Requests, their tokens (`input` includes tokens from the provider's cache) and their cost in US dollars.
 
-    `failed` are those of the `requests` that gave no answer, `unpriced` those whose price is not known. `over` are the
-    tokens that replies took beyond what they were allowed. `reserved` are the most tokens of requests that have not
-    ended: that are being made, or whose process died.
+    `failed` counts the `requests` without an answer, `unpriced` those with an unknown price. `over` is the number of
+    tokens that replies took beyond their allowance. `reserved` is the maximum number of tokens of unfinished requests:
+    those still running, and those whose process died.
     """
 
     requests: int = 0
@@ -95,7 +94,7 @@ class SpendingTotal:
     reserved: int = 0
 
     def __add__(self, other: "SpendingTotal") -> "SpendingTotal":
-        """Return both together."""
+        """Return the sum of both."""
         return SpendingTotal(
             requests=self.requests + other.requests,
             failed=self.failed + other.failed,
@@ -109,19 +108,19 @@ class SpendingTotal:
 
     @property
     def tokens(self) -> int:
-        """Input and output."""
+        """Input and output tokens."""
         return self.input + self.output
 
 
 def max_prompt_tokens(estimate: int) -> int:
-    """Return how many tokens a prompt of about so many takes at most, as providers count with tokenizers of theirs."""
+    """Return the maximum tokens of a prompt of about `estimate` tokens, as providers use their own tokenizers."""
     return math.ceil(estimate * _MARGIN)
 
 
 def find_refusal(spent: SpendingTotal, config: SpendingConfig, *, tokens: int = 0) -> str:
-    """Return why a request of about so many `tokens` is not to be made any more; empty when it may be.
+    """Return why a request of about `tokens` tokens is refused; empty if it is allowed.
 
-    1 asks for the smallest there is: whether anything is left.
+    Pass 1 to check whether anything is left.
     """
     if config.daily_cost is not None and spent.cost >= Decimal(str(config.daily_cost)):
         return f"{spent.cost:.2f} of {config.daily_cost:.2f} dollars are spent"
@@ -133,10 +132,9 @@ def find_refusal(spent: SpendingTotal, config: SpendingConfig, *, tokens: int = 
 
 
 def max_reply_tokens(spent: SpendingTotal, config: SpendingConfig, *, prompt: int) -> int:
-    """Return how many tokens the reply to a prompt of at most `prompt` tokens may take; 0 when it is not to be asked.
+    """Return the maximum tokens of the reply to a prompt of at most `prompt` tokens; 0 if no request is allowed.
 
-    Where less is left than a whole reply may take, it is allowed what is left, unless that is too little to say
-    anything.
+    If less than a whole reply is left, the rest is allowed, unless it is too small for a useful reply.
     """
     least = min(MIN_REPLY_ALLOWANCE, config.reply_tokens)
     if find_refusal(spent, config, tokens=prompt + least):
@@ -147,16 +145,16 @@ def max_reply_tokens(spent: SpendingTotal, config: SpendingConfig, *, prompt: in
 
 
 SPENDING_FOLDER = "spending"
-"""Where the files lie, below the root."""
+"""The folder of the journal files, below the root."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestRecord:
-    """One request: on which day of the user's calendar, what for (`purpose`), of which model and for whom.
+    """One request: its day in the user's calendar, its `purpose`, its model and its scope.
 
-    `input` and `output` are tokens, `cost` is in US dollars, None where the price is not known. `error` is the type of
-    the error of one that gave no answer, or none that can be used. `over` are the tokens beyond what was reserved,
-    `settles` names that line.
+    `input` and `output` are tokens. `cost` is in US dollars, None if the price is unknown. `error` is the error type of
+    a request without a usable answer. `over` is the number of tokens beyond the reservation, and `settles` is the id of
+    that reservation.
     """
 
     day: date
@@ -175,7 +173,7 @@ class RequestRecord:
 
     @property
     def total(self) -> SpendingTotal:
-        """What it used."""
+        """The totals of this request."""
         return SpendingTotal(
             requests=1,
             failed=bool(self.error),
@@ -189,7 +187,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """The most tokens that a request may take which begins now; `id` is its own."""
+    """The maximum tokens of a request that begins now; `id` identifies the reservation."""
 
     day: date
     at: str
@@ -198,10 +196,10 @@ class Reservation:
 
 
 class SpendingJournal:
-    """The journal in `files`; what was read once is not read again."""
+    """The spending journal in `files`. Each line is read only once."""
 
     def __init__(self, files: FileStore) -> None:
-        """Read nothing yet."""
+        """Create the journal without reading."""
         self._files = files
         self._day: date | None = None
         self._read_to = 0
@@ -209,14 +207,14 @@ class SpendingJournal:
         self._reserved: dict[str, int] = {}
 
     async def reserve(self, reserved: Reservation) -> None:
-        """Append what a request may take, durably."""
+        """Append a reservation durably."""
         await self._append(
             reserved.day,
             {"at": reserved.at, "day": reserved.day.isoformat(), "id": reserved.id, "reserved": reserved.tokens},
         )
 
     async def append_request(self, asked: RequestRecord) -> None:
-        """Append one request, durably."""
+        """Append one request durably."""
         values: dict[str, str | int | None] = {
             "at": asked.at, "day": asked.day.isoformat(), "purpose": asked.purpose, "model": asked.model,
             "input": asked.input, "output": asked.output, "cost": None if asked.cost is None else str(asked.cost),
@@ -230,7 +228,7 @@ class SpendingJournal:
         await self._files.append(_month_path(day), f"{line}\n".encode())
 
     async def read_day(self, day: date) -> SpendingTotal:
-        """Return what was spent and is reserved on `day`, by all processes."""
+        """Return the spending and the reservations of `day`, of all processes."""
         if day != self._day:
             self._reset(day)
         try:
@@ -257,7 +255,7 @@ class SpendingJournal:
             self._reserved.pop(line.settles, None)
 
     async def read_since(self, day: date) -> list[RequestRecord]:
-        """Return the requests of `day` and after it, in the order they were written."""
+        """Return the requests since `day`, that day included, in the order they were written."""
         paths = [info.path for info in await self._files.list(SPENDING_FOLDER) if info.path >= _month_path(day)]
         found = [line for path in paths for line in _read_lines((await self._files.read(path)).data)]
         return [line for line in found if isinstance(line, RequestRecord) and line.day >= day]
@@ -273,7 +271,7 @@ def _read_lines(data: bytes) -> Iterator[RequestRecord | Reservation]:
             values = decode_json(line)
             yield _read_reservation(values) if "reserved" in values else _read_request(values)
         except (ValueError, KeyError, TypeError, AttributeError, InvalidOperation):
-            # a blank, torn or damaged line
+            # A blank, torn or damaged line.
             continue
 
 
@@ -320,7 +318,7 @@ _LOG = logging.getLogger("ricordo.spending")
 
 @dataclass(frozen=True, kw_only=True)
 class _RequestAllowance:
-    """A request that may be made: its record so far, and how many tokens its prompt and its reply take at most."""
+    """An allowed request: its record so far, and the maximum tokens of its prompt and its reply."""
 
     record: RequestRecord
     estimate: int
@@ -333,28 +331,28 @@ class _RequestAllowance:
 
 
 class SpendingMeter:
-    """Counts the requests of memory in one root against the limit of a day; all its processes count together.
+    """Counts the requests of memory in one root against the daily limit, across all its processes.
 
-    What can't be written down, as on a full disk, is counted as long as this process lives.
+    A request that cannot be recorded, such as on a full disk, counts until this process ends.
     """
 
     def __init__(self, files: FileStore, config: SpendingConfig, clock: Clock) -> None:
-        """Keep the record in `files`; nothing is read or written yet."""
+        """Keep the journal in `files`. Nothing is read or written yet."""
         self._files = files
         self._journal = SpendingJournal(files)
         self._config = config
         self._clock = clock
         self._unwritten_totals: dict[date, SpendingTotal] = {}
         self._unwritten_reservations: dict[str, int] = {}
-        """What is reserved and could not be written down, by its id."""
+        """Reservations that could not be written, by id."""
 
     @property
     def config(self) -> SpendingConfig:
-        """The limit."""
+        """The limits."""
         return self._config
 
     async def read_today(self) -> SpendingTotal:
-        """Return what was spent today, and what requests that have not ended may take yet."""
+        """Return today's spending, and the reservations of unfinished requests."""
         today = self._clock.today()
         unwritten = self._unwritten_totals.get(today, SpendingTotal()) + SpendingTotal(
             reserved=sum(self._unwritten_reservations.values())
@@ -366,15 +364,15 @@ class SpendingMeter:
             return unwritten
 
     async def find_refusal(self, *, tokens: int = 0) -> str:
-        """Return why no request of about so many `tokens` is to be made today; empty when one may be."""
+        """Return why a request of about `tokens` tokens is refused today; empty if it is allowed."""
         return find_refusal(await self.read_today(), self._config, tokens=tokens)
 
     def wrap(self, model: ChatModel, purpose: str, *, scope: Scope | None = None) -> "MeteredModel":
-        """Return `model` as memory asks it: for `purpose`, such as `flush`, on behalf of `scope`."""
+        """Return `model` with its requests counted for `purpose`, such as `flush`, on behalf of `scope`."""
         return MeteredModel(model=model, meter=self, purpose=purpose, scope=scope)
 
     async def reserve(self, asked: RequestRecord, estimate: int) -> _RequestAllowance:
-        """Reserve what a request with a prompt of about `estimate` tokens may take.
+        """Reserve the maximum tokens of a request with a prompt of about `estimate` tokens.
 
         Raises: SpendingLimitReached if the limit leaves no room for it.
         """
@@ -400,7 +398,7 @@ class SpendingMeter:
         return _RequestAllowance(record=replace(asked, settles=name), estimate=estimate, prompt=prompt, reply=reply)
 
     async def record_request(self, asked: RequestRecord) -> None:
-        """Write a request down, which settles what was reserved for it; a cancellation waits until that is done."""
+        """Record a request, which settles its reservation. A cancellation waits until it is recorded."""
         try:
             await run_even_if_cancelled(partial(self._journal.append_request, asked))
         except StorageError as error:
@@ -437,10 +435,10 @@ class MeteredModel(ModelWrapper):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return the reply of the model inside.
+        """Return the reply of the wrapped model.
 
         Raises:
-            SpendingLimitReached: the day's limit leaves no room for this request; it was not made.
+            SpendingLimitReached: the daily limit leaves no room for this request, which was not made.
         """
         allowed = await self._reserve(messages, tools, schema)
         model = limit_replies(self.model, allowed.reply)
@@ -459,7 +457,7 @@ class MeteredModel(ModelWrapper):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the events of the model inside. Raises as `complete` does, before the first one."""
+        """Yield the events of the wrapped model. Raises as `complete` does, before the first event."""
         allowed = await self._reserve(messages, tools, schema)
         model = limit_replies(self.model, allowed.reply)
         done = replace(allowed.record, error="GeneratorExit")
@@ -485,14 +483,14 @@ class MeteredModel(ModelWrapper):
 
 
 def _record_failure(allowed: _RequestAllowance, error: BaseException) -> RequestRecord:
-    """Return the record of a request that failed; a reply that can't be used took its tokens all the same."""
+    """Return the record of a failed request. An unusable reply still counts its tokens."""
     reply = error.reply if isinstance(error, ReplyInvalid) else None
     asked = _record_reply(allowed, reply) if isinstance(reply, Reply) else allowed.record
     return replace(asked, error=type(error).__name__)
 
 
 def _record_reply(allowed: _RequestAllowance, reply: Reply) -> RequestRecord:
-    """Return the record with what the reply used; what its provider does not count is estimated."""
+    """Return the record with the usage of the reply. Usage that the provider does not report is estimated."""
     usage = reply.usage
     given, output = usage.input or allowed.estimate, usage.output or estimate_message(reply.message)
     over = max(0, given + output - allowed.max_tokens)

@@ -1,4 +1,4 @@
-"""Structured answers: asking for an object of a JSON schema, and checking that the answer is one."""
+"""Structured answers: request an object of a JSON schema and check the answer."""
 
 import re
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from ricordo.errors import InvalidMessage, ReplyInvalid
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue
 from ricordo.messages.json_text import loads
 from ricordo.models.contract import Reply
@@ -14,14 +15,14 @@ __all__ = ["ANSWER_TOOL", "parse_structured_answer", "split_type_unions", "with_
 
 
 ANSWER_TOOL = "give_answer"
-"""The tool whose arguments are the answer, where a provider has no other way to answer in a form."""
-_CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
+"""The tool whose arguments are the answer, for providers without native structured output."""
+_CODE_FENCE = lazy_compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
 
 
 def split_type_unions(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a JSON schema in which no part has several types: each becomes an option of its own.
+    """Return a JSON schema in which no part has several types: each type becomes an `anyOf` option.
 
-    The package of one provider does not read a list of types.
+    One provider's package does not accept a list of types.
     """
     types = schema.get("type")
     several = types if isinstance(types, list) else []
@@ -38,10 +39,10 @@ def _split_inner(value: JsonValue) -> JsonValue:
 def parse_structured_answer(
     text: str, schema: Mapping[str, JsonValue], *, cut_off: bool = False
 ) -> dict[str, JsonValue]:
-    """Return the object in `text`, which may stand in a code fence. `cut_off` says that the text has no end.
+    """Return the object in `text`, with or without a code fence. `cut_off` says that the text is incomplete.
 
     Raises:
-        ReplyInvalid: it is no JSON object, or lacks a key that `schema` requires; the error holds `text`.
+        ReplyInvalid: `text` is not a JSON object, or lacks a key that `schema` requires; the error holds `text`.
     """
     invalid = partial(ReplyInvalid, said=text, cut_off=cut_off)
     fenced = _CODE_FENCE.fullmatch(text)
@@ -59,8 +60,9 @@ def parse_structured_answer(
 
 
 def with_parsed(reply: Reply, schema: Mapping[str, JsonValue]) -> Reply:
-    """Return `reply` with the object that its text is. Raises: ReplyInvalid as `parse_structured_answer` does, with the
-    reply.
+    """Return `reply` with its text parsed as an object.
+
+    Raises: ReplyInvalid as `parse_structured_answer` does, with the reply.
     """
     try:
         parsed = parse_structured_answer(reply.message.text, schema, cut_off=reply.stop in ("length", "window"))

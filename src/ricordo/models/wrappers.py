@@ -1,10 +1,9 @@
-"""Models around another one: with a timeout, with retries; and the closing of their streams.
+"""Models that wrap another model, with a timeout or retries, and the closing of their streams.
 
-Each new try is a warning of the logger `ricordo.models`.
+The logger `ricordo.models` warns of each retry.
 
-Invariants: what would fail again in the same way (an overflow, a refusal, a missing key) is not tried again, and a
-stream only while nothing of it was given. No timeout is active while the caller has the control. A cancellation goes
-through at once.
+Invariants: an error that would repeat (an overflow, a refusal, a missing key) is not retried, and a stream is retried
+only before its first event. No timeout runs while the caller has control. A cancellation passes through at once.
 """
 
 import logging
@@ -53,7 +52,7 @@ __all__ = [
 
 @asynccontextmanager
 async def closing_events(events: AsyncIterator[ReplyEvent]) -> AsyncIterator[AsyncIterator[ReplyEvent]]:
-    """Hand on `events`, and close them at the end if they can be closed, so that no connection stays open."""
+    """Pass on `events`, and close them at the end if they can be closed, so that no connection stays open."""
     try:
         yield events
     finally:
@@ -63,14 +62,14 @@ async def closing_events(events: AsyncIterator[ReplyEvent]) -> AsyncIterator[Asy
 
 
 def reply_events(reply: Reply) -> Iterator[ReplyEvent]:
-    """Give the events of a stream that ends with `reply`; one without text has no piece."""
+    """Yield the events of a stream that ends with `reply`. A reply without text has no text event."""
     if reply.message.text:
         yield TextDelta(text=reply.message.text)
     yield ReplyFinished(reply=reply)
 
 
 class WholeReplies(ABC):
-    """What `ChatModel`s have in common whose replies come whole: their stream."""
+    """Base class of `ChatModel`s that return whole replies. It provides `stream`."""
 
     @abstractmethod
     async def complete(
@@ -89,40 +88,40 @@ class WholeReplies(ABC):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the same reply, its text as one piece."""
+        """Yield the same reply, with its text as one event."""
         for event in reply_events(await self.complete(messages, tools=tools, schema=schema)):
             yield event
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelWrapper:
-    """What every `ChatModel` around another one has in common."""
+    """Base class of `ChatModel`s that wrap another one."""
 
     model: ChatModel
 
     @property
     def name(self) -> str:
-        """The name of the model inside."""
+        """The name of the wrapped model."""
         return self.model.name
 
     @property
     def window(self) -> int | None:
-        """The window of the model inside, in tokens."""
+        """The window of the wrapped model, in tokens."""
         return self.model.window
 
     @property
     def base_url(self) -> str | None:
-        """The address of the model inside, as far as it is known."""
+        """The base URL of the wrapped model, if known."""
         return get_base_url(self.model)
 
     @property
     def declared_window(self) -> int | None:
-        """The window with which a session with the model inside begins, in tokens."""
+        """The window with which a session with the wrapped model begins, in tokens."""
         return declared_window(self.model)
 
     @property
     def max_messages(self) -> int | None:
-        """How many messages one request to the model inside may have."""
+        """The maximum number of messages in one request to the wrapped model."""
         return max_messages(self.model)
 
     async def request_body(
@@ -132,11 +131,11 @@ class ModelWrapper:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> RequestBody | None:
-        """Return the request that the model inside would write; None where it can't show it."""
+        """Return the request that the wrapped model would send; None if it cannot show it."""
         return await request_body(self.model, await self.sent(messages), tools=tools, schema=schema)
 
     async def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return what the model inside is sent for `messages`; here the same."""
+        """Return the messages that are sent to the wrapped model; here they are unchanged."""
         return messages
 
     async def complete(
@@ -146,7 +145,7 @@ class ModelWrapper:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return the reply of the model inside."""
+        """Return the reply of the wrapped model."""
         return await self.model.complete(await self.sent(messages), tools=tools, schema=schema)
 
     async def stream(
@@ -156,26 +155,26 @@ class ModelWrapper:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the events of the model inside."""
+        """Yield the events of the wrapped model."""
         sent = await self.sent(messages)
         async with closing_events(self.model.stream(sent, tools=tools, schema=schema)) as events:
             async for event in events:
                 yield event
 
     def with_reply_limit(self, tokens: int) -> Self:
-        """Return this model around the one inside with replies of at most so many tokens."""
+        """Return this wrapper around the wrapped model with replies of at most `tokens` tokens."""
         return replace(self, model=limit_replies(self.model, tokens))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimedModel(ModelWrapper):
-    """A `ChatModel` with limits in seconds: `seconds` for a whole reply, `stall_seconds` between parts of a stream."""
+    """A `ChatModel` with limits in seconds: `seconds` for a whole reply, `stall_seconds` between events of a stream."""
 
     seconds: float
     stall_seconds: float
 
     def __post_init__(self) -> None:
-        """Refuse limits that nothing can keep."""
+        """Reject limits that are not above 0."""
         if min(self.seconds, self.stall_seconds) <= 0:
             raise InvalidSetting("The timeouts of a model are seconds above 0.")
 
@@ -186,7 +185,7 @@ class TimedModel(ModelWrapper):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return the reply of the model inside.
+        """Return the reply of the wrapped model.
 
         Raises:
             ModelTimeout: it took longer than `seconds`.
@@ -202,10 +201,10 @@ class TimedModel(ModelWrapper):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the events of the model inside.
+        """Yield the events of the wrapped model.
 
         Raises:
-            ModelTimeout: the whole took longer than `seconds`, or one part came later than `stall_seconds`.
+            ModelTimeout: the reply took longer than `seconds`, or one event came later than `stall_seconds`.
         """
         used = 0.0
         async with closing_events(self.model.stream(messages, tools=tools, schema=schema)) as events:
@@ -224,7 +223,7 @@ class TimedModel(ModelWrapper):
 
 
 MIN_REPLY_TOKENS = 256
-"""A reply of fewer tokens is not asked for."""
+"""The smallest reply limit to request, in tokens."""
 REPLY_MARGIN = 64
 """Tokens left free between a prompt and the longest reply to it."""
 _MIN_REPLY_SHARE = 16
@@ -233,28 +232,28 @@ _TRANSIENT_ERRORS = (ModelRateLimited, ModelUnavailable, ModelTimeout)
 
 @dataclass(frozen=True, kw_only=True)
 class RetryState:
-    """What was tried of one call: its failures, those of them that were invalid replies, and the seconds waited."""
+    """The tries of one call so far: failures, invalid replies among them, and seconds waited."""
 
     failures: int = 0
     invalid: int = 0
     waited: float = 0.0
 
     def add_failure(self, error: ModelError) -> "RetryState":
-        """Return these tries and one more, which failed with `error`."""
+        """Return this state with one more failed try."""
         invalid = self.invalid + isinstance(error, ReplyInvalid)
         return RetryState(failures=self.failures + 1, invalid=invalid, waited=self.waited)
 
     def add_pause(self, seconds: float) -> "RetryState":
-        """Return these tries after a pause of `seconds`."""
+        """Return this state after a pause of `seconds`."""
         return RetryState(failures=self.failures, invalid=self.invalid, waited=self.waited + seconds)
 
 
 def next_delay(config: RetryConfig, error: ModelError, tries: RetryState, *, chance: float) -> float | None:
-    """Return the pause in seconds before the next try; None when there is none.
+    """Return the pause in seconds before the next try; None if there is no next try.
 
-    `tries` includes the one that failed with `error`; `chance` is from 0 to 1. An invalid reply is asked for once more,
-    at once, unless it says something: who asked decides what that is worth. What the provider asks to wait counts
-    as the least pause.
+    `tries` includes the try that failed with `error`; `chance` is from 0 to 1. An invalid reply is retried once, at
+    once, unless it has text: then the caller decides what to do with it. The provider's requested wait is the minimum
+    pause.
     """
     if tries.failures >= config.attempts:
         return None
@@ -262,8 +261,8 @@ def next_delay(config: RetryConfig, error: ModelError, tries: RetryState, *, cha
         return 0.0 if tries.invalid <= 1 and not error.said else None
     if not isinstance(error, _TRANSIENT_ERRORS):
         return None
-    # Doubling with random shortening keeps many clients from coming back at once: M. Brooker, "Exponential Backoff And
-    # Jitter", 2015, whose "equal jitter" is a jitter of 0.5.
+    # Exponential backoff with jitter keeps clients from retrying at the same time: M. Brooker, "Exponential Backoff And
+    # Jitter", 2015. Its "equal jitter" is a jitter of 0.5.
     doubled = config.first_delay * 2.0 ** min(tries.failures - 1, 60)
     delay = min(doubled, config.longest_delay) * (1 - config.jitter * chance)
     asked = error.retry_after if isinstance(error, ModelRateLimited) else None
@@ -275,9 +274,10 @@ def next_delay(config: RetryConfig, error: ModelError, tries: RetryState, *, cha
 
 
 def limit_reply_tokens(wanted: int, window: int, *, prompt: int) -> int:
-    """Return how many tokens a reply may take where `wanted` are asked for: what a `window` leaves beside the prompt.
+    """Return the maximum tokens of a reply: `wanted`, limited to the part of `window` that the prompt leaves free.
 
-    `prompt` is an estimate, which may be too high: a sixteenth of the window is always allowed, and at least 256.
+    `prompt` is an estimate, which may be too high. A sixteenth of the window is always allowed, and at least 256
+    tokens.
     """
     least = min(wanted, max(MIN_REPLY_TOKENS, window // _MIN_REPLY_SHARE))
     return max(least, min(wanted, window - prompt - REPLY_MARGIN))
@@ -290,17 +290,17 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """What is done between tries: `sleep` waits so many seconds, `chance` gives a number from 0 to 1."""
+    """Retries calls. `sleep` waits for a number of seconds, `chance` returns a number from 0 to 1."""
 
     config: RetryConfig = field(default_factory=RetryConfig)
     sleep: Sleep = anyio.sleep
     chance: Callable[[], float] = random.random
 
     async def wait_to_retry(self, error: ModelError, tries: RetryState) -> RetryState:
-        """Return the tries with this failure, after the pause before the next one.
+        """Return the state with this failure, after the pause before the next try.
 
         Raises:
-            ModelError: `error` itself, when there is no next try.
+            ModelError: `error` itself, if there is no next try.
         """
         failed = tries.add_failure(error)
         delay = next_delay(self.config, error, failed, chance=self.chance())
@@ -312,7 +312,7 @@ class RetryPolicy:
         return failed.add_pause(delay)
 
     async def run(self, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Return what `call` returns, called again after failures that may pass.
+        """Return the result of `call`, which is retried after transient failures.
 
         Raises:
             ModelError: the last failure.
@@ -327,7 +327,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class RetryingModel(ModelWrapper):
-    """A `ChatModel` that asks the one inside again: see `RetryConfig`."""
+    """A `ChatModel` that retries calls of the wrapped model; see `RetryConfig`."""
 
     config: RetryConfig = field(default_factory=RetryConfig)
     sleep: Sleep = anyio.sleep
@@ -344,7 +344,7 @@ class RetryingModel(ModelWrapper):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return the first reply that came whole; see `ChatModel` for the errors, of which the last is raised."""
+        """Return the first complete reply. Raises the last error; see `ChatModel` for the errors."""
         return await self._policy.run(lambda: self.model.complete(messages, tools=tools, schema=schema))
 
     async def stream(
@@ -354,7 +354,7 @@ class RetryingModel(ModelWrapper):
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give the events of the first stream that began; a failure after its first event is raised."""
+        """Yield the events of the first stream that begins. A failure after its first event is raised."""
         tries = RetryState()
         while True:
             begun = False

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.guard import has_secret
+from ricordo.lazy import lazy_compile
 
 __all__ = ["CONFIG_FILE", "ConfigFile", "is_secret_name", "parsed_config", "read_config"]
 
@@ -20,11 +21,11 @@ __all__ = ["CONFIG_FILE", "ConfigFile", "is_secret_name", "parsed_config", "read
 CONFIG_FILE = "config.toml"
 """The name of the settings file, in the root."""
 _MAX_BYTES = 256 * 1024
-_ERROR_LINE = re.compile(r"at line (\d+)")
-_TABLE_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
-_KEY_LINE = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_LONG_QUOTES = re.compile(r"\"{3}|'{3}")
-_DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){50}""")
+_ERROR_LINE = lazy_compile(r"at line (\d+)")
+_TABLE_HEADER = lazy_compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
+_KEY_LINE = lazy_compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_LONG_QUOTES = lazy_compile(r"\"{3}|'{3}")
+_DEEP_KEY = lazy_compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){50}""")
 _SECRET_WORDS = frozenset({"apikey", "credential", "credentials", "key", "password", "passwd", "secret", "token"})
 
 

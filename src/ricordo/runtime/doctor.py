@@ -21,6 +21,7 @@ from ricordo.jobs import JobQueue, JobRecord
 from ricordo.jobs.contract import find_unresolved_failures
 from ricordo.jobs.tasks.codec import decode_tasks
 from ricordo.jobs.tasks.listing import find_blocked_paths
+from ricordo.lazy import lazy_compile
 from ricordo.messages import json_text as jsontext
 from ricordo.search.contract import SearchIndex
 from ricordo.storage import FileStore
@@ -42,7 +43,7 @@ from ricordo.workspace.transcript import read_transcript
 __all__ = ["Check", "check_inbox", "check_root", "find_inactive_rules"]
 
 
-_RULE_LIKE = re.compile(rb"(?<![\\`])(?:\[\s*rule\s*:|\(\s*rule\s*::)", re.IGNORECASE)
+_RULE_LIKE = lazy_compile(rb"(?<![\\`])(?:\[\s*rule\s*:|\(\s*rule\s*::)", re.IGNORECASE)
 
 
 def find_inactive_rules(path: str, document: bytes) -> list[int]:
@@ -70,16 +71,16 @@ def _find_inactive(part: DocumentPart) -> list[int]:
 
 _MAX_DAMAGE = 5
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
-_DOCUMENT_PATH = re.compile(
+_DOCUMENT_PATH = lazy_compile(
     rf"{WORKSPACE}/(?!agents/[^/]+/(?:sessions|state|tasks)/|large_tool_results/).+\.(?:md|txt|json)"
 )
-_TOPIC_LINK = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
-_SET_ASIDE_INBOX = re.compile(rf"{re.escape(QUEUE_FILE)}\.broken-\d+")
-_JOURNAL_PATH = re.compile(r"/compactions/[^/]+\.jsonl\Z")
-_TASKS_PATH = re.compile(r"/tasks/[^/]+\.json\Z")
-_SET_ASIDE_TASKS = re.compile(r"/tasks/[^/]+\.json\.broken-\d+\Z")
-_SET_ASIDE_ROOT_TASKS = re.compile(rf"{re.escape(ROOT_TASKS)}\.broken-\d+")
-_SET_ASIDE_STATE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
+_TOPIC_LINK = lazy_compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
+_SET_ASIDE_INBOX = lazy_compile(rf"{re.escape(QUEUE_FILE)}\.broken-\d+")
+_JOURNAL_PATH = lazy_compile(r"/compactions/[^/]+\.jsonl\Z")
+_TASKS_PATH = lazy_compile(r"/tasks/[^/]+\.json\Z")
+_SET_ASIDE_TASKS = lazy_compile(r"/tasks/[^/]+\.json\.broken-\d+\Z")
+_SET_ASIDE_ROOT_TASKS = lazy_compile(rf"{re.escape(ROOT_TASKS)}\.broken-\d+")
+_SET_ASIDE_STATE = lazy_compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
 async def check_root(

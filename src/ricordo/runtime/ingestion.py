@@ -1,6 +1,6 @@
-"""Ingestion of messages of a session: rules learn from them at once, a model does in the background.
+"""Ingestion of session messages: rules learn from them immediately, a model in the background.
 
-Invariant: no model is waited for, and no error of one is raised to the caller.
+Invariant: ingestion neither waits for a model nor raises its errors to the caller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ __all__ = ["ForgetResult", "IngestReport", "RecordedSession", "ingest_messages"]
 
 @dataclass(frozen=True, kw_only=True)
 class ForgetResult:
-    """The entry that was forgotten, and what still says its words, nearest place first.
+    """The forgotten entry, and the places that still contain its words, nearest place first.
 
-    `remaining` are longer memories that contain these words, facts of the profile, and plans, notes, rules and todos in
-    nearly the same words. They are not forgotten with it.
+    `remaining` holds longer entries that contain these words, facts of the profile, and plans, notes, rules and todos
+    in nearly the same words. They are not forgotten with it.
     """
 
     entry: Entry
@@ -33,11 +33,10 @@ class ForgetResult:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestReport:
-    """What taking in messages of a session did: how many were given and new, and the entries that rules learned.
+    """The result of ingesting messages of a session: the messages, how many are new, and the entries learned by rules.
 
-    `messages` are the given ones as they are stored, with their ids. `change_id` is the id by which `undo` takes back
-    what rules learned, empty where that is nothing. With `is_queued` a model learns from the messages in the
-    background.
+    `messages` are the given messages as stored, with their ids. `change_id` is the id with which `undo` reverts what
+    rules learned, empty if they learned nothing. If `is_queued`, a model learns from the messages in the background.
     """
 
     session: str
@@ -68,9 +67,9 @@ async def ingest_messages(
     part_of: str,
     who: str,
 ) -> IngestReport:
-    """Record the messages in the transcript and do the flush `job` of their session, or leave it to the inbox.
+    """Append the messages to the transcript, then run the flush `job` of their session or put it into the inbox.
 
-    `who` learns, and undoes all that was learned as one act, with that of `part_of`. Raises: StorageError.
+    All learned entries are one change by `who`, undone together with the change `part_of`. Raises: StorageError.
     """
     with workspace.emitter.stage("record", workspace.scope) as progress:
         recorded = await transcript.append(messages, known=known, again=known is None)
@@ -92,7 +91,7 @@ async def ingest_messages(
 
 
 async def _relearn_undone(workspace: Workspace, recorded: AppendResult, job: Job) -> FlushResult:
-    """Learn from what was given before and whose lessons were undone since."""
+    """Learn again from messages that were recorded before and whose entries were undone since."""
     place = workspace.memory_root
     before = {message.id for message in recorded.messages}.difference(recorded.added)
     if not before:

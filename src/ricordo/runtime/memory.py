@@ -1,4 +1,4 @@
-"""Memory: remember, recall, answer, forget and undo, in a few lines of any agent."""
+"""`Memory`: the public API to remember, recall, answer, forget and undo."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -70,13 +70,13 @@ __all__ = ["IngestReport", "Memory", "MemoryBase", "RecordedSession"]
 
 
 class MemoryBase(ABC):
-    """The part of `Memory` by which people govern it."""
+    """The methods of `Memory` with which a person inspects and governs the stored entries."""
 
     scope: Scope
     _settings: Settings | None
 
     async def forget(self, entry_id: str, *, reason: str = "") -> ForgetResult:
-        """Take a memory out at once, and return it with what still says its words; `undo` brings it back.
+        """Forget an entry and return it with the places that still contain its words; `undo` restores it.
 
         Raises `EntryNotFound`.
         """
@@ -87,16 +87,16 @@ class MemoryBase(ABC):
             return ForgetResult(entry=gone, remaining=tuple(await remaining_in_layers(self._layers, gone)))
 
     async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> EraseResult:
-        """Take a memory, or a `text` wherever it stands, out of every file that this memory sees, for good.
+        """Erase an entry, or every occurrence of `text`, from all files that this memory can see.
 
-        The memory may be forgotten already. What says it word for word goes from memory, transcripts, states, history,
-        trash and every other file below the root, and so do the copies that forgetting finds; the index is made anew.
-        Nothing brings it back. A second call finishes what was cut off. What stands as a part of longer words is
-        erased with `inside_words` alone; the result names the files that hold it so.
+        The entry may already be forgotten. Its exact words are removed from memory, transcripts, states, history, trash
+        and every other file below the root, together with the copies that `forget` finds; the index is rebuilt. This
+        can't be undone. After an interruption, call it again to finish. Occurrences inside longer words are erased only
+        with `inside_words`; otherwise the result names the files that contain them.
 
-        Raises: EntryNotFound; InvalidEntry unless exactly one of both is given, and for a text of fewer than three
-        letters or digits (two in Korean and in scripts without spaces); EraseIncomplete, which names the files that
-        still hold some of it; StorageError.
+        Raises: EntryNotFound; InvalidEntry unless exactly one of `entry_id` and `text` is given, or if `text` has fewer
+        than three letters or digits (two in Korean and in scripts without spaces); EraseIncomplete, which names the
+        files that still contain some of it; StorageError.
         """
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             done = await erase_everywhere(self._layers, entry_id=entry_id, text=text, inside_words=inside_words)
@@ -104,37 +104,37 @@ class MemoryBase(ABC):
             return done
 
     async def versions(self, entry_id: str) -> list[Entry]:
-        """Return what a memory says and what it said before, as far as history keeps it, also when it is forgotten.
+        """Return the current and earlier versions of an entry that history still holds, even if it is forgotten.
 
-        Empty when nothing of a forgotten one is kept. Raises: EntryNotFound.
+        Empty if history holds nothing of a forgotten entry. Raises: EntryNotFound.
         """
         redactor = self._workspace.memory_root.redactor
         return [redact_for_display(entry, redactor) for entry in (await find_versions(self._layers, entry_id))[1]]
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
-        """Take back one write and return it: without an id the newest act of the scope's own user.
+        """Undo one change and return it; without an id, the newest change made by this scope's user.
 
-        That is what a person saved, marked, forgot or took in, and a consolidation that they asked for, whether in
-        this root or for all of their projects. What an agent saved, and what was learned or consolidated in the
-        background, is taken back by its id only; what another user did is taken back by them alone. Raises:
-        ChangeNotFound, UndoRefused.
+        Without an id it considers what a person saved, marked, forgot or ingested, and consolidations that they
+        started, for this root or for all of their projects. Entries saved by an agent, and anything learned or
+        consolidated in the background, are undone only by id. Changes of another user can be undone only by that user.
+        Raises: ChangeNotFound, UndoRefused.
         """
         _require_text(change_id or "")
         with self._workspace.emitter.stage("undo", self.scope):
             return await self._layers.undo(change_id, who="user")
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes (all when None), the one written last first.
+        """Return at most `limit` changes (all if None), newest first.
 
-        What other users did to what the project shares is among them, with their `user`; what they did in their own
-        places is not. Raises `InvalidQuery` if `limit` is below 1.
+        Includes changes that other users made to shared project memory, with their `user`, but not changes in their
+        private folders. Raises `InvalidQuery` if `limit` is below 1.
         """
         return await self._layers.history(limit=None if limit is None else check_limit(limit))
 
     async def diff(self, change_id: str | None = None) -> ChangeDiff:
-        """Return what one write did to each of its files, line by line; the newest when none is named.
+        """Return what one change did to each of its files, line by line; the newest change if no id is given.
 
-        Raises: ChangeNotFound, also when what it replaced is not kept any more.
+        Raises: ChangeNotFound, also if history no longer holds the replaced content.
         """
         _require_text(change_id or "")
         me = self._workspace.memory_root.changes.user
@@ -153,47 +153,47 @@ class MemoryBase(ABC):
         return await diff_change(place.files, place.changes, item, redactor=place.redactor)
 
     async def background_runs(self, *, limit: int = 20) -> list[BackgroundRun]:
-        """Return at most `limit` runs in the background, newest first: what each counted, how it ended, what it cost.
+        """Return at most `limit` background runs, newest first, each with its counts, its outcome and its cost.
 
-        Ended ones are known for a while. Raises: InvalidQuery if `limit` is below 1; StorageError.
+        Finished runs are listed only for a while. Raises: InvalidQuery if `limit` is below 1; StorageError.
         """
         records = await self._workspace.inbox.jobs(limit=check_limit(limit))
         if not records:
             return []
-        # a day is that of the user's calendar, which may have begun before
+        # a spending day follows the user's calendar, so it may have begun on the day before
         first = min(record.created for record in records) - timedelta(days=1)
         asked = await SpendingJournal(self._workspace.memory_root.files).read_since(first.date())
         return list_background_runs(records, asked)
 
     async def drain(self, *, seconds: float = 10.0) -> int:
-        """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left.
+        """Process waiting inbox jobs for at most `seconds` and return how many jobs are left.
 
-        What was asked for here, such as by `ingest`, does not wait for a pause; with 0 seconds the jobs are only
-        counted. A job that failed is left and tried again later; `background_runs` says why. Raises: InvalidSetting for
-        no number of seconds.
+        Jobs queued by this process, such as by `ingest`, run without waiting for a pause. With 0 seconds the jobs are
+        only counted. A failed job stays in the inbox and is retried later; `background_runs` says why it failed.
+        Raises: InvalidSetting if `seconds` is not a valid number.
         """
         if check_seconds(seconds) > 0:
             await self._workspace.worker.make_due()
         return await self._workspace.worker.drain_all(seconds=seconds)
 
     async def pin(self, entry_id: str, *, on: bool = True) -> Entry:
-        """Keep a memory in view whatever else there is, or no longer, and return it as it is now.
+        """Pin an entry, or unpin it with `on=False`, and return the updated entry.
 
-        A pinned one stands in every preamble as long as its budget allows, does not lose weight with age, and is never
+        A pinned entry appears in every preamble as far as the budget allows, loses no weight with age, and is never
         rewritten or retired by consolidation. Raises `EntryNotFound`.
         """
         _require_text(entry_id)
         return await self._layers.mark_entry(entry_id, "pin" if on else "unpin", who="user")
 
     async def confirm(self, entry_id: str) -> Entry:
-        """Say that a memory holds: it is sure, and as fresh as if it was learned now. Raises `EntryNotFound`."""
+        """Confirm that an entry is true: it becomes certain, and as fresh as if learned now. Raises `EntryNotFound`."""
         _require_text(entry_id)
         return await self._layers.mark_entry(entry_id, "confirm", who="user")
 
     async def mark_used(self, entry_id: str, *, how: str = "used") -> Entry:
-        """Note that a memory was used, such as opened or acted on, and return it; `how` is one word.
+        """Record that an entry was used, such as opened or acted on, and return it; `how` is one word.
 
-        It makes no memory fresher: that is for `confirm`. Raises `EntryNotFound`.
+        Use does not make an entry fresher; `confirm` does. Raises `EntryNotFound`.
         """
         _require_text(entry_id, how)
         entry = await self._layers.get(entry_id)
@@ -203,16 +203,16 @@ class MemoryBase(ABC):
         return entry
 
     async def preamble_cut(self, budget: Tokens | None = None) -> MemoryCut | None:
-        """Return what of MEMORY.md the preamble leaves out, and which bound acted; None where it shows all of it.
+        """Return what the preamble leaves out of MEMORY.md and which bound was reached; None if nothing is left out.
 
-        `budget` is that of the preamble, by default the setting `preamble_tokens`.
+        `budget` is the budget of the preamble, by default the setting `preamble_tokens`.
         """
         standard = Tokens(self._settings.preamble_tokens) if self._settings else None
         prefaces = self._workspace.store.offers(BuildsPreamble)
         return (await prefaces.build_preamble(check_budget(budget) or standard)).cut if prefaces else None
 
     async def usage(self, entry_id: str) -> MemoryUsage:
-        """Return how often a memory was shown, used and confirmed, and when; nothing where that is not noted.
+        """Return how often and when an entry was shown, used and confirmed; empty if usage is not recorded.
 
         Raises `EntryNotFound`.
         """
@@ -222,9 +222,9 @@ class MemoryBase(ABC):
         return await notes.usage(entry.id) if notes else MemoryUsage()
 
     def profile(self, *, scope: Scope | None = None) -> UserProfile:
-        """Return the profile of the user and agent of `scope`, to look at and to change; by default of this memory's.
+        """Return the profile of the user and agent of `scope` to read or edit; by default this memory's scope.
 
-        Raises: ScopeMismatch for that of another user, or of another root.
+        Raises: ScopeMismatch for the profile of another user or of another root.
         """
         workspace = self._workspace
         wanted = self.scope if scope is None else check_scope(scope)
@@ -252,12 +252,12 @@ _CANDIDATES_PER_HIT = 4
 
 
 class Memory(MemoryBase):
-    """The memory of one scope, open. Use `async with Memory.open(...) as memory`.
+    """The open memory of one scope. Use `async with Memory.open(...) as memory`.
 
-    `scope` says whose memory this is, `root` is the folder where it lies. What is saved with a user and a project, or
-    a team, is that user's alone there, in `folder`; what is saved with a project alone, by `scope=Scope(project=...)`,
-    is shared by all who open the root; and what is saved with `scope=Scope(user=...)` is found in all projects of that
-    user.
+    `scope` says who the memory belongs to, and `root` is its directory. Entries saved with a user and a project (or
+    team) are private to that user and lie in `folder`. Entries saved with only a project, by
+    `scope=Scope(project=...)`, are shared by everyone who opens the root. Entries saved with `scope=Scope(user=...)`
+    are visible in all projects of that user.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class Memory(MemoryBase):
         settings: Settings | None = None,
         reranker: Reranker | None = None,
     ) -> None:
-        """Use `Memory.open` instead."""
+        """Store the open workspace and layers. Use `Memory.open` instead."""
         self._handles: tuple[Workspace, LayeredMemory] | None = workspace, layers
         self._settings = settings
         self._reranker = reranker
@@ -293,16 +293,16 @@ class Memory(MemoryBase):
         reranker: Reranker | str | None = None,
         actor: str = "",
     ) -> AsyncIterator["Memory"]:
-        """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
+        """Open the memory of `scope` in the directory `root`, which is created if it does not exist.
 
-        Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new one
-        at the top of the git work tree. `trusted` vouches for a root that was not made or trusted on this machine,
-        which is refused else, before anything of it is read. Without `settings` its config.toml and the environment say
-        them. `on_event` hears what happens; it never sees content. `embedder` finds by meaning too: one of your own, or
-        a name as in the settings, such as `static`, or `none`. `reranker` has a say in the order of the best hits; it
-        may be a name too. `actor` is whose acts are recorded, and undone, where the scope names no user. Raises:
-        ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to
-        another tenant or project; InvalidSetting, or DocumentInvalid for a damaged config.toml.
+        Without `root`, RICORDO_ROOT is used, else the nearest root at or above the working directory, else a new root
+        at the top of the git work tree. `trusted` allows a root that was not created or trusted on this machine;
+        without it such a root is refused before anything in it is read. Without `settings` they are loaded from
+        config.toml and the environment. `on_event` receives events, which never hold content. `embedder` adds search by
+        meaning: an `Embedder`, or a name as in the settings, such as `static` or `none`. `reranker`, an object or a
+        name, reorders the best hits. `actor` is the user recorded for changes, and for `undo`, if the scope names no
+        user. Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root
+        belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a damaged config.toml.
         """
         scope = check_scope(scope)
         check_type("root", root, str, Path, NoneType, words="a folder or None")
@@ -337,14 +337,14 @@ class Memory(MemoryBase):
         rule: str | None = None,
         by: Author = "user",
     ) -> Entry:
-        """Save a memory and return it with its id; it is durable, and found, when this returns.
+        """Save an entry and return it with its id; it is durable and searchable when this returns.
 
-        A `scope` without the project, such as `Scope(user="me")`, makes it visible in all of that user's projects
-        and needs a `reason`. A session in it is no border: it is kept as the entry's `source.session`.
+        A `scope` without the project, such as `Scope(user="me")`, makes the entry visible in all projects of that user
+        and needs a `reason`. A session in it does not limit visibility; it is stored as the entry's `source.session`.
 
         With a `rule`, such as `deny shell(git push --force*)` or `ask write_file(src/*)`, an agent's tool calls are
-        checked against it until the memory is forgotten; it is for people only, and permits nothing. Raises:
-        InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
+        checked against it until the entry is forgotten. Only people may set a rule, and a rule can't permit anything.
+        Raises: InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
         """
         if isinstance(tags, str) or not isinstance(tags, Iterable):
             raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
@@ -367,14 +367,15 @@ class Memory(MemoryBase):
         budget: Tokens | None = None,
         around: bool = False,
     ) -> list[Hit]:
-        """Return at most `limit` memories, best first, each with its reason; the newest for an empty query.
+        """Return at most `limit` entries, best first, each with its reason; the newest for an empty query.
 
-        With a `budget` they have at most so many tokens together, estimated: one too long for what is left is skipped.
+        With a `budget` they have at most that many estimated tokens in total; an entry too long for the rest is
+        skipped.
 
-        The filters take memories of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
-        `until`: one kind or several, a time with its offset, a day, or either as a text such as `2026-11-22`. With
-        `around` a hit has what stands right before and after it. Raises: InvalidQuery for another filter, and if
-        `limit` is below 1; InvalidSetting for another budget.
+        The filters match entries of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
+        `until`. `kinds` and `tags` are one name or several; a time is a datetime with its offset, a day, or either as
+        text such as `2026-11-22`. With `around` each hit includes what comes right before and after it. Raises:
+        InvalidQuery for an invalid filter or if `limit` is below 1; InvalidSetting for an invalid budget.
         """
         most, room = check_limit(limit), check_budget(budget)
         asked = Query(
@@ -390,9 +391,9 @@ class Memory(MemoryBase):
         return self._note_shown(await attach_neighbours(await self._sources(), hits) if around else hits, "recall")
 
     async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> list[Hit]:
-        """Return at most `limit` hits over everything: memories, session files, transcripts and evicted results.
+        """Return at most `limit` hits from entries, session files, transcripts and evicted results.
 
-        With `around` a hit has what stands right before and after it, such as the messages beside a message. Raises:
+        With `around` each hit includes what comes right before and after it, such as the neighbouring messages. Raises:
         InvalidQuery if `limit` is below 1.
         """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
@@ -413,11 +414,11 @@ class Memory(MemoryBase):
         budget: Tokens | None = None,
         around: bool = False,
     ) -> Explanation:
-        """Return the hits for `query` with the share of each signal, and the best candidates that are none, and why.
+        """Return the hits for `query` with the share of each signal, and the best rejected candidates with reasons.
 
-        A text is looked for in memories, as by `recall`; a `Query` in what its `sorts` name, by default everything.
-        With a `budget` the hits together have at most so many tokens; `around` is as in `recall`. Raises: InvalidQuery
-        if `limit` is below 1.
+        A text is searched in entries, as by `recall`; a `Query` in what its `sorts` name, by default everything. With a
+        `budget` the hits have at most that many tokens in total; `around` works as in `recall`. Raises: InvalidQuery if
+        `limit` is below 1.
         """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
             asked = query if isinstance(query, Query) else Query(text=query, sorts=MEMORY_SORTS)
@@ -436,7 +437,7 @@ class Memory(MemoryBase):
             return replace(found, hits=tuple(await attach_neighbours(sources, found.hits))) if around else found
 
     async def answer(self, question: str) -> Answer:
-        """Return the best hit quoted with its file and line, or "not in memory"; nothing is ever made up."""
+        """Return the best hit quoted with its file and line, or "not in memory"; the text is never invented."""
         check_type("question", question, str, words="a text", error=InvalidQuery)
         with self._workspace.emitter.stage("answer", self.scope) as progress:
             found = await answer_question(await self._sources(), question, now=self._workspace.memory_root.clock.now())
@@ -445,19 +446,19 @@ class Memory(MemoryBase):
             return found
 
     async def preamble(self, budget: Tokens | None = None) -> str:
-        """Return what belongs into the system prompt, fenced, within `budget` tokens.
+        """Return the fenced text for the system prompt, within `budget` tokens.
 
-        None stands for the setting `preamble_tokens`, which is 4,000 unless it is given; 0 of them is no preamble.
+        None stands for the setting `preamble_tokens`, by default 4,000. A budget of 0 gives no preamble.
         """
         room = check_budget(budget)
         standard = Tokens(self._settings.preamble_tokens) if self._settings else None
         return await self._workspace.store.preamble(room or standard)
 
     async def entries(self, *, as_of: Moment | None = None) -> list[Entry]:
-        """Return everything that is remembered in the scope, newest first; `as_of` a moment, what was then.
+        """Return all entries of the scope, newest first; with `as_of`, the entries as of that moment.
 
-        What was forgotten, merged or superseded since is there as it was. Raises: InvalidQuery for what is no moment;
-        ChangeNotFound when what was replaced since is not kept any more.
+        Entries that were forgotten, merged or superseded since then are included as they were. Raises: InvalidQuery if
+        `as_of` is not a moment; ChangeNotFound if history no longer holds the content replaced since then.
         """
         moment = parse_moment("as_of", as_of)
         if moment is None:
@@ -467,9 +468,9 @@ class Memory(MemoryBase):
         return await run_sync(visible_entries, then)
 
     async def entry(self, entry_id: str, *, as_of: Moment | None = None) -> Entry:
-        """Return one memory by its id, or six or more characters of its beginning or end; `as_of` a moment, as it was.
+        """Return an entry by its id, or by six or more leading or trailing characters of it.
 
-        Raises: EntryNotFound, and as `entries` does.
+        With `as_of` it is returned as of that moment. Raises: EntryNotFound, and what `entries` raises.
         """
         check_type("The id of a memory", entry_id, str, words="a text", error=InvalidQuery)
         if as_of is None:
@@ -485,17 +486,17 @@ class Memory(MemoryBase):
         known: Mapping[str, int] | None = None,
         part_of: str = "",
     ) -> IngestReport:
-        """Record messages of a session and learn from them; what is there already is not added again.
+        """Record messages of a session and learn from them; messages already recorded are not added again.
 
-        The whole conversation may be given each time, or its end from somewhere on. Messages without ids are told by
-        what they say: two or more that the transcript ends with, or holds in that order, are there already, a single
-        one only where it is all that there is. `known` counts instead, by fingerprint, the messages of the same
+        Give the whole conversation each time, or its end from any message on. Messages without ids are matched by
+        content: two or more that the transcript ends with, or holds in that order, are already recorded; a single one
+        only if the transcript holds nothing else. Instead, `known` counts, by fingerprint, the messages of the same
         conversation that were given before these.
 
-        Rules learn at once. What they learn is one act, which one `undo` takes back, and is learned again when the
-        messages are given again after that; `part_of` is the `change` of an earlier call that is undone together with
-        this one. Where a model learns, the session is put into the inbox, no model is waited for and no error of one is
-        raised: `drain` waits for it. Raises: InvalidMessage; StorageError.
+        Rules learn immediately. What they learn is one change that one `undo` reverts, and is learned again if the
+        messages are given again after that. `part_of` is the `change_id` of an earlier call to undo together with this
+        one. If a model learns, the session is put into the inbox: this neither waits for the model nor raises its
+        errors; `drain` waits for it. Raises: InvalidMessage; StorageError.
         """
         given = list(messages) if isinstance(messages, Iterable) else [messages]
         check_type("session", session, str, words="the id of a session", error=InvalidMessage)
@@ -509,7 +510,7 @@ class Memory(MemoryBase):
         return await ingest_messages(self._workspace, transcript, given, job, known=known, part_of=part_of, who=PERSON)
 
     async def sessions(self) -> list[SessionInfo]:
-        """Return the sessions whose transcripts are kept, newest first."""
+        """Return the sessions that have a stored transcript, newest first."""
         return await list_sessions(self._workspace.memory_root.files, agent=self.scope.agent)
 
     async def session(self, session_id: str) -> RecordedSession:
@@ -522,18 +523,18 @@ class Memory(MemoryBase):
         return RecordedSession(info=info, messages=messages, lines=logged.lines, broken_lines=logged.broken)
 
     async def embed(self, *, seconds: float = 30.0) -> int:
-        """Give what has no vector one, for at most `seconds`, and return how many passages have none then.
+        """Embed passages that have no vector, for at most `seconds`, and return how many still have none.
 
-        It is done beside everything else anyway: this waits for it. Without an embedder there is nothing to do.
+        Embedding also runs in the background; this waits for it. Without an embedder there is nothing to do.
         """
         check_seconds(seconds)
         return sum([await embed_root(place, seconds=seconds) for place in await self._layers.places()])
 
     async def doctor(self) -> list[Check]:
-        """Return what a look at every part of the visible places found; it writes to nothing but the index.
+        """Check every part of the visible memory and return the findings; this writes to nothing but the index.
 
-        Of the wider places, such as what the project shares, only what was found there is told, after their label.
-        Opening has put back before what changes that were cut off had written, so none is found here.
+        For wider places, such as shared project memory, only problems are returned, prefixed with the label of the
+        place. Interrupted changes are never found, because opening the memory rolls them back.
         """
         places = await self._layers.places()
         bounds = self._settings.consolidation if self._settings else None
@@ -551,10 +552,11 @@ class Memory(MemoryBase):
         return [*own[1], *written, await check_inbox(inbox), *unlearned, *([users] if users else []), *told]
 
     def freshness(self) -> Freshness:
-        """Tell how far the index follows the files, as of the last search or write; each state is found by `recall`.
+        """Return how far the index follows the files, as of the last search or write.
 
-        `fresh`; `stale` by so many files, which a search reads as they are; `building`; or `broken`, when every search
-        reads the files. It looks at nothing and waits for nothing, and is about the narrowest root.
+        The state is `fresh`; `stale`, with the number of files that a search reads directly; `building`; or `broken`,
+        where every search reads the files. `recall` finds every entry in each state. This does no I/O, and describes
+        the narrowest root.
         """
         return self._workspace.memory_root.index.freshness()
 
@@ -574,7 +576,7 @@ class Memory(MemoryBase):
         return [await place.source(self.scope) for place in await self._layers.places()]
 
     def _note_shown(self, hits: list[Hit], how: str) -> list[Hit]:
-        """Note that these are shown, which waits for nothing, and return them."""
+        """Record that these hits were shown, without waiting for it, and return them."""
         record_shown(self._workspace.store, hits, how=how, session=self.scope.session or "")
         return hits
 
@@ -589,7 +591,7 @@ class Memory(MemoryBase):
 
 
 def _locate_root(root: Path | None, settings: Settings | None, *, trusted: bool) -> tuple[Path, Settings]:
-    """Return the folder of the root, and the settings that hold in it. It blocks on the disk."""
+    """Return the directory of the root and its effective settings. It blocks on the disk."""
     named = root or (settings or Settings.from_environment()).root
     folder = named or default_root()
     if settings is None:

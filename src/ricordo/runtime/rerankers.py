@@ -5,7 +5,6 @@ Nothing is imported before it is named.
 Invariant: a name that gives no reranker is an error with the names that would.
 """
 
-import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -13,6 +12,7 @@ from inspect import iscoroutinefunction
 from typing import TypeAlias
 
 from ricordo.errors import ExtraMissing, InvalidSetting
+from ricordo.lazy import lazy_compile
 from ricordo.search.recall import Reranker
 
 __all__ = [
@@ -29,7 +29,7 @@ RERANKER_GROUP = "ricordo.rerankers"
 """The group of entry points under which packages offer their rerankers."""
 RerankerFactory: TypeAlias = Callable[[], Reranker]
 """Makes a reranker, such as its class. It is called off the event loop, at each opening of a memory."""
-_NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_.+-]*")
+_NAME_PATTERN = lazy_compile(r"[a-z0-9][a-z0-9_.+-]*")
 _NO_RERANKER = "none"
 _FACTORIES: dict[str, RerankerFactory] = {}
 

@@ -1,8 +1,8 @@
-"""Roots: where the folder of a memory lies, whose it is, and its key.
+"""The root of a memory: its location, its owner and its key.
 
-`project.json` says whose a root is: one project, one team, or one user. `guard.key` has 32 random bytes for keyed
-digests, and 32 more that identify the root; those are made anew when a root is trusted. A root of an earlier version
-has the first half only.
+`project.json` names the owner: one project, one team or one user. `guard.key` has 32 random bytes for keyed digests and
+32 more that identify the root; the latter are replaced when a root is trusted. A root of an earlier version has only
+the first 32.
 
 Invariant: a root that belongs to one owner is never opened for another.
 """
@@ -50,7 +50,7 @@ __all__ = [
 
 
 LAYOUT_VERSION = 2
-"""The version of the layout: from 2 on, what belongs to a user of a shared root lies in a folder of that user."""
+"""The version of the layout. Since version 2, each user of a shared root has a separate folder in it."""
 _UNREADABLE_MARKER = (
     f"{PROJECT_FILE} can't be read: restore it from a backup, or write the scope of this root into it again."
 )
@@ -59,9 +59,9 @@ _PRIVATE_PARTS = ("user", "agent", "session")
 
 
 def owning_scope(scope: Scope) -> Scope:
-    """Return the part of `scope` that owns a root: its tenant, with its team and project if it names any.
+    """Return the part of `scope` that owns a root: its tenant, and its team and project if given.
 
-    Without those it is the tenant with the first of user, agent and session.
+    Without a team or project, it is the tenant and the first of user, agent and session.
     """
     parts = scope.parts()
     shared = {name: value for name, value in parts.items() if name in _SHARED_PARTS}
@@ -72,7 +72,7 @@ def owning_scope(scope: Scope) -> Scope:
 
 
 async def read_marker(files: FileStore) -> Scope | None:
-    """Return whose root this is; None for a folder that is none yet. Raises `DocumentInvalid`."""
+    """Return the owner of this root, or None if the folder is not a root yet. Raises `DocumentInvalid`."""
     try:
         stored = await files.read(PROJECT_FILE)
     except FileMissing:
@@ -81,7 +81,7 @@ async def read_marker(files: FileStore) -> Scope | None:
 
 
 def parse_marker(marker: bytes) -> Scope:
-    """Return whose root it is by its marker. Raises `DocumentInvalid`."""
+    """Return the owner named by a root's marker. Raises `DocumentInvalid`."""
     try:
         return Scope(**decode_json(marker)["scope"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -89,7 +89,7 @@ def parse_marker(marker: bytes) -> Scope:
 
 
 async def read_version(files: FileStore) -> int:
-    """Return the version of the layout that a marker names; the newest for a folder without one."""
+    """Return the layout version named by the marker, or the newest version for a folder without a marker."""
     try:
         version = decode_json((await files.read(PROJECT_FILE)).data).get("version", 1)
     except FileMissing:
@@ -100,7 +100,7 @@ async def read_version(files: FileStore) -> int:
 
 
 async def upgrade_version(files: FileStore) -> None:
-    """Let the marker name the newest version of the layout. Raises: FileMissing, StorageReadOnly."""
+    """Write the newest layout version into the marker. Raises: FileMissing, StorageReadOnly."""
     stored = await files.read(PROJECT_FILE)
     marker = decode_json(stored.data) | {"version": LAYOUT_VERSION}
     await files.replace(PROJECT_FILE, _encode_marker(marker), expected=stored.version)
@@ -114,7 +114,7 @@ async def claim_root(
     ids: IdSource,
     begin: Callable[[], Awaitable[object]] | None = None,
 ) -> Scope:
-    """Return whose root this is, and make it that of `scope` if it is nobody's yet, after `begin`.
+    """Return the owner of this root; if it has none, call `begin` and assign the root to `scope` first.
 
     Raises: ScopeMismatch if it belongs to another tenant, team, project or user.
     """
@@ -129,7 +129,7 @@ async def claim_folder(
     ids: IdSource,
     begin: Callable[[], Awaitable[object]] | None = None,
 ) -> Scope:
-    """Return whose place this is, and give it to `wanted` if it is nobody's yet. As `claim_root` else."""
+    """Return the owner of this folder, which becomes `wanted` if it has none. Otherwise like `claim_root`."""
     owner = await read_marker(files)
     if owner is None:
         kind = "user" if wanted.user else next(reversed(wanted.parts()))
@@ -157,13 +157,13 @@ def _encode_marker(marker: Mapping[str, object]) -> bytes:
 
 
 ROOT_FOLDER = ".ricordo"
-"""The name of a project's root, at the top of its git work tree."""
+"""The directory name of a project's root, at the top of its git work tree."""
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest root at or above `start`, recognised by its marker; None when there is none.
+    """Return the nearest root at or above `start`, recognised by its marker, or None.
 
-    Raises `StorageFailed` for a folder of that name that can't be read.
+    Raises `StorageFailed` for a directory of that name that can't be read.
     """
     for folder in [start.absolute(), *start.absolute().parents]:
         try:
@@ -175,7 +175,7 @@ def find_root(start: Path) -> Path | None:
 
 
 def new_root_path(start: Path) -> Path:
-    """Return where a root for `start` is created: at the top of its git work tree, else in `start` itself."""
+    """Return the path of a new root for `start`: at the top of its git work tree, else in `start` itself."""
     for folder in [start.absolute(), *start.absolute().parents]:
         if (folder / ".git").exists():
             return folder / ROOT_FOLDER
@@ -183,34 +183,34 @@ def new_root_path(start: Path) -> Path:
 
 
 def default_root() -> Path:
-    """Return the root of the working directory: the nearest one at or above it, else where a new one is created."""
+    """Return the nearest root at or above the working directory, or the path of a new one."""
     here = Path.cwd()
     return find_root(here) or new_root_path(here)
 
 
 def scope_folder(root: Path, scope: Scope) -> Path:
-    """Return where in `root` lies what `scope` saves: with a user and a project or a team, the folder of that user."""
+    """Return the folder for the entries of `scope` in `root`: the user's if it has a user and a project or team."""
     is_shared = scope.project is not None or scope.team is not None
     return _existing([root / USERS], scope.user) if is_shared and scope.user is not None else root
 
 
 def find_workspace(folder: Path, scope: Scope) -> Path | None:
-    """Return the workspace of what `scope` saves where a folder is a Ricordo root; None where it is none."""
+    """Return the workspace for the entries of `scope`, or None if `folder` is not a Ricordo root."""
     is_root = (folder / WORKSPACE).is_dir() or (folder / USERS).is_dir()
     return scope_folder(folder, scope) / WORKSPACE if is_root else None
 
 
 def user_root_path(data: Path, user: str, tenant: str | None = None) -> Path:
-    """Return the root of what a user, of this tenant, wants remembered in every project."""
+    """Return the root for entries that this user, of this tenant, sees in every project."""
     tenants = [data / "tenants" / name(tenant) for name in (owner_part, encode_folder_name)] if tenant else [data]
     return _existing([above / "users" for above in tenants], user, tenant)
 
 
 def _existing(folders: Sequence[Path], user: str, tenant: str | None = None) -> Path:
-    """Return where a user's place lies below one of `folders`, which is made in the first one.
+    """Return the folder of a user below one of `folders`; a new one goes below the first.
 
-    Before, some names of users were folders as they were. A place of such a name stays where it is: its marker tells it
-    from that of another user, whose folder has the same name where case is ignored.
+    Earlier versions used some user names as folder names unchanged. Such a folder stays in use; its marker
+    distinguishes it from that of another user whose name is the same if case is ignored.
     """
     chosen = folders[0] / owner_part(user)
     named = {folder / name: None for folder in folders for name in (owner_part(user), encode_folder_name(user))}
@@ -220,7 +220,7 @@ def _existing(folders: Sequence[Path], user: str, tenant: str | None = None) -> 
 
 
 def _is_of(folder: Path, user: str, tenant: str | None) -> bool:
-    """Tell whether the marker of a folder names this user, and this tenant where one is given."""
+    """Return whether the marker of a folder names this user, and this tenant if one is given."""
     try:
         scope = parse_marker((folder / PROJECT_FILE).read_bytes())
     except (OSError, DocumentInvalid):
@@ -229,28 +229,28 @@ def _is_of(folder: Path, user: str, tenant: str | None) -> bool:
 
 
 def cache_folder(cache: Path, root: Path) -> Path:
-    """Return the folder below `cache` for the index of a root that does not hold it itself."""
+    """Return the folder below `cache` for the index of a root that does not contain its index."""
     digest = hashlib.sha256(str(root.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
     return cache / "roots" / digest[:24]
 
 
 _HALF_BYTES = 32
 KEY_LENGTHS = frozenset({_HALF_BYTES, 2 * _HALF_BYTES})
-"""How many bytes the file of a key may have."""
+"""The valid lengths of a key file, in bytes."""
 
 
 def create_key() -> bytes:
-    """Return a secret for what has no root to keep one in."""
+    """Return a new secret for use without a root."""
     return secrets.token_bytes(_HALF_BYTES)
 
 
 def create_root_key(digests: bytes | None = None) -> bytes:
-    """Return a new key of a root, for which the half for digests may be given."""
+    """Return a new root key; its half for digests may be given."""
     return (digests or create_key()) + create_key()
 
 
 def identity_from_key(stored: bytes) -> str:
-    """Return by what a root with this key is known."""
+    """Return the identity of a root with this key."""
     return sha256(b"ricordo root\0" + stored).hexdigest()
 
 
@@ -260,9 +260,9 @@ def digest_key(stored: bytes) -> bytes:
 
 
 async def load_guard_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None = None) -> bytes:
-    """Return the key of a root, which is made when there is none.
+    """Return the key of a root, which is created if it has none.
 
-    Before a new key is stored, `note` is called with the identity of the root, so that what is stored was noted.
+    Before a new key is stored, `note` is called with the identity of the root, so that every stored key is on record.
     Raises: DocumentInvalid; StorageFull; what `note` raises.
     """
     try:
@@ -278,9 +278,9 @@ async def load_guard_key(files: FileStore, note: Callable[[str], Awaitable[None]
 
 
 async def _store_new_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None) -> bytes:
-    """Store a new key and return it, or the one that another process stored meanwhile.
+    """Store and return a new key, or return the one that another process stored in the meantime.
 
-    In a root that can only be read it holds for this process: nothing is written that would need it later.
+    In a read-only root the key is valid for this process only, as nothing that needs it later is written.
     """
     key = create_root_key()
     if note:

@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from ricordo.errors import InvalidSetting
 from ricordo.guard import has_secret
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Share, Tokens
 
 __all__ = [
@@ -45,7 +46,7 @@ _BOOLEAN_WORDS: Mapping[str, bool] = {
     "true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False,
 }  # fmt: skip
 _PLAIN_TYPES = frozenset({bool, int, float, str, NoneType, Share, Path, timedelta})
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d|w)")
+_DURATION = lazy_compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d|w)")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 

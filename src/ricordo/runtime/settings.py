@@ -1,8 +1,8 @@
-"""Settings: the person's config.toml, the root's, the environment, then arguments; the later one wins.
+"""Settings from the user's config.toml, the root's config.toml, the environment and arguments; the later one wins.
 
-Nothing else reads the environment. The config.toml of a root may have come with a folder of somebody else, so it can't
-say where memory lies, where a model is reached, or what may be called without asking. The address of a model serves
-other models of its provider; for any other model it is an error that nobody said where it is reached.
+Nothing else reads the environment. The config.toml of a root may have come with another person's files, so it can't set
+where memory is stored, where a model is reached, or what may be called without asking. A configured model address also
+serves other models of the same provider; for a model of another provider a missing address is an error.
 
 Invariant: a setting is a field, checked when it is read; its value and origin can be shown.
 """
@@ -69,19 +69,19 @@ __all__ = [
 ]
 
 OPT_IN_TOOLS = ("forget", "memory")
-"""The names of the tools that an agent gets only if they are asked for."""
+"""The names of the tools that an agent has only if the setting `opt_in_tools` names them."""
 
 
 def resolve_endpoint(
     name: str, *, variable: str, own: str | None, base_url: str | None, owner: str | None, agent: ChatModel | None
 ) -> str | None:
-    """Return the address of the model `name`, None for that of its provider.
+    """Return the address of the model `name`, or None for its provider's default address.
 
-    `own` is the address that was given for it, which `variable` of the environment gives too, empty where none does.
-    `base_url` is the address that was given for `owner`, the model that the settings name; without that name it belongs
-    to `agent`, the agent's model.
+    `own` is the address given for this model, which `variable` of the environment can set too; `variable` is empty if
+    none does. `base_url` is the address given for `owner`, the model that the settings name; without an `owner` it
+    belongs to `agent`, the agent's model.
 
-    Raises: InvalidSetting if the agent's model has an address and nobody said whether this model is reached there.
+    Raises: InvalidSetting if the agent's model has an address and nothing says whether this model is reached there.
     """
     agents = get_base_url(agent)
     if own is not None or (base_url is None and agents is None):
@@ -98,7 +98,7 @@ def resolve_endpoint(
 
 
 def check_endpoint_owner(owner: object, name: object, *, base_url: object) -> None:
-    """Refuse the model `name` in place of `owner` of another provider, for which `base_url` was given.
+    """Refuse to replace `owner` by the model `name` of another provider if `base_url` was given for `owner`.
 
     Raises: InvalidSetting.
     """
@@ -114,10 +114,12 @@ def check_endpoint_owner(owner: object, name: object, *, base_url: object) -> No
 MACHINE_SETTINGS = frozenset(
     {"base_url", "cache", "data", "embedder_base_url", "index", "permissions", "root", "trust", "user"}
 )
-"""Settings that a root's config.toml can't give: they say where memory lies, whose it is, who is sent a key, and what
-may be called unasked. So do the settings `base_url` of its tables."""
+"""Settings that a root's config.toml can't set: they decide where memory and API keys go and what runs unasked.
+
+It can't set `base_url` in any of its tables either.
+"""
 _PERSONAL_SETTINGS = frozenset({"permissions"})
-"""Those of them that the person's own config.toml can give."""
+"""The machine settings that the user's own config.toml can set."""
 _PREFIX = "RICORDO_"
 _NESTED = "__"
 _PRESETS: Mapping[str, Mapping[str, Callable[[], object]]] = {
@@ -128,40 +130,37 @@ _PRESETS: Mapping[str, Mapping[str, Callable[[], object]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What holds where the caller of a function does not say otherwise.
+    """The effective configuration, used wherever a caller passes no argument of its own.
 
-    `root` (RICORDO_ROOT) is the root to use instead of the one found from the working directory. `user`
-    (RICORDO_USER) names the user, by default the login name. `data` (RICORDO_DATA) holds the users' own roots,
-    `cache` (RICORDO_CACHE) the indexes of roots that can't be written to. `index` (RICORDO_INDEX) is a folder for the
-    indexes of all roots, one below it for each; without it an index lies in its root, beside the workspace. `trust`
-    (RICORDO_TRUST) vouches for roots that are not on the list in `data`: those at or below these absolute paths, or
-    every root with `1`. `permissions` are rules for the tool calls of every agent, such as `allow shell(git status)`.
+    `root` (RICORDO_ROOT) is the root to use instead of the one found from the working directory. `user` (RICORDO_USER)
+    names the user, by default the login name. `data` (RICORDO_DATA) holds the users' own roots, `cache` (RICORDO_CACHE)
+    the indexes of read-only roots. `index` (RICORDO_INDEX) is a directory for the indexes of all roots, with one
+    subdirectory for each; without it an index is stored in its root, next to the workspace. `trust` (RICORDO_TRUST)
+    allows roots that are not on the list in `data`: those at or below these absolute paths, or every root with `1`.
+    `permissions` are rules for the tool calls of every agent, such as `allow shell(git status)`.
 
-    `store` (RICORDO_STORE) is the address of the store that an agent remembers with: `layered` is the memory of its
-    root, and `none` is no memory. A relative place is one below the root where config.toml names it, and is not outside
-    of the folder that holds the root; else one below the working directory. `opt_in_tools` are the tools of memory that
-    a model has only where they are named: `forget`, and `memory`, which keeps notes of its own.
+    `store` (RICORDO_STORE) is the address of the store for an agent's memory: `layered` is the memory of its root, and
+    `none` is no memory. A relative path in a config.toml is relative to the root and must stay inside the directory
+    that holds the root; elsewhere it is relative to the working directory. `opt_in_tools` names memory tools that are
+    off by default: `forget`, and `memory`, with which a model writes notes.
 
-    `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `minilm`, `hashing` or
-    provider:model,
-    `auto` for `static` where it is installed; with None it is found by words alone. `embedder_base_url`
-    (RICORDO_EMBEDDER_BASE_URL) is where it is reached. `reranker` (RICORDO_RERANKER) names
-    one that has a say in the order of the best, as an installed package offers it. From `ann_vectors` vectors on
-    they are searched by an approximate index, where the extra `ann` is installed; 0 is never. With `usage`
-    (RICORDO_USAGE) it is noted when a memory is shown, used and confirmed.
+    `embedder` (RICORDO_EMBEDDER) adds search by meaning: `static`, `minilm`, `hashing` or provider:model, or `auto` for
+    `static` if it is installed; with None search uses words alone. `embedder_base_url` (RICORDO_EMBEDDER_BASE_URL) is
+    its address. `reranker` (RICORDO_RERANKER) names a reranker of an installed package, which reorders the best hits.
+    From `ann_vectors` vectors on, an approximate index is searched if the extra `ann` is installed; 0 turns it off.
+    With `usage` (RICORDO_USAGE) it is recorded when an entry is shown, used and confirmed.
 
-    `model` is the agent's model, None where none was named, `base_url` where it is reached, and `model_settings` what
-    it is told where it is given by name. `compaction`,
-    `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None.
-    So is `turn_recall`, which reminds each turn of a few memories, but for a recommended agent, where None is its
-    default. All that is put into the prompt beside the agent's own instructions has at most `workspace_tokens`
-    tokens, the preamble among it at most `preamble_tokens`, and the profile as much as `injection` says, which shows
-    none when it is None; up to `recalled_memories` of the rest of memory join it
-    that have to do with the first message. A turn has at most `max_iters` requests to the model. `flush` says when and
-    how what was said is extracted, and with None nothing is. `signal_patterns` is a directory whose patterns replace
-    the built-in ones by which signals, such as a correction, are recognised; it is read when this is made. `inbox` says
-    how long what was said waits until it is learned from. `origins` says for
-    each setting that is not at its default, by dotted key, where its value came from.
+    `model` is the agent's model (None if unset), `base_url` its address, and `model_settings` its settings if it is
+    given by name. `compaction`, `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and
+    `consolidation` are off if None. So is `turn_recall`, which adds a few memories to each turn; for a recommended
+    agent None means its default. Everything added to the prompt besides the agent's own instructions has at most
+    `workspace_tokens` tokens. The preamble has at most `preamble_tokens` of these, and the profile as many as
+    `injection` allows (None shows no profile); up to `recalled_memories` further entries related to the first message
+    are added. A turn makes at most `max_iters` requests to the model. `flush` says when and how messages are extracted;
+    with None nothing is extracted. `signal_patterns` is a directory of patterns that replace the built-in ones for
+    recognising signals, such as a correction; it is read when this object is created. `inbox` says how long messages
+    wait until they are learned from. `origins` maps the dotted key of each setting that is not at its default to the
+    source of its value.
     """
 
     root: Path | None
@@ -204,7 +203,7 @@ class Settings:
     origins: Mapping[str, SettingOrigin] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a blank model or address, no request at all, and a preamble of less than nothing."""
+        """Refuse blank models and addresses, `max_iters` below 1, negative limits, and invalid paths or rules."""
         for name in ("model", "base_url", "embedder", "embedder_base_url", "reranker"):
             value = getattr(self, name)
             if value is not None and not value.strip():
@@ -232,19 +231,19 @@ class Settings:
 
     @cached_property
     def permission_rules(self) -> tuple[PermissionRule, ...]:
-        """The `permissions` as rules. Raises: InvalidSetting for a line that is none."""
+        """The `permissions` as rules. Raises: InvalidSetting for a line that is not a rule."""
         return tuple(parse_rule(each, source="settings") for each in self.permissions)
 
     @cached_property
     def signal_detector(self) -> SignalDetector:
-        """What recognises signals, such as a correction. Raises: InvalidSetting for a file that can't be used."""
+        """The detector of signals, such as a correction. Raises: InvalidSetting for a file that can't be used."""
         return default_detector() if self.signal_patterns is None else load_detector(self.signal_patterns)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """Return where memory lives, whose it is and where models are reached by `environment` (the process's own).
+        """Return the settings for storage, owner and model addresses from `environment` (by default the process's own).
 
-        The rest is at its defaults.
+        All other settings have their defaults.
         """
         given = os.environ if environment is None else environment
         root, index = given.get("RICORDO_ROOT"), given.get("RICORDO_INDEX")
@@ -286,15 +285,15 @@ class Settings:
         trusted: bool = False,
         own: bool | None = None,
     ) -> "Settings":
-        """Return the settings of `root`: the person's config.toml and its own, then `environment`, then `arguments`.
+        """Return the settings from the user's config.toml, that of `root`, `environment` and `arguments`, in that order.
 
-        `environment` is by default the process's own. `arguments` go by dotted key, such as
+        `environment` is by default the process's own. `arguments` are keyed by dotted key, such as
         `compaction.trigger_messages`, or hold a whole configuration; None means not given. `own` says whether the
-        person's file is read, by default where a `root` is named; without both no file is. It reads the disk: call it
-        from a thread where others wait. `trusted` vouches for the root.
+        user's file is read, by default only if a `root` is given; without both no file is read. It blocks on the disk,
+        so call it from a thread in async code. `trusted` marks the root as trusted.
 
-        Raises: RootNotTrusted; InvalidSetting, naming the file and line, the variable or the argument; DocumentInvalid
-        for a file that is no TOML; StorageFailed for one that can't be read.
+        Raises: RootNotTrusted; InvalidSetting, which names the file and line, the variable or the argument;
+        DocumentInvalid for a file that is not TOML; StorageFailed for a file that can't be read.
         """
         surroundings = os.environ if environment is None else environment
         layers = SettingLayers(owner=cls, presets=_PRESETS)
@@ -316,37 +315,37 @@ class Settings:
         return loaded.with_trusted_root(root) if trusted and root is not None else loaded
 
     def with_trusted_root(self, root: Path) -> "Settings":
-        """Return these with the word of a program that `root` may be used."""
+        """Return a copy of these settings in which the caller marks `root` as trusted."""
         return replace(self, trust=(*self.trust, os.path.realpath(root)))
 
     def check_trust(self, root: Path) -> None:
-        """Return when `root` may be used, or is not made yet. It blocks on the disk. Raises: RootNotTrusted."""
+        """Check that `root` may be used or does not exist yet. It blocks on the disk. Raises: RootNotTrusted."""
         check_trust(root, data=self.data, vouched=is_vouched_for(self.trust, root))
 
     def resolve_address(
         self, name: str, *, setting: str, own: str | None, agent: ChatModel | None = None
     ) -> str | None:
-        """Return where the model `name` is reached, None for its provider's own address.
+        """Return the address of the model `name`, or None for its provider's default address.
 
-        `setting` is the one that names it, empty for none; `own` is the address that was given for it, and `agent` the
-        model of the agent, where there is one. Raises: InvalidSetting where that is not clear.
+        `setting` is the setting that names the model, empty for none; `own` is the address given for this model, and
+        `agent` the agent's model, if any. Raises: InvalidSetting if the address is not clear.
         """
         variable = environment_variable(setting) if setting else ""
         return resolve_endpoint(name, variable=variable, own=own, base_url=self.base_url, owner=self.model, agent=agent)
 
     def with_model(self, name: str) -> "Settings":
-        """Return these for an agent of the model `name`. Raises: InvalidSetting if `base_url` is another provider's."""
+        """Return these settings for the agent model `name`. Raises: InvalidSetting if `base_url` does not fit it."""
         check_endpoint_owner(self.model, name, base_url=self.base_url)
         return replace(self, model=name)
 
     def with_default_embedder(self) -> "Settings":
-        """Return these with `auto` for the embedder, where nobody named one and nobody said that there is none."""
+        """Return these settings with the embedder `auto`, unless an embedder, or none, was configured explicitly."""
         is_said = self.embedder is not None or "embedder" in self.origins
         return self if is_said else replace(self, embedder="auto")
 
 
 def environment_variable(key: str) -> str:
-    """Return the environment variable that gives the setting with this dotted key."""
+    """Return the environment variable that sets the setting with this dotted key."""
     return f"{_PREFIX}{key.replace('.', _NESTED).upper()}"
 
 
@@ -355,7 +354,7 @@ def _is_location(name: str) -> bool:
 
 
 def _bootstrap_settings(environment: Mapping[str, str], arguments: Mapping[str, object]) -> Settings:
-    """Return what is known before any file is read: where the person's own data lies, and which roots to trust."""
+    """Return the settings known before any file is read: the user's data directory and the trusted roots."""
     names = ("RICORDO_DATA", "RICORDO_TRUST")
     held = Settings.from_environment({name: environment[name] for name in names if name in environment})
     data = arguments.get("data")
@@ -363,7 +362,7 @@ def _bootstrap_settings(environment: Mapping[str, str], arguments: Mapping[str, 
 
 
 def _values_from_file(config: ConfigFile, *, own: bool = False) -> list[SettingValue]:
-    """Return what a config.toml says; the person's `own` may say more than that of a root."""
+    """Return the values in a config.toml; the user's `own` file may set more than the file of a root."""
     given = []
     for key, value in config.values.items():
         origin = SettingOrigin(kind="file", name=str(config.path), line=config.line_of(key))
@@ -384,7 +383,7 @@ def _values_from_file(config: ConfigFile, *, own: bool = False) -> list[SettingV
 
 
 def _values_from_environment(environment: Mapping[str, str]) -> list[SettingValue]:
-    """Return what the environment says; a variable that is none of ours is passed over unless it names a table."""
+    """Return the values in the environment; an unknown variable is ignored unless it has the prefix of a table."""
     known = {environment_variable(key): key for key in (*list_setting_types(Settings), *list_setting_tables(Settings))}
     tables = tuple(f"{environment_variable(key)}{_NESTED}" for key in list_setting_tables(Settings))
     given = []
@@ -403,7 +402,7 @@ def _values_from_arguments(arguments: Mapping[str, object]) -> list[SettingValue
 
 
 def _is_owned_by_user(path: Path) -> bool:
-    """Tell whether nobody but this user can write a file."""
+    """Return whether no one but this user can write a file."""
     if not hasattr(os, "geteuid"):
         return True
     found = path.stat()

@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 
 from ricordo.errors import InvalidInput, InvalidSetting
+from ricordo.lazy import lazy_compile
 from ricordo.storage.disk import translate_os_error
 from ricordo.workspace.layout import PROJECT_FILE, WORKSPACE
 
 __all__ = ["check_memory_folder", "check_no_foreign_files", "check_not_file", "expand_home"]
 
 
-_STORE_FILES = re.compile(
+_STORE_FILES = lazy_compile(
     r"\.gitignore|\.~.+|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"
     r"|.*\.(md|json|jsonl)|(memory|index)[^/]*\.(db|mdb|idx|npy|npz|f32|vec).*",
     re.IGNORECASE,

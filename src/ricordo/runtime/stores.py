@@ -7,7 +7,6 @@ in it becomes a store.
 """
 
 import os
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from ricordo.concurrency import run_even_if_cancelled
 from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting
 from ricordo.events import EventSink
 from ricordo.guard import Redactor, has_secret
+from ricordo.lazy import lazy_compile
 from ricordo.models import Embedder
 from ricordo.runtime.claiming import claim_trusted_root
 from ricordo.runtime.guarded_models import guard_embedder
@@ -112,7 +112,7 @@ def import_store(scheme: str, built_in: BuiltInStore) -> StoreFactory:
 
 STORE_GROUP = "ricordo.stores"
 """The group of entry points under which packages offer their stores, the name being the scheme."""
-_SCHEME_NAME = re.compile(r"[a-z][a-z0-9_+-]+")
+_SCHEME_NAME = lazy_compile(r"[a-z][a-z0-9_+-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ _USER_FOLDER_SCHEMES = frozenset({"folder"})
 """Schemes of which the folder is the user's own: nothing but memories is put into it, and it is claimed elsewhere."""
 _DEFAULT_FOLDERS = {"sessions": ".harness"}
 """The folder of a scheme where an address names none."""
-_LEADING_SLASHES = re.compile(r"//(?!/)")
+_LEADING_SLASHES = lazy_compile(r"//(?!/)")
 _LAYERED_SCHEME = StoreScheme(name="layered", description="everything that a Ricordo root does")
 
 

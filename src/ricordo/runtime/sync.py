@@ -1,6 +1,6 @@
-"""SyncMemory: memory for programs that do not await, on an event loop in a thread of its own.
+"""`SyncMemory`: the blocking API of `Memory`, which runs an event loop in a separate thread.
 
-Nothing is written twice: a blocking method is its asynchronous one, with the same arguments and the same docstring.
+A blocking method is generated from the asynchronous method, with the same arguments and docstring.
 """
 
 import functools
@@ -31,10 +31,10 @@ _R = TypeVar("_R")
 
 
 class SyncProxy(Generic[_Inner_co]):
-    """The blocking face of an object that lives on the loop of `portal`."""
+    """A blocking proxy for an object that lives on the event loop of `portal`."""
 
     def __new__(cls, *given: object, **options: object) -> Self:
-        """Refuse to be constructed as the asynchronous class is. Raises: InvalidSetting, which says how to open it."""
+        """Refuse the constructor call of the asynchronous class. Raises: InvalidSetting, which names `open`."""
         if hasattr(cls, "open") and (options or not given or not isinstance(given[0], BlockingPortal)):
             raise InvalidSetting(
                 f"{cls.__name__} of ricordo.agent.sync is opened rather than constructed, with the same arguments: "
@@ -43,7 +43,7 @@ class SyncProxy(Generic[_Inner_co]):
         return super().__new__(cls)
 
     def __init__(self, portal: BlockingPortal, inner: _Inner_co) -> None:
-        """Stand for `inner`."""
+        """Wrap `inner`."""
         self._portal = portal
         self._inner = inner
 
@@ -51,7 +51,7 @@ class SyncProxy(Generic[_Inner_co]):
 def make_blocking(
     method: Callable[Concatenate[_T, _P], Awaitable[_R]],
 ) -> Callable[Concatenate[SyncProxy[_T], _P], _R]:
-    """Return the method of a face that calls `method` on the loop and waits for what it returns."""
+    """Return the blocking method of a proxy that runs `method` on the event loop and waits for its result."""
 
     @functools.wraps(method)
     def call_and_wait(self: SyncProxy[_T], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -61,7 +61,7 @@ def make_blocking(
 
 
 def run_and_wait(portal: BlockingPortal, act: Callable[[], Awaitable[_R]]) -> _R:
-    """Return what `act` returns on the loop of `portal`; Ctrl-C cancels it, and is raised when it has ended."""
+    """Run `act` on the event loop of `portal` and return its result; Ctrl-C cancels it and is raised after it ends."""
     ended = threading.Event()
 
     async def run() -> _R:
@@ -80,7 +80,7 @@ def run_and_wait(portal: BlockingPortal, act: Callable[[], Awaitable[_R]]) -> _R
 
 
 class SyncProfile(SyncProxy[AsyncProfile]):
-    """The profile of one scope; the methods are those of `ricordo.curation.profile.user_profile.UserProfile`."""
+    """The profile of one scope, with the methods of `ricordo.curation.profile.user_profile.UserProfile`."""
 
     show = make_blocking(AsyncProfile.show)
     render = make_blocking(AsyncProfile.render)
@@ -98,7 +98,7 @@ class SyncProfile(SyncProxy[AsyncProfile]):
 
 
 class SyncMemory(SyncProxy[AsyncMemory]):
-    """The memory of one scope, open. Use `with Memory.open(...) as memory`; the methods are those of `ricordo.Memory`.
+    """The open memory of one scope, with the methods of `ricordo.Memory`. Use `with Memory.open(...) as memory`.
 
     It may be used from several threads.
     """
@@ -124,7 +124,7 @@ class SyncMemory(SyncProxy[AsyncMemory]):
             yield cls(portal, memory)
 
     def profile(self, *, scope: Scope | None = None) -> SyncProfile:
-        """Return the profile of the user, to look at and to change, as `ricordo.Memory.profile` does."""
+        """Return the user's profile to read or edit, as `ricordo.Memory.profile` does."""
         return SyncProfile(self._portal, self._inner.profile(scope=scope))
 
     remember = make_blocking(AsyncMemory.remember)

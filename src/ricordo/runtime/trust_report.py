@@ -5,7 +5,6 @@ can't be read is named.
 """
 
 import os
-import re
 import shlex
 import stat
 import subprocess
@@ -18,6 +17,7 @@ from secrets import token_bytes
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, RicordoError, StorageError
 from ricordo.guard import Redactor
+from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.runtime.config_file import CONFIG_FILE, is_secret_name, parsed_config
 from ricordo.runtime.roots import identity_from_key
@@ -47,7 +47,7 @@ _REDACTOR = Redactor(token_bytes(32))
 """Takes secrets out of what is shown; nothing is kept of what it finds."""
 _GIT_SECONDS = 10
 _MAX_TRACKED = 6
-_RULE_FIELD = re.compile(r"\[rule:: ([^\]]{1,200})\]")
+_RULE_FIELD = lazy_compile(r"\[rule:: ([^\]]{1,200})\]")
 
 
 @dataclass(frozen=True, kw_only=True)

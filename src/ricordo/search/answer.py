@@ -1,9 +1,9 @@
-"""The answer that needs no model: the best hit quoted with its place, or "not in memory".
+"""Answers without a model: the best hit quoted with its location, or "not in memory".
 
-Nothing is put into other words. Questions are never quoted, nor is what came from outside, such as what a tool printed
-or an assistant repeated of it. What the quoted memory superseded, or what contradicts it, is named after it.
+The text of a quote is never changed. Questions are never quoted, and neither is external content, such as tool output
+or its repetition by an assistant. Memories that the quoted one superseded, or that contradict it, are named after it.
 
-Invariant: what another hit superseded is not quoted; its successor is.
+Invariant: a superseded hit is not quoted; its successor is.
 """
 
 import re
@@ -26,6 +26,7 @@ from ricordo.language import (
     split_sentences,
     split_words,
 )
+from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Chunk, Query
 from ricordo.search.query_context import core_words, parse_question
@@ -49,20 +50,20 @@ _MAX_HIT_CHARS = 2_000
 _SMALL_TALK_ACTS = frozenset[Act]({"acknowledgement", "farewell", "greeting", "praise", "reaction", "thanks"})
 _STATING_ACTS = frozenset[Act]({"convention", "correction", "decision", "goal", "lesson", "preference"})
 # "The limit is 10, right?" states
-_TAG_QUESTION = re.compile(
+_TAG_QUESTION = lazy_compile(
     r",\s*(?:right|correct|ok(?:ay)?|yes|no|nicht wahr|oder|n'est-ce pas|verdad|vero|né)\s*\?\W*$", re.I
 )
-# people leave the mark out when they type
-_UNMARKED_QUESTION = re.compile(
+# people omit the question mark when they type
+_UNMARKED_QUESTION = lazy_compile(
     r"^\W*(?:what|where|when|who|why|how|which \w+)(?:['’]s| (?:is|are|was|were|do|does|did|can|should))\b[^.!?,;:]*$",
     re.IGNORECASE,
 )
 
 
 def is_only_question(hit: Hit, question: str) -> bool:
-    """Tell whether a hit is nothing but questions, or nothing but the words of `question`.
+    """Return whether a hit consists only of questions, or only of the words of `question`.
 
-    Judged by its first 2,000 characters. A saved memory in the words of the question is an answer to it.
+    Only its first 2,000 characters count. A saved memory in the words of the question is an answer to it.
     """
     memory = bool(hit.signals.get("memory"))
     content = hit.entry.content.strip()[:_MAX_HIT_CHARS]
@@ -89,14 +90,14 @@ def _is_question_sentence(sentence: str, found: frozenset[Act], *, memory: bool)
 _ECHO_CANDIDATES = 12
 _MAX_ECHO_CHARS = 600
 _MIN_PRINTED_SHARE = 0.5
-"""Which share of a sentence a tool has to have printed, in words of its own, for the sentence to be the tool's."""
+"""The minimum share of a sentence's words in tool output for the sentence to count as repeated from the tool."""
 
 
 async def is_echo(sources: Sequence[SearchSource], hit: Hit) -> bool:
-    """Tell whether the hit is an assistant's, and what it says was printed by a tool in its session and by no user.
+    """Return whether an assistant only repeats tool output of its session that no user stated.
 
-    Of a file that agents write it is not known from which session a line is: all of them are looked through. A source
-    that can't be searched tells of none.
+    The session of a line in a file that agents write is unknown, so all sessions are searched for it. A source that
+    can't be searched is skipped.
     """
     entry, session = hit.entry, "" if hit.is_in_agent_file else hit.entry.source.session
     is_own = hit.is_in_agent_file or (session and (hit.speaker == "assistant" or entry.by == "agent"))
@@ -123,7 +124,7 @@ async def is_echo(sources: Sequence[SearchSource], hit: Hit) -> bool:
 
 
 def _paraphrases_tool(text: str, tools: Sequence[str], users: Sequence[str]) -> bool:
-    """Tell whether a text says in other words what tools printed, and is nearer to that than to what users stated."""
+    """Return whether a text paraphrases tool output, and is closer to it than to what users stated."""
     printed = coverage(text, tools)
     return printed >= _MIN_PRINTED_SHARE and printed > coverage(text, users)
 
@@ -139,21 +140,21 @@ _STATEMENT_MARGIN = 1.5
 _MIN_SUBJECT_OVERLAP = 0.5
 _MIN_SAME_OVERLAP = 0.7
 _MIN_COVERED_SHARE = 0.66
-_DIGIT = re.compile(r"\d")
-_IDENTIFIER = re.compile(r"\S*\w[._/@]\w\S*")
-_PAST_QUESTION = re.compile(
+_DIGIT = lazy_compile(r"\d")
+_IDENTIFIER = lazy_compile(r"\S*\w[._/@]\w\S*")
+_PAST_QUESTION = lazy_compile(
     r"^\W*(?:\w+ )?(?:did|was|were|had)\b|\b(?:when|where|how|why|who|what) (?:did|was|were|had)\b", re.IGNORECASE
 )
-_CHANGE = re.compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
-_REPLACED_PHRASE = re.compile(
+_CHANGE = lazy_compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
+_REPLACED_PHRASE = lazy_compile(
     r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
 )
-_NEW_PHRASE = re.compile(r"\b(?:to|with|by|now|use) ((?:\S+\s?){1,3})", re.IGNORECASE)
+_NEW_PHRASE = lazy_compile(r"\b(?:to|with|by|now|use) ((?:\S+\s?){1,3})", re.IGNORECASE)
 _STATEMENT_ACTS: frozenset[Act] = frozenset({"convention", "correction", "decision", "goal", "lesson", "preference"})
 
 
 def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tuple[Hit, float] | None:
-    """Return the hit that answers best and its fitness; None when no hit holds a word of the question."""
+    """Return the hit that answers best and its fitness; None if no hit contains a word of the question."""
     core = core_words(question, [hit.speaker for hit in hits])
     counts = parse_question(question).expected == "number"
     fit = [
@@ -168,7 +169,7 @@ def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tu
     for near, hit in fit[1:]:
         if best - near <= config.near and _is_plainer(hit, chosen):
             chosen = hit
-    # who asks about a change wants the change, not what came after it
+    # a question about a change asks for the change, not for what followed
     about_change = _CHANGE.search(question[:_MAX_CHARS]) is not None
     for near, hit in fit:
         if (best - near <= config.near and _restates(hit, chosen, core)) or (
@@ -183,10 +184,10 @@ def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tu
 
 
 def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> Hit | None:
-    """Return the curated memory that was learned from the message `chosen` and says what that says of the question.
+    """Return the curated memory that was learned from the message `chosen` and answers the question as well.
 
-    It holds every word of what is asked for that the message has in its prose, not only inside a path or another
-    identifier, and something of the question besides names; None when none does.
+    It contains every core word of the question that the message has in its prose (not only inside a path or other
+    identifier), and at least one word of the question that is not the speaker's name. None if no memory does.
     """
     messages = set(chosen.entry.source.messages)
     if chosen.signals.get("memory") or not messages:
@@ -210,9 +211,10 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
 
 
 def find_replaced(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
-    """Return what held before on the subject of the chosen hit and was replaced by it, newest first.
+    """Return the former statements on the subject of the chosen hit that it replaced, newest first.
 
-    That is what it supersedes, itself or by others, and an older memory that names what `chosen` says was left behind.
+    These are the hits that it supersedes, directly or through others, and older memories that name what `chosen` says
+    was left behind.
     """
     core = core_words(question, [hit.speaker for hit in hits])
     older = [
@@ -227,9 +229,9 @@ def find_replaced(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
 def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = False) -> float:
     """Return how well a hit answers, in 0..1.
 
-    Its score and what it covers of the question, less where it asks itself, and of that a share for the strongest
-    sign that what is asked for was never said. `core` are the words that say what is asked for; with
-    `counts` it is a number.
+    The fitness is the score plus the coverage of the question, less a penalty if the hit ends with a question. It is
+    reduced by a share for the strongest sign that the answer was never said. `core` are the words that name what the
+    question is about; with `counts` the question asks for a number.
     """
     whole = 1.0 + config.coverage
     fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _ends_with_question(hit)
@@ -251,7 +253,7 @@ def _thinness_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
 
 
 def _scatter_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
-    """Return what an assistant's or a tool's text loses whose sentences each hold but some of its asked words."""
+    """Return the penalty for an assistant or tool text in which no single sentence contains the core words together."""
     if not _speaker_rank(hit):
         return 0.0
     sentences = [set(content_words(each.text)) for each in split_sentences(hit.entry.content[:_MAX_CHARS])]
@@ -306,7 +308,7 @@ def _goal_outcome(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallC
 
 
 def _curated_equivalent(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig, core: Set[str]) -> Hit:
-    """Return the curated memory that is near and says about the same, else what was chosen."""
+    """Return the curated memory that scores nearly as high and says about the same, else `chosen`."""
     if chosen.signals.get("curated"):
         return chosen
     at = next(fitness for fitness, hit in fit if hit is chosen)
@@ -315,32 +317,32 @@ def _curated_equivalent(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: R
 
 
 def _says_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
-    """Tell whether a curated memory says what was chosen; of what is later it must say nearly all, and nothing else."""
+    """Return whether a curated memory says the same as `chosen`; for a later hit it must say nearly all of it."""
     asked = core & set(chosen.words)
     if len(asked & set(curated.words)) < _MIN_COVERED_SHARE * len(asked):
         return False
     left, right = (set(content_words(hit.entry.content[:_MAX_CHARS])) for hit in (curated, chosen))
     if not _is_later(chosen, curated):
         return overlap(left, right) >= _MIN_SUBJECT_OVERLAP
-    # what a person says later with another number is news
+    # a later statement of a person with another number is new information
     news = not _speaker_rank(chosen) and any(_DIGIT.search(word) for word in right - left)
     otherwise = news or _restates(chosen, curated, core) or _retracts(chosen, curated, core)
     return not otherwise and overlap(left, right) >= _MIN_SAME_OVERLAP
 
 
 def _superseded_memory(chosen: Hit, hits: Sequence[Hit], core: Set[str]) -> Hit:
-    """Return the memory that rests on the chosen message and was superseded, where it says what is asked for."""
+    """Return the superseded memory learned from the chosen message, if it answers the question, else `chosen`."""
     messages = set(chosen.entry.source.messages)
     if chosen.signals.get("memory") or not messages:
         return chosen
     rests = (hit for hit in hits if hit.superseded_by and messages & set(hit.entry.source.messages))
-    # a message may say more than what was superseded
+    # a message may say more than the superseded memory
     asked = core & set(chosen.words)
     return next((hit for hit in rests if 2 * len(asked & set(hit.words)) >= len(asked)), chosen)
 
 
 def _current_version(hit: Hit, hits: Sequence[Hit]) -> Hit:
-    """Return what took the place of a hit, which is itself when nothing did."""
+    """Return the hit that replaced `hit`, directly or through others; `hit` itself if none did."""
     by_id = {each.entry.id: each for each in hits if each.entry.id}
     while hit.superseded_by in by_id:
         hit = by_id.pop(hit.superseded_by)
@@ -352,7 +354,7 @@ def _has_current_version(hit: Hit, hits: Sequence[Hit]) -> bool:
 
 
 def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
-    """Tell whether `chosen` names what only the older memory says to be, as what was left behind."""
+    """Return whether `chosen` reports a change away from what only the older memory names."""
     fits = older.signals.get("memory") and not older.superseded_by and not _speaker_rank(chosen)
     if not fits or not _is_later(chosen, older):
         return False
@@ -366,19 +368,20 @@ def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
 
 
 def _is_plainer(hit: Hit, other: Hit) -> bool:
-    """Tell whether `hit` says all that `other` says of the question, and was said rather than printed or called."""
+    """Return whether `hit` covers all that `other` does of the question, and its speaker is nearer to a person."""
     return _speaker_rank(hit) < _speaker_rank(other) and set(hit.words) >= set(other.words)
 
 
 def _speaker_rank(hit: Hit) -> int:
-    """Return how far from plain words of a person a hit is: a memory or a person, an assistant, a tool."""
+    """Return 0 for a memory or a person, 1 for an assistant, 2 for a tool."""
     return {"assistant": 1, "tool": 2}.get(hit.speaker, 0)
 
 
 def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
-    """Tell whether `hit` is a later statement on all that `other` says of the question, and no less plain.
+    """Return whether `hit` is a later statement with all the question words of `other`, and no less plain.
 
-    One of several words that say what is asked for makes no common subject yet; then the texts have to share more.
+    A single shared core word out of several does not make a common subject; in that case the texts have to overlap
+    more.
     """
     states = hit.entry.kind in _STATEMENT_ACTS or bool(detect_acts(hit.entry.content) & _STATEMENT_ACTS)
     plain = _speaker_rank(hit) <= _speaker_rank(other)
@@ -392,20 +395,20 @@ def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
 
 
 def _retracts(hit: Hit, other: Hit, core: Set[str]) -> bool:
-    """Tell whether `hit` is later and speaks of a change, of what only `other` names or as a memory of its kind."""
+    """Return whether `hit` is later and changes what only `other` names, or changes a memory of the same kind."""
     said = hit.entry.content[:_MAX_CHARS]
     shared = set(hit.words) & set(other.words)
     if not _is_later(hit, other) or len(shared) < _MIN_SHARED_WORDS or not shared >= core & set(other.words):
         return False
     changes = _CHANGE.search(said) is not None or is_correction(said)
     named = set(content_words(other.entry.content[:_MAX_CHARS])) - set(content_words(" ".join(other.words)))
-    # names alone, and words such as "next", are no common subject
+    # names alone, and words such as "next", are not a common subject
     both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind and bool(shared & core)
     return changes and (both_memories or bool(named & _replaced_words(said)))
 
 
 def _replaced_words(text: str) -> set[str]:
-    """Return the content words that stand behind a word such as `from` or `instead of`: what was left behind."""
+    """Return the content words after a phrase such as `from` or `instead of`, which name what was replaced."""
     return {word for match in _REPLACED_PHRASE.finditer(text) for word in content_words(match[1])}
 
 
@@ -435,10 +438,10 @@ async def answer_question(
 ) -> Answer:
     """Return the passage that answers `question` best, quoted with file and line, or an answer that is not found.
 
-    Raises: `StorageError` when no source can be searched.
+    Raises: `StorageError` if no source can be searched.
     """
-    # one passage is quoted for what it says itself, not for where it stands, and a memory of it may lack what is asked
-    # the floor was measured for scores by words, and what shares no word with the question is never quoted
+    # a passage is quoted for its own words, not for its neighbours, and a memory of it may lack the answer
+    # the floor was measured for word scores, and a hit that shares no word with the question is never quoted
     weights = replace(
         config or RecallConfig(),
         breadth=0.0,
@@ -449,7 +452,7 @@ async def answer_question(
         dense_context=0.0,
     )
     asked = Query(text=question) if isinstance(question, str) else question
-    # what is asked day by day must not take all the places
+    # questions that are repeated every day must not use up the limit
     found = await search(sources, asked, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
     stating = await _stating(found, asked.text)
     trusted, chosen = await _choose_trusted(sources, stating, asked.text, weights)
@@ -495,14 +498,14 @@ async def answer_question(
 
 
 async def _stating(hits: Sequence[Hit], question: str) -> list[Hit]:
-    """Return the hits that do not only ask; in a thread, as the words of many languages are made ready at first."""
+    """Return the hits that are not only questions; in a thread, as the first call loads word lists."""
     return await run_in_thread(lambda: [hit for hit in hits if not is_only_question(hit, question)])
 
 
 async def _choose_trusted(
     sources: Sequence[SearchSource], stating: Sequence[Hit], question: str, weights: RecallConfig
 ) -> tuple[list[Hit], tuple[Hit, float] | None]:
-    """Return the hits that did not come from outside, and which of the first to quote, with its fitness."""
+    """Return the hits that are not external, and the one to quote with its fitness."""
     trusted = [hit for hit in stating if hit.trust is not Trust.EXTERNAL]
     while True:
         chosen = await run_in_thread(choose_quote, trusted[:_QUOTE_CANDIDATES], question, weights)
@@ -514,7 +517,7 @@ async def _choose_trusted(
 def _find_unconfirmed(
     stating: Sequence[Hit], trusted: Sequence[Hit], question: str, weights: RecallConfig
 ) -> tuple[Hit, ...]:
-    """Return the one of what came from outside that would be quoted if it could be trusted; empty for none."""
+    """Return the external hit that would be quoted if it were trusted; empty if there is none."""
     outside = [hit for hit in stating if not any(hit is each for each in trusted)][:_QUOTE_CANDIDATES]
     chosen = choose_quote(outside, question, weights)
     return (chosen[0],) if chosen and chosen[1] >= weights.floor else ()

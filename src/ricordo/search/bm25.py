@@ -1,10 +1,11 @@
 """BM25 of a chunk alone and of the chunk with its neighbours, scaled to 0..1.
 
-BM25 is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with k1 1.2, b 0.75 and an idf
-that never falls below 0. It is divided by the most that the query's words can give.
+The formula is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with k1 1.2, b 0.75 and
+an idf that is never negative. It is divided by the maximum that the query's words can reach.
 
-Invariant: a document that holds no word of the query changes no score. So length is compared with that of a usual
-message, and rarity is counted in places, a message, an entry or any other document, not in shares of the whole.
+Invariant: a document without a word of the query changes no score. For this reason, lengths are compared with a typical
+message instead of the average, and rarity is counted in places (a message, an entry or any other document) instead of
+shares of the corpus.
 """
 
 import math
@@ -38,17 +39,17 @@ __all__ = [
 
 
 LITERAL_SCORE = 0.5
-"""The score of a chunk that holds the query as it was typed, where no word of it is indexed."""
+"""The score of a chunk that contains the query as typed, if no word of the query is indexed."""
 K1, B = 1.2, 0.75
 """How soon a word that is said again adds little, and how much length counts."""
 USUAL_LENGTH = 40.0
-"""The terms of a usual message."""
+"""The number of terms of a typical message."""
 OWN_SHARE = 0.6
-"""What the chunk alone counts; the rest is the chunk with its neighbours."""
+"""The weight of the chunk alone; the rest is the weight of the chunk with its neighbours."""
 MAX_PER_GROUP, MAX_IDENTICAL = 20, 3
 """The most matches of one message or one document that is neither a transcript nor entries, and of one text."""
 SCORE_STEPS = 1e9
-"""Scores that agree to so many parts are equal, so that the order of an addition decides nothing."""
+"""Scores are compared in steps of 1 / SCORE_STEPS, so that the order of additions does not matter."""
 _IDF_SCALE = 500.0
 _MAX_COUNT = 3
 _MIN_STEM = 5
@@ -66,7 +67,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreDetails:
-    """What a chunk was measured by: its score, the signals of a match, and the words that it holds."""
+    """The score of a chunk, the signals of a match, and the query words in it."""
 
     score: float
     signals: Mapping[str, float]
@@ -75,20 +76,20 @@ class ScoreDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class TermStatistics:
-    """Of one index: in how many places each term stands, and which terms it has none of but a relative."""
+    """Statistics of one index: the number of places of each term, and absent terms that have a related one."""
 
     frequencies: Mapping[str, int]
     related_terms: frozenset[str] = frozenset()
 
     def weights(self, words: QueryWords) -> list[float]:
-        """Return the weight of each word of a query: the rarer, the more, a generic word little.
+        """Return the weight of each word of a query: rare words count more, generic words little.
 
-        A word's variants count as one, as often as the commonest of them.
+        The variants of a word count as one word with the frequency of the most common variant.
         """
         return [math.log(1 + _IDF_SCALE / (count + 0.5)) * share for count, share in self._word_counts(words)]
 
     def absent_words(self, words: QueryWords) -> tuple[str, ...]:
-        """Return the words of a query that stand nowhere, in no form, generic ones left out."""
+        """Return the words of a query that occur nowhere in any form, without generic words."""
         return tuple(
             word
             for word, group, (count, share) in zip(words.words, words.groups, self._word_counts(words), strict=True)
@@ -96,7 +97,7 @@ class TermStatistics:
         )
 
     def absent_share(self, words: QueryWords, absent: Collection[str]) -> float:
-        """Return the share that the absent words have in all that a query can reach."""
+        """Return the share of the absent words in the total weight of the query."""
         if not absent:
             return 0.0
         weights = self.weights(words)
@@ -108,23 +109,24 @@ class TermStatistics:
 
 
 def stem_prefix(term: str) -> str:
-    """Return the beginning that a word's relatives have in common with it; empty when the word is too short."""
+    """Return the prefix that related forms of a word share; empty if the word is too short."""
     return term[: max(_MIN_STEM, len(term) - 3)] if term.isalpha() and len(term) > _MIN_STEM else ""
 
 
 def place_key(chunk: Chunk) -> str:
-    """Return what counts as one place: the text of a message or entry, which may be repeated, else the document."""
+    """Return the key of a chunk's place: the text of a message or entry, which may be repeated, else the document path.
+    """
     return chunk.content[:200] if chunk.message or chunk.markup else chunk.path
 
 
 def rank_candidates(
     candidates: Iterable[Candidate], words: QueryWords, statistics: TermStatistics, *, neighbours: bool = False
 ) -> list[Match]:
-    """Return the candidates that hold a word of the query as matches, best first; of equals the newer first.
+    """Return the candidates that contain a word of the query as matches, best first; among equals the newer first.
 
-    With `neighbours` a candidate matches also by what stands beside it. Of one message, or of a document that is
-    neither a transcript nor entries, at most 20 are taken, of equal texts 3, so that no pile of the same hides the
-    rest.
+    With `neighbours`, a candidate also matches by its neighbours. At most 20 matches of one message, or of one document
+    that is neither a transcript nor entries, are returned, and at most 3 with the same text, so that repetitions do not
+    hide the rest.
     """
     weights = statistics.weights(words)
     absent = statistics.absent_words(words)
@@ -139,7 +141,7 @@ def rank_candidates(
 
 
 def _cap_repeats(found: Iterable[tuple[ScoreDetails, Chunk]]) -> Iterable[tuple[ScoreDetails, Chunk]]:
-    """Yield what was found without what is too much of one heap or one text."""
+    """Yield the found chunks without those above the limits per group and per identical text."""
     taken: Counter[tuple[str, ...]] = Counter()
     for measured, chunk in found:
         heap = (chunk.path, str(chunk.line_number) if chunk.message or chunk.markup else "")
@@ -150,7 +152,7 @@ def _cap_repeats(found: Iterable[tuple[ScoreDetails, Chunk]]) -> Iterable[tuple[
 
 
 def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[float], silent: float) -> ScoreDetails:
-    """Return the signals of one candidate, each in 0..1, and the words of the query that it holds."""
+    """Return the signals of one candidate, each in 0..1, and the words of the query in it."""
     own, around = candidate.own.split(), candidate.around.split()
     own_counts = Counter(own)
     all_counts = own_counts + Counter(around) if around else own_counts
@@ -195,7 +197,7 @@ def candidate_statistics(candidates: Sequence[Candidate], words: QueryWords, pro
 
 
 def unranked_matches(chunks: Iterable[Chunk], *, score: float, typed: str = "") -> list[Match]:
-    """Return the chunks as matches in their order, all with this score; all hold what was `typed`."""
+    """Return the chunks as matches in their order, all with this score; `typed` is the query text that all contain."""
     whole = 1.0 if score else 0.0
     signals = {"bm25": score, "context": score, "coverage": whole, "reach": whole}
     measured = ScoreDetails(score=score, signals=signals, words=(typed,) if typed else ())
@@ -203,7 +205,7 @@ def unranked_matches(chunks: Iterable[Chunk], *, score: float, typed: str = "") 
 
 
 def build_match(chunk: Chunk, rank: int, measured: ScoreDetails, absent: tuple[str, ...] = ()) -> Match:
-    """Return a chunk that was found as a match."""
+    """Return the match for a chunk that was found."""
     return Match(
         path=chunk.path,
         line_number=chunk.line_number,
@@ -219,7 +221,7 @@ def build_match(chunk: Chunk, rank: int, measured: ScoreDetails, absent: tuple[s
 
 
 def _bm25(counts: Sequence[int], weights: Sequence[float], length: int, average: float) -> float:
-    """Return BM25 without its constant factor k1 + 1, so that each word gives at most its weight."""
+    """Return BM25 without its constant factor k1 + 1, so that each word adds at most its weight."""
     norm = K1 * (1 - B + B * length / average)
     capped = [min(count, _MAX_COUNT) for count in counts]
     return sum(weight * count / (count + norm) for count, weight in zip(capped, weights, strict=True) if count)

@@ -1,9 +1,9 @@
 """The candidates of a query: the best rows by words and vectors together, and which of them are worth reading.
 
-A row without a word of the query joins by its vector, one without a vector by its words, on the same scale. Pruning
-leaves out entries that stand once and can't be among the best.
+A row without a word of the query is scored by its vector, one without a vector by its words, on the same scale. Pruning
+leaves out entries that occur once and can't be among the best.
 
-Invariants: the first half of what words alone find is found, and nothing that was pruned is nearer than is reported.
+Invariants: the first half of the results by words alone is always included, and no pruned row is nearer than reported.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,12 +35,12 @@ __all__ = ["SEMANTIC_WEIGHT", "prune_candidates", "search"]
 
 
 SEMANTIC_WEIGHT = 0.75
-"""What meaning counts in the score of a row, where its words count 1."""
+"""The weight of meaning in the score of a row; words have the weight 1."""
 _MIN_LIST = 64
 
 
 def search(corpus: Corpus, asked: PreparedQuery, sense: SemanticQuery, occurrences: PostingsCache) -> RankedRows:
-    """Return the rows that hold a word or are near in meaning, best first."""
+    """Return the rows that contain a word of the query or are near in meaning, best first."""
     lexical = score_rows(corpus, asked, occurrences)
     near = sense.similarities(corpus, dict(zip(asked.words.words, lexical.weights, strict=True)))
     if near is None:
@@ -55,7 +55,7 @@ def search(corpus: Corpus, asked: PreparedQuery, sense: SemanticQuery, occurrenc
 
 
 def _nearest_rows(corpus: Corpus, asked: PreparedQuery, near: Similarities, limit: int) -> list[int]:
-    """Return the rows that are nearest in meaning, the nearest first."""
+    """Return the rows that are nearest in meaning, nearest first."""
     wanted = 4 * limit
     while True:
         rows, more = near.nearest(wanted)
@@ -67,7 +67,7 @@ def _nearest_rows(corpus: Corpus, asked: PreparedQuery, near: Similarities, limi
 
 
 def _combined_scores(rows: Array, lexical: LexicalScores, near: Similarities) -> Array:
-    """Return the score of rows by words and meaning."""
+    """Return the scores of rows by words and meaning."""
     words = lexical.scores[rows] / lexical.max_score
     together: Array = np.where(
         near.has_vectors(rows), (words + SEMANTIC_WEIGHT * near.similarity(rows)) / (1 + SEMANTIC_WEIGHT), words
@@ -76,7 +76,7 @@ def _combined_scores(rows: Array, lexical: LexicalScores, near: Similarities) ->
 
 
 def _keep_required(ordered: Sequence[int], needed: set[int], limit: int) -> list[int]:
-    """Return the first rows in their order, and among them all that are needed."""
+    """Return the first `limit` rows in order, including all that are `needed`."""
     if len(ordered) <= limit:
         return [*ordered]
     spare = limit - len(needed.intersection(ordered))
@@ -89,7 +89,7 @@ def _keep_required(ordered: Sequence[int], needed: set[int], limit: int) -> list
 
 
 def _add_semantic_signals(ranked: RankedRows, lexical: LexicalScores, near: Similarities) -> RankedRows:
-    """Return what rows were measured by, with how near they are."""
+    """Return the rows with their semantic signals added."""
     own, context = near.own_and_context(ranked.rows)
     return replace(
         ranked, scores=_combined_scores(ranked.rows, lexical, near), has_vector=near.has_vectors(ranked.rows),
@@ -104,9 +104,9 @@ _ROUNDING = 1e-7
 def prune_candidates(
     corpus: Corpus, found: RankedRows, cut: PruningRule, successors: Collection[int]
 ) -> tuple[list[RankedRow], float | None]:
-    """Return what to read of what was found, and how near the nearest other is; None where there is none.
+    """Return the rows to read, and the nearness of the nearest pruned row, None if there is none.
 
-    `successors` are the numbers of entries that took the place of others.
+    `successors` are the numbers of entries that supersede others.
     """
     if len(found) <= cut.min_count:
         return found.to_list(), None
@@ -127,7 +127,7 @@ def prune_candidates(
 
 
 def _is_repeated(ids: Array) -> Array:
-    """Tell which of these ids are there more than once; having none counts as that."""
+    """Return a mask of the ids that occur more than once; a missing id (0) counts as repeated."""
     order = np.argsort(ids, kind="stable")
     same = np.diff(ids[order]) == 0
     again: Array = ids == 0
@@ -136,14 +136,14 @@ def _is_repeated(ids: Array) -> Array:
 
 
 def _session_keys(corpus: Corpus, rows: Array) -> Array:
-    """Return a number for what each row stands among: its session, or else its document."""
+    """Return a number for the group of each row: its session, or else its document."""
     sessions, none = corpus["session"][rows], corpus.names["session"].get("", -1)
     companies: Array = np.where(sessions == none, -1 - corpus["document"][rows], sessions)
     return companies
 
 
 def _recency(corpus: Corpus, rows: Array, cut: PruningRule, now: datetime) -> Array:
-    """Return 1 for rows of now, 0.5 after the half-life of their kind, 0 without a time, 1 where the line tells it."""
+    """Return 1 for new rows, 0.5 after the half-life of their kind, 0 without a time, 1 with ranking fields."""
     kinds = corpus.names["kind"]
     half_lives = np.full(max(len(kinds), 1), cut.default_half_life)
     for kind, days in cut.half_lives.items():
@@ -156,7 +156,7 @@ def _recency(corpus: Corpus, rows: Array, cut: PruningRule, now: datetime) -> Ar
 
 
 def _similarity(found: RankedRows, weights: Mapping[str, float]) -> Array:
-    """Return how near each row is: the mean of the signals that it has."""
+    """Return the nearness of each row: the weighted mean of the signals that it has."""
     near, total = np.zeros(len(found)), np.zeros(len(found))
     for name, weight in weights.items():
         if name in found.signals:

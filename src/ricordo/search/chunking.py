@@ -1,10 +1,10 @@
-"""Documents to chunks, and chunks to the rows of the index. Pure, so it can run in any thread.
+"""Chunking: turns documents into chunks, and chunks into rows of the index. Pure, so it can run in any thread.
 
-Markdown, transcripts, tool results and profiles each have a chunker; long texts are split. A row adds the terms of a
-chunk and the hashes it is compared by.
+Markdown, transcripts, tool results and profiles each have a chunker; long texts are split. A row consists of a chunk,
+its terms, and hashes for comparisons.
 
-Invariant: rows depend on the document's name, its bytes and the root's key alone, and hold no secret. Where
-`is_self_contained` is true, the rows of an appended tail are those that the whole document would give.
+Invariant: rows depend only on the document's name, its bytes and the root's key, and contain no secret. If
+`is_self_contained` is true, the rows of an appended tail equal those that the whole document would give.
 """
 
 import json
@@ -15,6 +15,7 @@ from hashlib import blake2b
 
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage
 from ricordo.guard import Redactor
+from ricordo.lazy import lazy_compile
 from ricordo.messages.codec import decode_message
 from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolResult, get_mark
 from ricordo.search.bm25 import place_key
@@ -51,12 +52,12 @@ __all__ = [
 
 
 MAX_PIECE_CHARS = 1_000
-"""The most characters of a piece, about 150 words."""
+"""The maximum number of characters of a piece, about 150 words."""
 _MIN_PIECE_CHARS = 600
 
 
 def split_chunk(whole: Chunk, *, one_line: bool = False) -> list[Chunk]:
-    """Return `whole` cut into pieces with their own lines; with `one_line` all stand on the line of the whole."""
+    """Split `whole` into pieces with their own lines; with `one_line` all pieces have the line of the whole."""
     chunks = []
     line = whole.line_number
     for part, piece in enumerate(split_text(whole.content)):
@@ -71,7 +72,7 @@ def split_chunk(whole: Chunk, *, one_line: bool = False) -> list[Chunk]:
 
 
 def split_text(text: str) -> Iterator[str]:
-    """Yield `text` in pieces of at most 1,000 characters that join to it again, cut at the best seam near their end."""
+    """Yield pieces of at most 1,000 characters that join to `text`, split at the best boundary near their end."""
     start = 0
     while len(text) - start > MAX_PIECE_CHARS:
         end = start + _split_position(text[start : start + MAX_PIECE_CHARS])
@@ -82,7 +83,7 @@ def split_text(text: str) -> Iterator[str]:
 
 
 def _split_position(window: str) -> int:
-    """Return where to cut: behind the last paragraph, line, sentence or word that ends past the least size."""
+    """Return where to split: after the last paragraph, line, sentence or word that ends past the minimum size."""
     for pattern in ("\n\n", "\n", ". ", "。", " "):
         at = window.rfind(pattern, _MIN_PIECE_CHARS)
         if at >= 0:
@@ -90,11 +91,11 @@ def _split_position(window: str) -> int:
     return len(window)
 
 
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*")
-_LIST_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+\S")
-_FENCE = re.compile(r"\s*(```|~~~)")
-_WORD_CHARACTER = re.compile(r"\w")
-_ENTRY_ID = re.compile(rb"\^[0-9A-Za-z-]+[ \t]*\Z")
+_HEADING = lazy_compile(r"(#{1,6})\s+(.*?)\s*#*\s*")
+_LIST_ITEM = lazy_compile(r"(?:[-*+]|\d{1,9}[.)])\s+\S")
+_FENCE = lazy_compile(r"\s*(```|~~~)")
+_WORD_CHARACTER = lazy_compile(r"\w")
+_ENTRY_ID = lazy_compile(rb"\^[0-9A-Za-z-]+[ \t]*\Z")
 _SORTS_WITH_ENTRIES = frozenset({"curated", "ledger", "note"})
 
 
@@ -106,9 +107,9 @@ class _MarkdownLine:
 
 
 def chunk_markdown(document: SearchDocument, data: bytes, *, first_line: int = 1, heading: str = "") -> list[Chunk]:
-    """Return the chunks of `data` in the order of its lines, the first of which has the number `first_line`.
+    """Return the chunks of `data` in line order; the first line has the number `first_line`.
 
-    `heading` is the one that the data stands under, for the tail of a document.
+    `heading` is the heading above the data, for the tail of a document.
     """
     lines = decode_lines(data)
     located = _parse_document_entries(document, data) if document.sort in _SORTS_WITH_ENTRIES else []
@@ -127,7 +128,7 @@ def chunk_markdown(document: SearchDocument, data: bytes, *, first_line: int = 1
 
 
 def is_self_contained_block(tail: bytes) -> bool:
-    """Tell whether `tail`, appended to a ledger, means the same when it is read alone: bullets that carry their ids."""
+    """Return whether `tail`, appended to a ledger, can be parsed alone: it has only bullets with their ids."""
     if not tail.startswith(b"- ") or b"```" in tail or b"~~~" in tail:
         return False
     bullets = re.split(rb"\n(?=- )", tail.rstrip(b"\n"))
@@ -136,7 +137,7 @@ def is_self_contained_block(tail: bytes) -> bool:
 
 def _parse_document_entries(document: SearchDocument, data: bytes) -> list[LocatedEntry]:
     found = parse_entries(data, document.path)
-    # in a foreign note a bullet is a memory only when it says so
+    # in other notes a bullet is an entry only if it has an id
     return [entry for entry in found if document.sort != "note" or not entry.entry.id.startswith("h")]
 
 
@@ -159,7 +160,7 @@ def _entry_chunk(document: SearchDocument, located: LocatedEntry, lines: list[st
 
 
 def _lines_with_headings(lines: list[str], heading: str) -> Iterator[_MarkdownLine]:
-    """Yield each line with the heading it stands under; a heading stands under itself."""
+    """Yield each line with the heading above it; a heading has itself."""
     fenced = False
     for number, text in enumerate(lines, 1):
         if _FENCE.match(text):
@@ -170,7 +171,7 @@ def _lines_with_headings(lines: list[str], heading: str) -> Iterator[_MarkdownLi
 
 
 def _split_paragraphs(lines: Iterator[_MarkdownLine]) -> Iterator[list[_MarkdownLine]]:
-    """Yield runs of lines that belong together: cut at blank lines, headings and list items, never inside a fence."""
+    """Yield the lines of each paragraph: split at blank lines, headings and list items, never inside a fence."""
     run: list[_MarkdownLine] = []
     fenced = False
     for line in lines:
@@ -208,7 +209,7 @@ def _chunk_paragraph(document: SearchDocument, paragraph: list[_MarkdownLine]) -
 
 
 def _attach_neighbours(chunks: list[Chunk]) -> Iterator[Chunk]:
-    """Yield the chunks, prose knowing the prose on both sides; entries stand for themselves."""
+    """Yield the chunks; prose gets its neighbouring prose on both sides, entries get none."""
     for at, chunk in enumerate(chunks):
         before, after = chunks[at - 1 : at] if at else [], chunks[at + 1 : at + 2]
         if chunk.markup:
@@ -226,7 +227,7 @@ def chunk_transcript(
 ) -> list[Chunk]:
     """Return the chunks of the messages in `data`, whose first line has the number `first_line`.
 
-    `before` is the message that precedes them, as `speaker_line` gives it.
+    `before` is the preceding message in the form of `speaker_line`.
     """
     spoken = [
         pieces
@@ -243,7 +244,7 @@ def chunk_transcript(
 
 
 def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
-    """Return the pieces of an evicted tool result, each with its lines; none of a picture or other data."""
+    """Return the pieces of an evicted tool result, each with its lines; empty for pictures and other binary data."""
     if not document.path.endswith(".txt") and b"\0" in data:
         return []
     text = data.decode("utf-8", "replace")
@@ -259,12 +260,12 @@ def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
 
 
 def message_text(message: Message) -> str:
-    """Return what a message says and does as text: its words, its tool calls with arguments, its results."""
+    """Return the text of a message: its words, its tool calls with arguments, and its results."""
     return "\n".join(shown for part in message.parts if (shown := _part_text(part)))
 
 
 def speaker_line(chunk: Chunk) -> str:
-    """Return a message as its neighbours know it: who said what."""
+    """Return a message in the form that its neighbours store: speaker and content."""
     return f"{chunk.speaker}: {chunk.content}"
 
 
@@ -302,25 +303,25 @@ def _message_chunk(document: SearchDocument, message: Message, number: int, reda
         path=document.path,
         line_number=number,
         end_line=number,
-        # what was written before a form of secrets was known may hold one
+        # older messages may contain secrets of a form that was unknown at the time
         content=redactor.clean(message_text(message)),
         sort=document.sort,
         kind="message",
         time=message.time,
         session=document.session,
         message=message.id,
-        # what a tool printed is nobody's statement, whatever name it goes by
+        # tool output has the speaker `tool`, whatever its name is
         speaker="tool" if message.role == "tool" or message.tool_results else name or message.role,
     )
 
 
 FACT_TAG = "profile"
-"""The tag that facts of a profile have."""
+"""The tag of profile facts."""
 _NOT_SESSIONS = frozenset({"", "unknown", "manual", "import", "consolidation"})
 
 
 def chunk_profile(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Chunk]:
-    """Return the facts of a profile that say something, without secrets, in the order of its lines."""
+    """Return the non-empty facts of a profile in line order, without secrets."""
     try:
         facts = parse_profile(data, document.path).profile.facts
     except DocumentInvalid:
@@ -337,7 +338,7 @@ def chunk_profile(document: SearchDocument, data: bytes, redactor: Redactor) -> 
 
 
 def _find_fact(text: str, content: str, start: int) -> int:
-    """Return where a document says this, from `start` on; `start` where it is written in a way of its own."""
+    """Return the offset of the content from `start` on; `start` if it is encoded in another way."""
     written = (json.dumps(content, ensure_ascii=ascii_only) for ascii_only in (False, True))
     return next((at for each in written if (at := text.find(each, start)) >= 0), start)
 
@@ -383,14 +384,14 @@ def _fact_entry(fact: Fact, redactor: Redactor) -> Entry:
     try:
         return told.validate()
     except InvalidEntry:
-        # what a person wrote into it by hand may fit into no line
+        # a fact that a person edited may not be a valid entry
         return plain
 
 
 def embedding_text(chunk: Chunk) -> str:
-    """Return by whom and under which heading it stands, and the text itself; neighbours are left out.
+    """Return the text to embed: the speaker, the heading and the content, without neighbours.
 
-    Its date is left out too: that is found as words, and of a short text it would be half of what it means.
+    The date is left out too: a search finds it by words, and it would dominate the meaning of a short text.
     """
     # the heading of a ledger is a date
     heading = chunk.heading if any(map(str.isalpha, chunk.heading)) else ""
@@ -399,22 +400,22 @@ def embedding_text(chunk: Chunk) -> str:
 
 
 def embedding_text_id(chunk: Chunk) -> int:
-    """Return the number of the text that is embedded, the same before and after it was stored."""
+    """Return the id of the text to embed, the same before and after the chunk is stored."""
     return hash64(embedding_text(chunk))
 
 
 def hash64(text: str) -> int:
-    """Return a digest of 64 bits, as a signed number."""
+    """Return a digest of 64 bits as a signed number."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkRow:
-    """A chunk and its terms, its own and its neighbours', joined by spaces.
+    """A chunk with its own terms and those of its neighbours, joined by spaces.
 
-    `place`, `twin` and `meaning` are digests of 64 bits, of the place that it is or belongs to, of its text, and of
-    what an embedder reads of it; `digest` is of all but the line numbers.
+    `place`, `twin` and `meaning` are digests of 64 bits: of the chunk's place, of its text, and of the text to embed.
+    `digest` covers everything except the line numbers.
     """
 
     chunk: Chunk
@@ -428,7 +429,7 @@ class ChunkRow:
 
 @dataclass(frozen=True, kw_only=True)
 class TailContext:
-    """What a document's tail follows: how many lines, the heading it stands under, the text of the last message."""
+    """What precedes the tail of a document: the number of lines, the heading above it, and the last message."""
 
     lines: int
     heading: str = ""
@@ -436,7 +437,7 @@ class TailContext:
 
 
 def build_rows(document: SearchDocument, data: bytes, redactor: Redactor) -> list[ChunkRow]:
-    """Return the rows of a whole document in the order of its lines, without the secrets that it may hold."""
+    """Return the rows of a whole document in line order, without secrets."""
     if document.sort == "transcript":
         chunks = chunk_transcript(document, data, redactor)
     elif document.sort == "result":
@@ -449,7 +450,7 @@ def build_rows(document: SearchDocument, data: bytes, redactor: Redactor) -> lis
 
 
 def build_tail_rows(document: SearchDocument, data: bytes, tail: TailContext, redactor: Redactor) -> list[ChunkRow]:
-    """Return the rows of the bytes that were appended to a document; only where `is_self_contained` says so."""
+    """Return the rows of the bytes appended to a document; only valid if `is_self_contained` is true."""
     if document.sort == "transcript":
         chunks = chunk_transcript(document, data, redactor, first_line=tail.lines + 1, before=tail.before)
     else:
@@ -458,19 +459,19 @@ def build_tail_rows(document: SearchDocument, data: bytes, tail: TailContext, re
 
 
 def following_terms(rows: list[ChunkRow]) -> str:
-    """Return what the first of these rows adds to the neighbours' terms of the message before it."""
+    """Return the terms that the first of these rows adds to the neighbour terms of the message before it."""
     return (
         " ".join(neighbour_terms(replace(rows[0].chunk, before="", after=speaker_line(rows[0].chunk)))) if rows else ""
     )
 
 
 def is_self_contained(document: SearchDocument, data: bytes) -> bool:
-    """Tell whether the appended bytes mean the same without what stands before them."""
+    """Return whether the appended bytes can be parsed without what precedes them."""
     return document.sort == "transcript" or (document.sort == "ledger" and is_self_contained_block(data))
 
 
 def _build_chunk_rows(chunks: Iterable[Chunk]) -> Iterator[ChunkRow]:
-    """Yield the rows of chunks; the pieces of one message belong to one place, which its first piece names."""
+    """Yield the rows of chunks; all pieces of a message have the place of its first piece."""
     message, place = ("", 0), 0
     for chunk in chunks:
         if not chunk.message or (chunk.message, chunk.line_number) != message:

@@ -19,7 +19,7 @@ HALF_LIVES: Mapping[str, float] = {
     "goal": 45.0,
     "session-summary": 45.0,
 }
-"""Days after which a memory of this kind counts half in a tie, by the types of topic files and the kinds like them."""
+"""Days after which a memory of each kind counts half in a tie, by types of topic files and the equivalent kinds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,31 +27,31 @@ class RecallConfig:
     """Weights of the ranking and of the answer.
 
     Shares of a hit's score: `own` and `context` weigh the words of the passage alone and with its neighbours, `session`
-    the best passages of its session, `company` how many of the question's words its session holds, `speaker` that
-    it is by or about the one person whom the question names, `reply` that it follows a question which is near, `dates`
-    that it is of a time that the question names, `expected` that it holds what a question asks for (a date, a
-    number), `memory` that it is a memory and not a raw message, by its confidence, `recency` that it is new, was
-    confirmed or is pinned.
+    the best passages of its session, `company` how many of the question's words its session contains, `speaker` whether
+    it is by or about the one person whom the question names, `reply` whether it follows a question that is similar to
+    the query, `dates` whether its time is one that the question names, `expected` whether it contains the type of
+    answer that the question expects (a date, a number), `memory` whether it is a memory and not a raw message, by its
+    confidence, `recency` whether it is new, confirmed or pinned.
 
-    `dense` and `dense_context` weigh how near an embedder finds the passage alone and with its neighbours. They
-    share the place of `own` and `context`: with such signals and without, a score means the same. `rerank` weighs what
-    a reranker says of the best `reranked` hits; it is waited for `rerank_seconds`.
+    `dense` and `dense_context` weigh the semantic similarity of the passage alone and with its neighbours. Their shares
+    are taken from `own` and `context`, so scores with and without these signals are comparable. `rerank` weighs the
+    reranker's score of the best `reranked` hits; recall waits `rerank_seconds` for it.
 
-    `breadth` is what each further passage of one session loses where a question of few words may have its answer in
-    several; such a question counts on sessions the less.
+    `breadth` is the penalty of each further passage of the same session if a question of few words may have its answer
+    in several sessions; the session share counts less for such a question.
 
-    An answer adds `coverage` of the question's words and takes off `asking` from a passage that asks itself.
+    An answer adds `coverage` of the question's words and subtracts `asking` if the passage is a question itself.
 
-    Shares that an answer loses: `absent` of the part of the question's words that memory holds nowhere, `stranger`
-    where another person speaks than the one whom the question names, `thin` where the passage holds but one of the
-    several words that say what is asked for, `bare` where it holds none of them,
-    `uncounted` where a number is asked for and the passage holds none, `scattered` of the part of those words that no
-    one sentence of an assistant or a tool holds together, as in a long list.
+    Penalties of an answer: `absent` times the share of the question's words that memory does not contain, `stranger` if
+    the speaker is not the person whom the question names, `thin` if the passage contains only one of several core
+    words, `bare` if it contains none, `uncounted` if the question asks for a number and the passage has none,
+    `scattered` times the share of the core words that no single sentence of an assistant or a tool contains together,
+    as in a long list.
 
-    `candidates` is how many matches each source gives at most. `floor` is the fitness in 0..1 below which `answer` says
-    "not in memory". `near` is the difference of scores up to which the newer of two statements on one subject wins.
-    `duplicate` is the similarity in 0..1 from which two hits count as one, `said` the part of a message's words from
-    which a better memory that was learned from it stands for it; above 1 none does.
+    `candidates` is the maximum number of matches from each source. `floor` is the fitness in 0..1 below which the
+    answer is "not in memory". `near` is the score difference up to which the newer of two statements on one subject
+    wins. `duplicate` is the similarity in 0..1 from which two hits count as one. `said` is the share of a message's
+    words from which a better memory that was learned from the message replaces it; a value above 1 turns this off.
     """
 
     own: float = 0.25

@@ -1,7 +1,7 @@
 """Queries, chunks, matches, and the protocols of a search index.
 
-A document is a file of the workspace; it is cut into chunks, each of which knows its lines. The files are the truth: a
-search first takes in what changed in them, and reads from the files what it could not take in.
+A document is a file of the workspace. It is split into chunks, and each chunk has its line numbers. The files are the
+source of truth: a search first indexes the files that changed, and reads directly those that it could not index.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,11 +35,12 @@ __all__ = [
 
 
 Moment: TypeAlias = datetime | date | str
-"""A time with its offset, a day, or either as a text in ISO 8601; a day and a text without offset are in local time."""
+"""A datetime with an offset, a date, or an ISO 8601 text of either. Dates and texts without an offset are in local
+time."""
 
 
 def parse_names(name: str, given: object) -> tuple[str, ...]:
-    """Return several texts as they are and one text as the only one. Raises: InvalidQuery for anything else."""
+    """Return texts as a tuple, and a single text as a tuple of one. Raises: InvalidQuery for anything else."""
     several = [given] if isinstance(given, str) else given
     if isinstance(several, Iterable):
         found = tuple(several)
@@ -51,7 +52,7 @@ def parse_names(name: str, given: object) -> tuple[str, ...]:
 
 
 def parse_moment(name: str, given: object) -> datetime | None:
-    """Return the moment that is meant, None for none. Raises: InvalidQuery for what is none, and lacks an offset."""
+    """Return `given` as an aware datetime, or None. Raises: InvalidQuery if it is no time or lacks an offset."""
     if given is None:
         return None
     if isinstance(given, datetime):
@@ -73,8 +74,8 @@ _EXAMPLES: dict[str, Sequence[str]] = {"kinds": ["decision"], "tags": ["tooling"
 
 
 DocumentSort: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note", "profile"]
-"""What sort of document: curated memory and topics, daily logs (archived ones too), entries in a file of their own,
-session files, transcripts, evicted tool results, any other Markdown file, and profiles."""
+"""The sort of a document: curated memory and topics, daily logs (also archived ones), entries in files of their own,
+session files, transcripts, evicted tool results, other Markdown files, and profiles."""
 ALL_SORTS: tuple[DocumentSort, ...] = (
     "curated",
     "ledger",
@@ -87,21 +88,21 @@ ALL_SORTS: tuple[DocumentSort, ...] = (
 )
 """All sorts of documents."""
 MEMORY_SORTS: tuple[DocumentSort, ...] = ("curated", "ledger", "long", "session", "note", "profile")
-"""The sorts that hold memories: all but the raw transcripts and evicted results."""
+"""The sorts that hold memories: all except raw transcripts and evicted tool results."""
 SUPERSEDES_MARKER = "[supersedes:: "
-"""What the markup of an entry holds that took the place of another."""
+"""The text that the markup of an entry contains if the entry supersedes another one."""
 RANKING_FIELD_MARKERS = ("[confidence:: ", "[confirmed:: ", "[pinned:: ", "[since:: ")
-"""What the markup of an entry holds whose fields alone do not tell how much it counts."""
+"""The texts that the markup of an entry contains if the ranking has to read the markup, not only the chunk's fields."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """A part of a document that is found as one: an entry, a paragraph, a message, a piece of a long text.
+    """A part of a document that is found as a unit: an entry, a paragraph, a message, or a piece of a long text.
 
-    Lines count from 1, `end_line` included. `content` is what a person reads. `markup` is the bullet of an entry as it
-    stands in its file, of a fact the bullet that it would be, empty for other chunks. `before` and `after` are
-    neighbouring text that helps to find the chunk and is not kept. `part` counts the pieces of one long text from
-    0.
+    Lines count from 1, `end_line` is inclusive. `content` is the text that a person reads. `markup` is the bullet of an
+    entry as written in its file; for a profile fact it is the equivalent bullet, for other chunks it is empty. `before`
+    and `after` are neighbouring text that helps to find the chunk and is not stored with it. `part` numbers the pieces
+    of one long text from 0.
     """
 
     path: str
@@ -125,14 +126,14 @@ class Chunk:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What is looked for. Empty filters let everything through; `text` is plain words, never a query language.
+    """A search query. Empty filters match everything; `text` is plain words, not a query language.
 
-    `since` is included, `until` is not; a chunk without a time passes neither. `path` is the beginning of a path. An
-    empty text finds the newest chunks that pass the filters. With `neighbours`, a chunk is also found by the words of
-    the messages or paragraphs beside it, behind those that hold them.
+    `since` is inclusive, `until` is exclusive; a chunk without a time matches neither. `path` is a path prefix. An
+    empty text finds the newest chunks that match the filters. With `neighbours`, a chunk is also found by the words of
+    its neighbouring messages or paragraphs, and ranks after the chunks that contain the words.
 
-    `profile` is the path of the one profile whose facts are looked through: without it none is, whatever the sorts.
-    What any other profile holds is not found, and counts in nothing.
+    `profile` is the path of the only profile whose facts are searched; if it is empty, no profile is, whatever the
+    sorts. Other profiles are not found and do not affect any score.
     """
 
     text: str
@@ -147,7 +148,7 @@ class Query:
     profile: str = ""
 
     def __post_init__(self) -> None:
-        """Take one name for the only one, a moment in any of its forms, and refuse the rest. Raises: InvalidQuery."""
+        """Convert single names to tuples and moments to datetimes. Raises: InvalidQuery for invalid values."""
         for name in ("text", "session", "path", "profile"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidQuery(f"{name} of a query is a text, not {getattr(self, name)!r}.")
@@ -164,13 +165,13 @@ class Query:
 class Match:
     """One chunk that was found.
 
-    `rank` counts from 1, the best. `score` is its BM25 in 0..1 of the most that this query can reach, higher is
-    nearer. `words` are the words of the query that the chunk holds, `absent` those that no document of the index holds
-    in any form, generic ones left out. `signals` holds what the score was made of and what recall ranks by, each in
-    0..1: `bm25` (the chunk alone), `context` (with its neighbours), `coverage` (the share of the query's words in the
-    chunk, by weight), `reach` (the same with its neighbours), `absent` (the share that the absent words have), and with
-    an embedder, of a chunk that has a vector, `dense` and `dense_context` (how near it is in meaning, alone and
-    with its neighbours), which then count in `score`; `words` may then be none.
+    `rank` counts from 1, the best. `score` is the chunk's BM25 score as a share of the maximum for this query, in 0..1;
+    higher is better. `words` are the query words that the chunk contains, `absent` those that no document of the index
+    contains in any form, without generic words. `signals` holds the components of the score and further signals for
+    recall, each in 0..1: `bm25` (the chunk alone), `context` (with its neighbours), `coverage` (the weighted share of
+    the query's words in the chunk), `reach` (the same with its neighbours), `absent` (the weighted share of the absent
+    words). With an embedder, chunks that have a vector also have `dense` and `dense_context` (semantic similarity,
+    alone and with neighbours). These then count in `score`, and `words` may be empty.
     """
 
     path: str
@@ -189,9 +190,9 @@ class Match:
 class PruningRule:
     """Which candidates of a search are worth reading: those that may be among the `min_count` best.
 
-    A candidate is near by the mean of its signals, with `weights`; what its text tells besides moves it by at most
-    `margin` of nearness. One of now is nearer by `recency`, of which half is left when it is as old as its kind's half
-    life, in days; an entry whose line tells more of it may be as near as one of now.
+    The nearness of a candidate is the mean of its signals, weighted by `weights`; the rest of its text changes it by at
+    most `margin`. Recency adds up to `recency` to it; this bonus is halved after each half-life, in days, of the
+    entry's kind. An entry whose markup has more ranking fields may get the full bonus at any age.
     """
 
     weights: Mapping[str, float]
@@ -205,18 +206,17 @@ class PruningRule:
 
 @dataclass(frozen=True, eq=False)
 class CuratedMatches:
-    """All of curated memory, the newest first. The same value stands for the same memory."""
+    """All of curated memory, newest first. The same object stands for the same memory."""
 
     matches: tuple[Match, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """What a search found and what is needed to rank it.
+    """The matches of a search and what is needed to rank them.
 
-    `unseen` is how near the nearest candidate is that was found and left out, with what newness gives it, None when
-    nothing was. `curated` is all
-    of curated memory where an entry was found.
+    `unseen` is the nearness of the nearest candidate that was found and left out, including its recency bonus, or None
+    if none was left out. `curated` is all of curated memory if an entry was found.
     """
 
     matches: Sequence[Match]
@@ -226,10 +226,10 @@ class Candidates:
 
 @dataclass(frozen=True, kw_only=True)
 class Freshness:
-    """How far the index follows the files; whatever the state, a search answers, from the files where it must.
+    """How far the index is behind the files. A search always answers; it reads the files directly where it has to.
 
-    `not_embedded` chunks have no vector yet, and are found by their words; `embedding_error` says what trouble there is
-    with embedding, empty when there is none.
+    `not_embedded` counts the chunks that have no vector yet; they are found by their words. `embedding_error` describes
+    an embedding failure, empty if there is none.
     """
 
     state: Literal["fresh", "stale", "building", "broken"]
@@ -239,7 +239,7 @@ class Freshness:
     embedding_error: str = ""
 
     def __str__(self) -> str:
-        """Say it in words, and how searches are answered meanwhile."""
+        """Describe the state in words, and how searches are answered meanwhile."""
         files = f"{self.stale_files:,} {'file is' if self.stale_files == 1 else 'files are'}"
         read = f"{files} not taken in yet; searches read the files meanwhile" if self.stale_files else ""
         if self.state == "broken":
@@ -249,7 +249,9 @@ class Freshness:
 
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:
-    """What a refresh did, in documents; `failed` keep the rows they had. `quarantined` is the broken file put aside."""
+    """The documents that a refresh changed; `failed` ones keep their rows. `quarantined` is a corrupt index moved
+    aside.
+    """
 
     indexed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -262,42 +264,43 @@ class SearchIndex(Protocol):
     """Search over one workspace."""
 
     async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
-        """Return at most `limit` matches, best first; empty only when no document holds a word of the query.
+        """Return at most `limit` matches, best first; empty only if no document contains a word of the query.
 
-        What changed in the files since the last call is found, also when the index can't be used.
+        Changes in the files since the last call are found, even if the index can't be used.
         """
         ...
 
     async def refresh(self) -> SyncReport:
-        """Take in everything that changed in the workspace, and forget what is gone."""
+        """Index all changes of the workspace and remove deleted documents."""
         ...
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
-        """Append to a file as `FileStore.append` does, durably, and so that the next search finds it."""
+        """Append to a file as `FileStore.append` does, durably; the next search finds the data."""
         ...
 
     async def index_appended(self, path: str, offset: int, data: bytes) -> None:
-        """Take in the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
+        """Index the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
         ...
 
     def freshness(self) -> Freshness:
-        """Tell how far the index follows the files, as of the last search, refresh or append."""
+        """Return how far the index is behind the files, as of the last search, refresh or append."""
         ...
 
     async def close(self) -> None:
-        """Let the index go; what is not taken in yet is taken in by the next one to open it."""
+        """Close the index. Changes that are not indexed yet are indexed after it is opened again."""
         ...
 
 
 @runtime_checkable
 class CandidateIndex(Protocol):
-    """What an index may offer besides: candidates for ranking in one step, those that can't win left out."""
+    """An optional capability of an index: return candidates for ranking in one step, without those that can't win."""
 
     async def find_candidates(
         self, query: Query, limit: int, cut: PruningRule | None = None, *, beside: Callable[[], object] | None = None
     ) -> Candidates:
-        """Return the matches of `search`, without entries that are not worth reading by `cut`.
+        """Return the matches of `search`, without the entries that the rule `cut` excludes.
 
-        `beside` is done in the thread in which the index is read, where it is read at once, maybe more than once.
+        `beside` is called in the thread that reads the index, if the index is read at once; it may be called more than
+        once.
         """
         ...

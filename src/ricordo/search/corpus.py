@@ -1,6 +1,6 @@
 """The corpus: all rows of an index in memory, as segments and a small tail of new rows.
 
-A row is known by its position, which never changes; removed rows are only marked. A piece of a long entry has the
+A row is identified by its position, which never changes; removed rows are only marked. A piece of a long entry has the
 fields of the bullet that points to it.
 
 Invariant: numbers ascend with positions, and rows are only added at the end.
@@ -33,14 +33,14 @@ _COLUMN_TYPES = {
 
 
 class Corpus:
-    """The rows of one index. `own` and `every` are the norms of BM25, of a row alone and with its neighbours.
+    """The rows of one index. `own` and `every` are the BM25 norms of a row, alone and with its neighbours.
 
-    `changed_documents` are the documents whose rows changed; who follows them takes them out. `revision` grows with any
-    change.
+    `changed_documents` are the documents whose rows changed; its consumer removes them from the set. `revision`
+    increases with every change.
     """
 
     def __init__(self) -> None:
-        """Begin with no rows."""
+        """Start with no rows."""
         self.count = 0
         self.dead_count = 0
         self.revision = 0
@@ -68,29 +68,29 @@ class Corpus:
 
     @property
     def max_number(self) -> int:
-        """The highest number; 0 without rows."""
+        """The highest row number; 0 without rows."""
         return int(self._columns["number"][self.count - 1]) if self.count else 0
 
     @property
     def is_fragmented(self) -> bool:
-        """Whether it is in so many pieces, or holds so much that was removed, that it is worth loading anew."""
+        """Whether it has so many parts or removed rows that it should be loaded again."""
         return len(self._parts) > _MOST_PARTS or self.dead_count > _MAX_DEAD_SHARE * self.count
 
     @property
     def sorts(self) -> Array:
-        """The sort of each document, by its number, as its place among all sorts."""
+        """The sort of each document by document number, as an index into all sorts."""
         return self._sorts
 
     @property
     def path_order(self) -> Array:
-        """The place of each document among all, by its number, when they are sorted by their paths."""
+        """The rank of each document by document number, when they are sorted by path."""
         if self._path_order is None:
             self._path_order = np.zeros(len(self._sorts), dtype=np.int64)
             self._path_order[sorted(self.paths, key=self.paths.__getitem__)] = np.arange(len(self.paths))
         return self._path_order
 
     def hidden_documents(self, profile: str) -> tuple[int, ...]:
-        """Return the documents, by number, that are profiles other than the one at the path `profile`."""
+        """Return the numbers of the documents that are profiles other than the one at the path `profile`."""
         if profile not in self._hidden_cache:
             self._hidden_cache[profile] = tuple(at for at in self._profiles if self.paths[at] != profile)
         return self._hidden_cache[profile]
@@ -98,9 +98,9 @@ class Corpus:
     def document_mask(
         self, sorts: Collection[str], path: str, skipped: Collection[str], profile: str = ""
     ) -> "Array | None":
-        """Return which documents, by number, are of these sorts below `path` and not skipped; None if all are.
+        """Return a mask by document number: of these sorts, below `path` and not skipped; None if all are.
 
-        No other profile is among them than the one at the path `profile`.
+        Profiles other than the one at the path `profile` are excluded.
         """
         asked = (tuple(sorts), path, frozenset(skipped), profile)
         if asked not in self._filter_cache:
@@ -115,7 +115,7 @@ class Corpus:
         return self._filter_cache[asked]
 
     def add_documents(self, documents: Iterable[tuple[int, str, str]]) -> None:
-        """Take in documents: number, path and sort. They come before their rows."""
+        """Add documents as (number, path, sort); they must be added before their rows."""
         new = list(documents)
         if not new:
             return
@@ -129,15 +129,15 @@ class Corpus:
                 self._profiles.append(number)
 
     def find_postings(self, term: str) -> list[tuple[Array, Array]]:
-        """Return the positions that hold a term and their counts, as far as there are any, in ascending pieces."""
+        """Return the positions that contain a term and their counts, in ascending parts; empty if there are none."""
         found = [(base, *postings.find(term)) for base, postings in self._parts]
         if self.count > self._tail_start:
             found.append((self._tail_start, *self._tail.find(term)))
-        # arrays are indexed by whole words of the machine, and would be made so again at each use
+        # index arrays are converted to int64 once here instead of at each use
         return [(rows.astype(np.int64) + base, counts) for base, rows, counts in found if len(rows)]
 
     def visible_mask(self, rows: Array, hidden: Collection[int]) -> Array:
-        """Return which of these rows are there, and in none of the `hidden_documents` documents."""
+        """Return a mask of these rows: not removed, and not in one of the `hidden` documents."""
         seen: Array = self["live"][rows]
         if not hidden:
             return seen
@@ -146,7 +146,7 @@ class Corpus:
         return seen & shown[self["document"][rows]]
 
     def has_relative(self, start: str, hidden: Collection[int] = ()) -> bool:
-        """Tell whether a row that is visible holds itself a term that begins with `start`."""
+        """Return whether a visible row itself contains a term with the prefix `start`."""
         every: list[tuple[int, Postings | _TailPostings]] = [*self._parts, (self._tail_start, self._tail)]
         return any(
             bool(np.any(self.visible_mask(rows[counts & OWN_COUNT_MASK > 0] + np.uint32(base), hidden)))
@@ -155,7 +155,7 @@ class Corpus:
         )
 
     def add(self, rows: Sequence[IndexedRow]) -> None:
-        """Add a few rows, whose numbers are higher than all before."""
+        """Add a few rows; their numbers must be higher than all before."""
         self.revision += 1
         for row in rows:
             self._tail.add(self.count - self._tail_start, row)
@@ -166,7 +166,7 @@ class Corpus:
             self._flush_tail()
 
     def add_segment(self, block: Segment) -> None:
-        """Add a block, whose numbers are higher than all before."""
+        """Add a segment; its numbers must be higher than all before."""
         self._flush_tail()
         self.revision += 1
         at, columns = self.count, block.columns
@@ -200,7 +200,7 @@ class Corpus:
         )
 
     def remove(self, numbers: Sequence[int]) -> None:
-        """Forget rows; numbers that are not there are passed over."""
+        """Remove rows; unknown numbers are ignored."""
         positions = self.positions(numbers)
         positions = positions[self["live"][positions]]
         self.revision += 1
@@ -212,7 +212,7 @@ class Corpus:
         )
 
     def move(self, lines: Iterable[tuple[int, int]]) -> None:
-        """Put rows on other lines, given as number and line."""
+        """Change the lines of rows, given as (number, line)."""
         self.revision += 1
         for number, line in lines:
             positions = self.positions([number])
@@ -220,7 +220,7 @@ class Corpus:
             self.changed_documents.update(self["document"][positions].tolist())
 
     def positions(self, numbers: Sequence[int]) -> Array:
-        """Return the positions of those of these numbers that are there."""
+        """Return the positions of those numbers that exist."""
         wanted = np.array(numbers, dtype=np.int64)
         held = self["number"]
         at = np.searchsorted(held, wanted)
@@ -246,7 +246,7 @@ class Corpus:
         self.count += 1
 
     def _copy_bullet_fields(self, entries: Collection[int]) -> None:
-        """Give the pieces of long entries the fields of the newest bullet that points to them, or none."""
+        """Copy the fields of the newest bullet to the pieces of its long entry; clear them if there is none."""
         wanted = self._long_entry_rows.keys() & set(entries)
         if not wanted:
             return
@@ -259,7 +259,7 @@ class Corpus:
                 fields[self._long_entry_rows[entry]] = fields[newest[entry]] if entry in newest else nothing[name]
 
     def _flush_tail(self) -> None:
-        """Make the tail a block of its own."""
+        """Turn the tail into a part of its own."""
         if self.count > self._tail_start:
             self._parts.append((self._tail_start, self._tail.to_postings()))
         self._tail = _TailPostings()
@@ -323,7 +323,7 @@ class _TailPostings:
 
     def find(self, term: str) -> tuple[Array, Array]:
         rows, counts = self._terms.get(term, ((), b""))
-        # a copy, as an array that lends its memory can't grow
+        # a copy, as an array with an exported buffer can't grow
         return np.array(rows, dtype=np.uint32), np.frombuffer(bytes(counts), dtype=np.uint8)
 
     def find_prefix(self, start: str) -> Iterator[tuple[Array, Array]]:
@@ -342,7 +342,7 @@ class _TailPostings:
 
 
 def _bm25_norms(own: Array, around: Array) -> tuple[Array, Array]:
-    """Return the norms of BM25 for rows with so many terms, alone and with their neighbours."""
+    """Return the BM25 norms of rows with these term counts, alone and with their neighbours."""
     mine, beside = own.astype(np.float64), around.astype(np.float64)
     usual = USUAL_LENGTH * np.where(beside > 0, 3, 1)
     return K1 * (1 - B + B * mine / USUAL_LENGTH), K1 * (1 - B + B * (mine + beside) / usual)

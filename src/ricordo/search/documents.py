@@ -1,7 +1,7 @@
-"""Pure decisions about documents and queries.
+"""Pure functions on documents and queries.
 
-Which files are documents and of which sort, which of them changed since they were read, and which chunks pass the
-filters of a query.
+They decide which files are documents and of which sort, which documents changed since they were read, and which chunks
+match the filters of a query.
 """
 
 import re
@@ -12,6 +12,7 @@ from functools import lru_cache
 from zlib import adler32, crc32
 
 from ricordo.guard import has_secret
+from ricordo.lazy import lazy_compile
 from ricordo.search.contract import Chunk, DocumentSort, Query
 from ricordo.search.terms import QueryWords
 from ricordo.storage.contract import FileInfo
@@ -33,25 +34,25 @@ __all__ = [
 
 
 _PATH_SORTS: tuple[tuple[re.Pattern[str], DocumentSort], ...] = (
-    (re.compile(r"MEMORY\.md"), "curated"),
-    (re.compile(r"memory/topics/.+\.md"), "curated"),
-    (re.compile(r"memory/(?:archive/)?\d{4}-\d\d-\d\d\.md"), "ledger"),
-    (re.compile(r"memory/long/(?P<entry>[^/]+)\.md"), "long"),
-    (re.compile(r"sessions/(?P<session>[^/]+)\.md"), "session"),
-    (re.compile(r"agents/[^/]+/sessions/(?P<session>[^/]+)\.log\.jsonl"), "transcript"),
-    (re.compile(r"large_tool_results/(?:(?P<session>[^/]+)/)?.+"), "result"),
-    (re.compile(r"(?:.*/)?[^./][^/]*\.md"), "note"),
-    (re.compile(r"(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json"), "profile"),
+    (lazy_compile(r"MEMORY\.md"), "curated"),
+    (lazy_compile(r"memory/topics/.+\.md"), "curated"),
+    (lazy_compile(r"memory/(?:archive/)?\d{4}-\d\d-\d\d\.md"), "ledger"),
+    (lazy_compile(r"memory/long/(?P<entry>[^/]+)\.md"), "long"),
+    (lazy_compile(r"sessions/(?P<session>[^/]+)\.md"), "session"),
+    (lazy_compile(r"agents/[^/]+/sessions/(?P<session>[^/]+)\.log\.jsonl"), "transcript"),
+    (lazy_compile(r"large_tool_results/(?:(?P<session>[^/]+)/)?.+"), "result"),
+    (lazy_compile(r"(?:.*/)?[^./][^/]*\.md"), "note"),
+    (lazy_compile(r"(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json"), "profile"),
 )
 
 
-_MAY_BE_SECRET = re.compile(r"\w{16}|[=:]")
-"""What no name of a secret lacks, and few other names have: the guard looks at these."""
+_MAY_BE_SECRET = lazy_compile(r"\w{16}|[=:]")
+"""A pattern that every name with a secret matches, and few other names; only these are checked for secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchDocument:
-    """A file of the workspace that is searched; `session` and `entry_id` are what its name says, else empty."""
+    """A file of the workspace that is searched; `session` and `entry_id` are taken from its name, else empty."""
 
     path: str
     sort: DocumentSort
@@ -60,9 +61,9 @@ class SearchDocument:
 
 
 def classify_document(path: str, folder: str) -> SearchDocument | None:
-    """Return the document at `path` of the workspace `folder` (empty: the root itself), None when it is none.
+    """Return the document at `path` of the workspace `folder` (empty: the root itself), None if it is not one.
 
-    A file whose name holds a secret is none, as the index and what is found would hold it too.
+    A file whose name contains a secret is not a document, as the index and the results would contain the name.
     """
     if folder and not path.startswith(f"{folder}/"):
         return None
@@ -84,7 +85,7 @@ def _has_secret_cached(path: str) -> bool:
 
 
 MAX_LITERAL_CHARS = 100
-"""The most characters of a query that is looked for as it was typed when no word of it is found."""
+"""The maximum number of characters of a query that is searched as typed if none of its words is found."""
 _FINE_TICK_NS = 50_000_000
 _COARSE_TICK_NS = 2_000_000_000
 _SECOND_NS = 1_000_000_000
@@ -92,28 +93,28 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Checksum:
-    """A digest that can be carried on over appended bytes: CRC-32 and Adler-32 of everything so far."""
+    """A checksum that can be extended by appended bytes: CRC-32 and Adler-32 of everything so far."""
 
     crc: int = 0
     adler: int = 1
 
     def extend(self, data: bytes) -> "Checksum":
-        """Return the checksum of what was summed so far followed by `data`."""
+        """Return the checksum of the data so far followed by `data`."""
         return Checksum(crc=crc32(data, self.crc), adler=adler32(data, self.adler))
 
     def __str__(self) -> str:
-        """Write it as 16 hex digits."""
+        """Return it as 16 hex digits."""
         return f"{self.crc:08x}{self.adler:08x}"
 
     @classmethod
     def parse(cls, text: str) -> "Checksum":
-        """Read what `str` wrote."""
+        """Parse the result of `str`."""
         return cls(crc=int(text[:8], 16), adler=int(text[8:], 16))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentFingerprint:
-    """What the index knows of a document: its size, times of change and checksum, and when it was read."""
+    """The state of an indexed document: its size, modification times and checksum, and when it was read."""
 
     path: str
     sort: DocumentSort
@@ -125,10 +126,9 @@ class DocumentFingerprint:
     changed_ns: int = 0
 
     def matches(self, info: FileInfo) -> bool:
-        """Tell whether the file is surely the one that was read.
+        """Return whether the file is certainly unchanged since it was read.
 
-        A file read in the same tick of its file system's clock in which it was written may have been written again
-        since.
+        A file that was read within the clock resolution of its last write may have been written again since.
         """
         coarse = self.modified_ns % _SECOND_NS == 0
         settled = abs(self.checked_ns - self.modified_ns) > (_COARSE_TICK_NS if coarse else _FINE_TICK_NS)
@@ -142,7 +142,7 @@ class DocumentFingerprint:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedQuery:
-    """One search: what is looked for, its words, how many matches at most, and documents that are passed over."""
+    """One search: the query, its words, the maximum number of matches, and the documents to skip."""
 
     query: Query
     words: QueryWords
@@ -152,7 +152,7 @@ class PreparedQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentChanges:
-    """Documents that have to be looked at, the smallest first, and paths of documents that are gone."""
+    """Documents that may have changed, smallest first, paths of deleted documents, and the number of unchanged ones."""
 
     changed: tuple[tuple[SearchDocument, FileInfo], ...]
     removed: tuple[str, ...]
@@ -162,7 +162,7 @@ class DocumentChanges:
 def find_changes(
     known: Mapping[str, DocumentFingerprint], files: Sequence[FileInfo], folder: str, sorts: Collection[DocumentSort]
 ) -> DocumentChanges:
-    """Compare what the index knows with the files that there are, as far as documents of `sorts` go."""
+    """Compare the indexed documents of these `sorts` with the files."""
     changed: list[tuple[SearchDocument, FileInfo]] = []
     present: set[str] = set()
     for info in files:
@@ -179,7 +179,7 @@ def find_changes(
 
 
 def matches_filters(chunk: Chunk, query: Query) -> bool:
-    """Tell whether the filters of `query` let `chunk` through."""
+    """Return whether `chunk` matches the filters of `query`."""
     return (
         chunk.sort in query.sorts
         and (chunk.sort != "profile" or chunk.path == query.profile)
@@ -193,14 +193,14 @@ def matches_filters(chunk: Chunk, query: Query) -> bool:
 
 
 def to_milliseconds(time: datetime | None) -> int:
-    """Return a time in whole milliseconds, which is what the index keeps of it; 0 for none."""
+    """Return a time in whole milliseconds, the resolution of the index; 0 for None."""
     return 0 if time is None else round(time.timestamp() * 1000)
 
 
 def contains_text(content: str, text: str) -> bool:
-    """Tell whether `content` holds `text` as it was typed, upper and lower case being the same.
+    """Return whether `content` contains `text` as typed, ignoring case.
 
-    Where the text begins or ends with an ASCII letter or digit, so does a word: 17 is not found in 2017.
+    If the text begins or ends with an ASCII letter or digit, it must match at a word boundary: 17 is not found in 2017.
     """
     wanted, held = text.strip().lower(), content.lower()
     if not wanted or len(wanted) > MAX_LITERAL_CHARS:

@@ -1,7 +1,7 @@
 """Embedding for an index: queries within a short deadline, stored texts in batches in the background.
 
-Invariant: whatever an embedder does, fail, hang, change its dimension or return what is no number, nothing is raised,
-no such vector is kept, and vectors of two models or dimensions never meet.
+Invariant: if an embedder fails, hangs, changes its dimension or returns values that are not finite, nothing is raised
+and no such vector is stored. Vectors of two models or dimensions are never mixed.
 """
 
 import time
@@ -28,30 +28,31 @@ _EMBEDDER_ERRORS = (RicordoError, OSError, ValueError, RuntimeError)
 _TEXT_ERRORS = (ModelOverflow, ModelRefused, ReplyInvalid)
 _BATCH_SIZES: Mapping[str, int] = {"static": 1_024, "hashing": 1_024, "minilm": 16}
 _DEFAULT_BATCH_SIZE = 64
-"""How many texts are embedded at once: as many as take a second or two."""
+"""How many texts are embedded in one call: so many that it takes a second or two."""
 _PAUSE_SECONDS = 60.0
-"""How long an embedder that failed or did not answer in time is not asked again."""
+"""How long an embedder is not called after it failed or timed out."""
 _QUERY_CACHE_SIZE = 128
 _COSINE_RANGES: Mapping[str, tuple[float, float]] = {"static": (0.1, 0.7), "hashing": (0.05, 0.6), "minilm": (0.2, 0.9)}
-"""Between which cosines the vectors of a kind of embedder say something."""
+"""The range of meaningful cosines for each kind of embedder."""
 _DEFAULT_COSINE_RANGE = (0.2, 0.8)
 _SEARCHES_BEFORE_BUILD = 4
-"""After how many searches it is worth to make the next ones quicker: a process of one search ends sooner without."""
+"""The number of searches after which the approximate index is built; a process with a single search does not need it.
+"""
 FindMissing: TypeAlias = Callable[[SemanticQuery, int], Awaitable[MissingVectors | None]]
-"""What an index lacks vectors for; None when it can't be looked at now."""
+"""Returns the texts that lack vectors; None if the index can't be read now."""
 
 
 @runtime_checkable
 class WeightedQueryEmbedder(Protocol):
-    """An embedder that makes the vector of a query at once, each of its words counting as much as it tells."""
+    """An embedder that computes the vector of a query synchronously, with a weight for each word."""
 
     def query_vector(self, text: str, weights: Mapping[str, float]) -> NDArray[np.float32]:
-        """Return the vector of a query, of the length 1; words without a weight count little. It does not wait."""
+        """Return the query vector, normalized to length 1; words without a weight count little. It does not block."""
         ...
 
 
 class IndexEmbedder:
-    """The vectors of one index by one embedder. `missing_count` is how many rows had none when it was last looked."""
+    """The vectors of one index by one embedder. `missing_count` is how many rows had none at the last check."""
 
     def __init__(
         self,
@@ -64,10 +65,10 @@ class IndexEmbedder:
         ann_vectors: int | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        """Keep vectors at `path`. A query is waited for `query_seconds`, a batch of texts `batch_seconds`.
+        """Store vectors at `path`. A query may take `query_seconds`, a batch of texts `batch_seconds`.
 
-        From `ann_vectors` vectors on they are searched by an approximate index, as `VectorCache` says. `check` raises
-        where the folder of the workspace is not the one that it was.
+        From `ann_vectors` vectors on, an approximate index is used, see `VectorCache`. `check` raises if the folder of
+        the workspace has been replaced by another one.
         """
         self.missing_count = 0
         self._embedder = embedder
@@ -87,11 +88,11 @@ class IndexEmbedder:
 
     @property
     def error(self) -> str:
-        """Why something could not be embedded, or its vector not be stored; empty when all is well."""
+        """Why a text could not be embedded or its vector not be stored; empty if there is no error."""
         return self._error or self._cache.error
 
     async def prepare_query(self, text: str) -> SemanticQuery | None:
-        """Return what a search for `text` needs to find by meaning; None where nothing can be found so."""
+        """Return what a semantic search for `text` needs; None if it is not possible."""
         if not self._loaded:
             await self._load()
         if not len(self._cache.current.text_ids):
@@ -105,7 +106,7 @@ class IndexEmbedder:
         return None if vector is None else self._semantic_query(vector=vector)
 
     async def embed(self, looks: FindMissing, *, seconds: float) -> None:
-        """Embed for at most `seconds` what has no vector, the newest first; then forget what nothing needs."""
+        """Embed texts without vectors for at most `seconds`, newest first; then delete unused vectors."""
         async with self._embed_lock:
             deadline = time.monotonic() + seconds
             if self._has_changed:
@@ -126,7 +127,7 @@ class IndexEmbedder:
                     return
 
     async def close(self) -> None:
-        """Let the file of vectors go."""
+        """Close the vector file."""
         await self._cache.close()
 
     def _semantic_query(
@@ -141,12 +142,12 @@ class IndexEmbedder:
         )  # fmt: skip
 
     async def _load(self) -> None:
-        """Take in what other processes embedded, and at first what was embedded before."""
+        """Load the stored vectors, including those that other processes computed since."""
         await self._cache.load()
         self._loaded = True
 
     async def _embed_batch(self, texts: Mapping[int, str]) -> bool:
-        """Embed some texts and keep their vectors; False when the embedder is not to be asked any more for now."""
+        """Embed some texts and store their vectors; return False if the embedder should not be called again for now."""
         try:
             rows = await self._embed_texts([*texts.values()], self._batch_seconds)
         except _TEXT_ERRORS as error:
@@ -164,7 +165,7 @@ class IndexEmbedder:
         return True
 
     async def _embed_halves(self, texts: Mapping[int, str], error: RicordoError) -> bool:
-        """Find out which of the texts it is that can't be embedded."""
+        """Embed the halves separately to find the text that can't be embedded."""
         if len(texts) == 1:
             self._error = str(error)
             self._rejected_texts.update(texts)
@@ -174,7 +175,7 @@ class IndexEmbedder:
         return await self._embed_batch(dict(each[:half])) and await self._embed_batch(dict(each[half:]))
 
     async def _embed_query(self, text: str) -> NDArray[np.float32] | None:
-        """Return the vector of a query in the length of the others; None when there is none in time."""
+        """Return the vector of a query in the stored dimension; None if there is none in time."""
         known = self._queries.get(text)
         if known is not None and len(known) == self._cache.current.dimension:
             return known
@@ -186,7 +187,7 @@ class IndexEmbedder:
         if rows is None or not np.isfinite(rows).all():
             return None
         if rows.shape[1] != self._cache.current.dimension:
-            # the model has changed under its name: all that it made is to be made anew
+            # the model changed but kept its name: all vectors have to be computed again
             self._has_changed = True
             return None
         self._queries[text] = rows[0]
@@ -206,7 +207,7 @@ class IndexEmbedder:
         return row if np.isfinite(row).all() else None
 
     async def _embed_texts(self, texts: Sequence[str], seconds: float) -> NDArray[np.float32] | None:
-        """Return a row of the length 1 for each text, or of no number; None when the embedder gives none for now."""
+        """Return a row of length 1 for each text (not finite if invalid); None if the embedder is unavailable."""
         if time.monotonic() < self._paused_until:
             return None
         try:

@@ -1,7 +1,7 @@
-"""The index of one workspace: a SQLite file beside it, and the files themselves where that can't serve.
+"""The index of one workspace: a SQLite database, with a scan of the files where the database can't be used.
 
-Each search first compares the files with what is known and takes in what changed, for a bounded time; the rest, and
-everything when the database can't be used, is answered by a scan. So a search is never wrong because the index is.
+Each search first compares the files with the index and indexes changes for a limited time. The remaining files, or all
+files if the database can't be used, are scanned. So an index error never makes a search wrong.
 """
 
 import time
@@ -65,7 +65,7 @@ __all__ = ["AppendMixin", "FolderListing", "WorkspaceIndex"]
 
 
 class AppendMixin(ABC):
-    """The part of an index that takes in what is appended."""
+    """The part of an index that handles appended data."""
 
     _files: FileStore
     _file: CacheDatabase
@@ -74,9 +74,9 @@ class AppendMixin(ABC):
     _change_event: anyio.Event
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
-        """Append to a file as `FileStore.append` does, durably, and so that the next search finds it.
+        """Append to a file as `FileStore.append` does, durably; the next search finds the data.
 
-        Raises what that raises; trouble of the index shows in `freshness`.
+        Raises what `FileStore.append` raises; index errors show in `freshness`.
         """
         document = classify_document(path, self._folder)
         appended, is_in = None, None
@@ -93,7 +93,7 @@ class AppendMixin(ABC):
         return appended
 
     async def index_appended(self, path: str, offset: int, data: bytes) -> None:
-        """Take in the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
+        """Index the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
         document = classify_document(path, self._folder)
         if document is None or not data:
             return
@@ -114,7 +114,7 @@ class AppendMixin(ABC):
 
 @dataclass(frozen=True)
 class FolderListing:
-    """Lists a folder, and does what else is to be done in the same thread."""
+    """Lists a folder; `beside` is called first, in the same thread."""
 
     files: SupportsBlockingList
     folder: str
@@ -132,7 +132,7 @@ _EMBED_SECONDS = 30.0
 
 
 class WorkspaceIndex(AppendMixin):
-    """Full-text search over one workspace, and search by meaning where it has an embedder."""
+    """Full-text search over one workspace, and semantic search if it has an embedder."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class WorkspaceIndex(AppendMixin):
         redactor: Redactor,
         meanings: "IndexEmbedder | None" = None,
     ) -> None:
-        """Put an index together from its parts; use `WorkspaceIndex.open`."""
+        """Create an index from its parts; use `WorkspaceIndex.open`."""
         self._file = file
         self._files = files
         self._sync_lister = files if isinstance(files, SupportsBlockingList) else None
@@ -175,13 +175,14 @@ class WorkspaceIndex(AppendMixin):
         ann_vectors: int = 0,
         redactor: Redactor | None = None,
     ) -> "WorkspaceIndex":
-        """Open the index at `database_path` over the workspace `folder` of `files`; its trouble shows in `freshness`.
+        """Open the index at `database_path` over the workspace `folder` of `files`; errors show in `freshness`.
 
-        `busy_seconds` is how long another process is waited for, `patience_seconds` how long a search spends on taking
-        in what changed before it reads the rest from the files. `commit` ends transactions, for tests. The vectors of
-        an `embedder` lie in a file of their own beside the index; `serve` and `refresh` make them. From `ann_vectors`
-        of them on an approximate index is made, where the extra `ann` is installed; 0 is never. `redactor` is the
-        root's own: no secret of a file comes into the index; without it the marks can't be compared with others.
+        `busy_seconds` is how long to wait for another process, `patience_seconds` how long a search may index changes
+        before it scans the remaining files. `commit` ends transactions, for tests. The vectors of an `embedder` are
+        stored in a separate file next to the index; `serve` and `refresh` compute them. From `ann_vectors` vectors on,
+        an approximate index is built if the extra `ann` is installed; 0 means never. `redactor` is the redactor of the
+        root: no secret of a file gets into the index. Without it, a random key is used and redaction marks can't be
+        compared with others.
         """
         check = files.check if isinstance(files, SupportsFolderCheck) else None
         file = CacheDatabase(database_path, commit=commit, busy_seconds=busy_seconds, check=check)
@@ -194,10 +195,10 @@ class WorkspaceIndex(AppendMixin):
         return index
 
     async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
-        """Return at most `limit` matches, best first; empty only when no document holds a word of the query.
+        """Return at most `limit` matches, best first; empty only if no document contains a word of the query.
 
-        What changed in the files since the last call is found, also when the index can't be used. With an embedder,
-        what is near in meaning is found too.
+        Changes in the files since the last call are found, even if the index can't be used. With an embedder, chunks
+        with a similar meaning are found too.
         """
         asked = Query(text=query) if isinstance(query, str) else query
         if limit < 1:
@@ -231,10 +232,10 @@ class WorkspaceIndex(AppendMixin):
     async def find_candidates(
         self, query: Query, limit: int, cut: PruningRule | None = None, *, beside: Callable[[], object] | None = None
     ) -> Candidates:
-        """Return the matches of `search` in one step with what is needed to rank them, without what `cut` leaves out.
+        """Return the matches of `search` with what is needed to rank them, without those that the rule `cut` excludes.
 
-        At most 2,000 chunks of curated memory are returned, the newest. Where the index can't tell, all is returned.
-        Where nothing has changed, all is done in one trip to a thread, `beside` too.
+        At most 2,000 chunks of curated memory are returned, the newest. If the index can't apply the rule, all matches
+        are returned. If no file has changed, everything runs in one call in a thread, including `beside`.
         """
         asked = PreparedQuery(query=query, words=query_words(query.text), limit=limit)
         sorts: tuple[DocumentSort, ...] = (*query.sorts, "curated")
@@ -266,17 +267,19 @@ class WorkspaceIndex(AppendMixin):
         try:
             curated = CuratedMatches(tuple(await self.search(CURATED_QUERY, MAX_CURATED)))
         except StorageError:
-            # that takes nothing from what was found
+            # the matches do not depend on it
             curated = CuratedMatches()
         return Candidates(matches=matches, curated=curated)
 
     async def beside(self, spots: Sequence[ChunkLocation]) -> list[ChunkNeighbours | None]:
-        """Return what stands at and beside each of these, in their order; None for one that stands there no more."""
+        """Return each chunk with its neighbours, in order; None for a chunk that is no longer there."""
         found = await self._read(lambda reader, _: find_neighbours(reader, spots), current=False)
         return await self._scan.beside(spots, self._folder) if found is None else found
 
     def _is_up_to_date(self, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...]) -> bool:
-        """Tell whether everything of these sorts was taken in when the last search or refresh had these very files."""
+        """Return whether the index of these sorts was up to date with exactly these files at the last search or
+        refresh.
+        """
         if self._synced_files is None or self._ingester is None:
             return False
         before, covered, revision = self._synced_files
@@ -284,7 +287,7 @@ class WorkspaceIndex(AppendMixin):
             return False
         now = tuple(files)
         if before != now:
-            # what is noted beside the documents, as what was shown, changes nothing that is found
+            # files that are not documents, such as the usage log, do not change the results
             if self._document_files(before) != self._document_files(now):
                 return False
             self._synced_files = (now, covered, revision)
@@ -296,7 +299,7 @@ class WorkspaceIndex(AppendMixin):
     async def _search_database(
         self, asked: PreparedQuery, sense: "SemanticQuery | None", *, current: bool = False
     ) -> list[Match] | None:
-        """Return what the database holds, as `_read` does."""
+        """Return the matches of the database, as `_read` does."""
         return await self._read(
             lambda reader, segments: search_database(reader, segments, asked, sense), current=current
         )
@@ -308,9 +311,9 @@ class WorkspaceIndex(AppendMixin):
         current: bool,
         unless: Callable[[], bool] | None = None,
     ) -> _T | None:
-        """Return what `act` reads, None when it can't be used, or `current` and another process wrote to it.
+        """Return the result of `act`; None if the database can't be used, or `current` and another process wrote to it.
 
-        So it is where `unless` says so, which is asked before anything is read, in the same thread.
+        Also None if `unless` returns true; it is called before anything is read, in the same thread.
         """
 
         async def look(database: Database) -> _T | None:
@@ -330,9 +333,9 @@ class WorkspaceIndex(AppendMixin):
         return await self._file.run(look)
 
     async def refresh(self) -> SyncReport:
-        """Take in everything that changed in the workspace, and forget what is gone.
+        """Index all changes of the workspace and remove deleted documents.
 
-        What has no vector is embedded for at most half a minute, where there is an embedder.
+        If there is an embedder, missing vectors are computed for at most 30 seconds.
         """
         files = await self._files.list(self._folder)
         self._refresh_count += 1
@@ -354,12 +357,12 @@ class WorkspaceIndex(AppendMixin):
         )
 
     async def embed(self, *, seconds: float) -> None:
-        """Give vectors to what has none, for at most `seconds`; without an embedder there is nothing to do."""
+        """Compute missing vectors for at most `seconds`; does nothing without an embedder."""
         if self._index_embedder is not None:
             await self._index_embedder.embed(self._missing_vectors, seconds=seconds)
 
     async def serve(self) -> None:
-        """Embed what is added for as long as this runs; without an embedder there is nothing to do."""
+        """Compute vectors of new chunks for as long as this runs; returns at once without an embedder."""
         while self._index_embedder is not None:
             await self.embed(seconds=_EMBED_SECONDS)
             await self._change_event.wait()
@@ -377,7 +380,7 @@ class WorkspaceIndex(AppendMixin):
         return await self._file.run(look)
 
     def freshness(self) -> Freshness:
-        """Tell how far the index follows the files, as of the last search, refresh or append."""
+        """Return how far the index is behind the files, as of the last search, refresh or append."""
         behind, trouble = self._stale_files, ""
         lacking = 0
         if self._index_embedder is not None:
@@ -390,7 +393,7 @@ class WorkspaceIndex(AppendMixin):
         return Freshness(state=state, stale_files=behind, not_embedded=lacking, embedding_error=trouble)
 
     async def close(self) -> None:
-        """Let the index go; what is not taken in yet is taken in by the next one to open it."""
+        """Close the index. Changes that are not indexed yet are indexed after it is opened again."""
         if self._searcher is not None:
             await self._compact()
         async with self._ingest_lock:
@@ -399,7 +402,7 @@ class WorkspaceIndex(AppendMixin):
             await self._index_embedder.close()
 
     async def _compact(self) -> None:
-        """Make what was taken in lately quick to load, where it is much."""
+        """Compact the recently added rows so that they load quickly, if there are many."""
 
         async def fold(database: Database) -> None:
             segments = await anyio.to_thread.run_sync(self._searcher_for, database)
@@ -411,7 +414,7 @@ class WorkspaceIndex(AppendMixin):
     async def _catch_up(
         self, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...], *, seconds: float | None
     ) -> SyncProgress | None:
-        """Take in what changed for at most `seconds` (None: all of it); None when the index can't be used."""
+        """Index changes for at most `seconds` (None: no limit); return None if the index can't be used."""
         progress = await self._file.run(
             lambda database: self._ingest_changes(self._ingester_for(database), files, sorts, seconds),
             patient=seconds is None,
@@ -459,7 +462,7 @@ class WorkspaceIndex(AppendMixin):
             progress.unchanged += 1
 
     def _is_current_database(self, database: Database) -> bool:
-        """Tell whether it is the one that was caught up with: one made anew meanwhile holds nothing yet."""
+        """Return whether it is the database that was synchronized; one that was recreated since is empty."""
         return self._ingester is not None and self._ingester[0] is database
 
     def _ingester_for(self, database: Database) -> Ingester:
@@ -468,10 +471,10 @@ class WorkspaceIndex(AppendMixin):
         return self._ingester[1]
 
     def _searcher_for(self, database: Database) -> "CorpusSearcher | None":
-        """Return the rows of the database in memory, None where there is no numpy; to be called off the event loop."""
+        """Return the in-memory rows of the database, None without numpy; call it outside the event loop."""
         if self._searcher is None or self._searcher[0] is not database:
             try:
-                # numpy is loaded by the first search, not by whoever imports the package
+                # numpy is loaded by the first search, not by importing the package
                 made: CorpusSearcher | None = import_module("ricordo.search.segments").CorpusSearcher()
             except ImportError:
                 made = None
@@ -482,7 +485,7 @@ class WorkspaceIndex(AppendMixin):
 def _create_index_embedder(
     embedder: "Embedder", beside: Path, commit: Commit | None, ann_vectors: int, check: Callable[[], None] | None
 ) -> "IndexEmbedder | None":
-    """Return what makes and keeps vectors; None where there is no numpy, which is loaded where it is needed."""
+    """Return the embedder of the index; None without numpy, which is loaded only when needed."""
     try:
         meanings = import_module("ricordo.search.embedding")
     except ImportError:

@@ -1,7 +1,7 @@
-"""An open memory root with everything that reads and writes it, and the clock of what is saved in it.
+"""An open memory root with its stores, and the clock for the times of its entries.
 
-The clock never runs backwards: until a machine's clock has caught up, each entry is a millisecond later than the one
-before. A clock that is behind by more than a day is believed.
+The clock never runs backwards: until the system clock has caught up, each entry is a millisecond later than the one
+before. A system clock that is more than a day behind is trusted.
 """
 
 from contextlib import suppress
@@ -31,18 +31,18 @@ __all__ = ["AT_ONCE", "SHARED_LABEL", "MemoryRoot", "MonotonicClock"]
 
 
 SHARED_LABEL = "shared"
-"""The label of the place that a project shares, where one of its users has a place of their own before it."""
+"""The label of a project's shared root when a user also has a root of their own that is searched before it."""
 AT_ONCE = 20_000
-"""Characters of which the guard finds the secrets in some milliseconds."""
+"""The redactor scans so many characters in some milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryRoot:
-    """A root that is open: `label` names it to people, `scope` is whose memory all of it is.
+    """An open root: `label` is its name for people, `scope` is the scope of all its memory.
 
-    `key` is the root's secret for digests. `folder` is where it lies, for people. `usage` is where it is noted when
-    a memory was shown, used and confirmed; None where that is not noted. With `finds_profile` the facts of profiles
-    are found. `index_path` is where the database of its index lies.
+    `key` is the root's secret for digests. `folder` is its location, for people. `usage` records when a memory was
+    shown, used and confirmed; None if this is not recorded. With `finds_profile` the facts of profiles are found.
+    `index_path` is the path of the index database.
     """
 
     label: str
@@ -60,16 +60,16 @@ class MemoryRoot:
     index_path: str = ""
 
     async def source(self, scope: Scope, *, said: bool = True) -> SearchSource:
-        """Return what recall searches here for `scope`: of profiles its own alone.
+        """Return the search source of this root for `scope`, with the facts of its own profile only.
 
-        Messages whose teaching was forgotten are left out; what they are is only read where what was `said` is asked.
+        Messages with forgotten statements are left out. The forgotten statements are read only if `said` is true.
         """
         forgotten = await self.read_forgotten() if said else ForgottenStatements()
         profile = profile_path_for(self.scope, scope) if self.finds_profile else ""
         return SearchSource(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
 
     def has_documents(self) -> bool:
-        """Tell whether anything here may be found; also where that can't be told. It blocks on the disk."""
+        """Return whether there is any document; also true if that can't be determined. It blocks on the disk."""
         if not isinstance(self.files, SupportsBlockingList):
             return True
         try:
@@ -78,27 +78,27 @@ class MemoryRoot:
             return True
 
     async def read_forgotten(self) -> ForgottenStatements:
-        """Return what recognises what was forgotten here."""
+        """Return the matcher for the statements that were forgotten here."""
         return ForgottenStatements.from_tombstones(await read_tombstones(self.files), self.key)
 
     def display_path(self, path: str) -> str:
-        """Return how a path in the workspace, such as `MEMORY.md`, is shown: what is shared begins with `project/`."""
+        """Return the path to show for a workspace path such as `MEMORY.md`; shared files get the prefix `project/`."""
         return f"{PROJECT_PREFIX}/{path}" if self.label == SHARED_LABEL else path
 
     def rewrite_links(self, document: bytes) -> bytes:
-        """Return a MEMORY.md whose links to topics lead there from where prompts show it."""
+        """Return a MEMORY.md whose links to topics use the paths that prompts show."""
         return document.replace(b"](memory/", f"]({self.display_path('memory/')}".encode())
 
     def to_visible_entry(self, entry: Entry) -> Entry:
-        """Return `entry` with the scope that its root adds to what its line says, and without secrets."""
+        """Return `entry` with the scope of its root added, and without secrets."""
         return redact_for_display(replace(entry, scope=_merge_scopes(self.scope, entry.scope)), self.redactor)
 
     async def outward_async(self, entry: Entry) -> Entry:
-        """Return what `to_visible_entry` returns, computed in a thread where the entry is long."""
+        """Return `to_visible_entry(entry)`, computed in a thread if the entry is long."""
         return await compute(partial(self.to_visible_entry, entry), size=len(entry.content), at_once=AT_ONCE)
 
     def to_stored_entry(self, entry: Entry) -> Entry:
-        """Return `entry` as its line says it: without the parts of the scope that the root says for all."""
+        """Return `entry` as it is written to a file: without the parts of the scope that its root has."""
         own = self.scope.parts()
         rest = {name: value for name, value in (entry.scope.parts() if entry.scope else {}).items() if name not in own}
         rest.pop("session", None)
@@ -107,7 +107,7 @@ class MemoryRoot:
 
 @lru_cache(maxsize=256)
 def _merge_scopes(own: Scope, said: Scope | None) -> Scope:
-    """Return the scope of a root with the parts that an entry says."""
+    """Return the scope of a root combined with the parts that an entry has."""
     return Scope(**own.parts() | (said.parts() if said else {}))
 
 
@@ -116,16 +116,16 @@ _MAX_LEAD = timedelta(days=1)
 
 
 class MonotonicClock:
-    """Another clock, held at the latest time that it, or a document, has told."""
+    """A clock that never returns a time before its last one, or before the newest entry of a document."""
 
     def __init__(self, clock: Clock) -> None:
-        """Know of no time yet."""
+        """Start without a last time."""
         self._clock = clock
         self._last = self._last_read = datetime.min.replace(tzinfo=UTC)
         self._day = date.min
 
     async def catch_up(self, files: FileStore) -> None:
-        """Take up where the newest ledger of a workspace ends; one that can't be read tells nothing."""
+        """Advance past the newest ledger of a workspace; a ledger that can't be read is ignored."""
         with suppress(FileMissing, StorageError):
             listed = {ledger_date(info.path): info.path for info in await files.list(LEDGERS) if is_ledger(info.path)}
             days = [day for day in listed if day and day <= self._clock.today() + _MAX_LEAD]
@@ -134,12 +134,12 @@ class MonotonicClock:
                 self.advance_past((await files.read(listed[self._day])).data)
 
     def advance_past(self, document: bytes) -> None:
-        """Take up where a document with entries ends: what is saved from now on is later than each of them."""
+        """Advance past a document with entries: later times are after each of its entries."""
         self._last_read = max(self._last_read, find_newest_time(document))
         self._last = max(self._last, self._last_read)
 
     def now(self) -> datetime:
-        """Return the time, never one before the last that was told, unless that is more than a day ahead."""
+        """Return the time, never before the last one, unless that is more than a day ahead."""
         time = truncate_to_milliseconds(self._clock.now())
         if (time < self._last or time == self._last_read) and self._last <= time + _MAX_LEAD:
             time = self._last + _STEP
@@ -147,7 +147,7 @@ class MonotonicClock:
         return time
 
     def today(self) -> date:
-        """Return the local date, never one before the last that was told, unless that is more than a day ahead."""
+        """Return the local date, never before the last one, unless that is more than a day ahead."""
         day = self._clock.today()
         self._day = self._day if day < self._day <= day + _MAX_LEAD else day
         return self._day

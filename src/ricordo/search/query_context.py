@@ -1,6 +1,6 @@
-"""What a question asks for: the kind of answer, the times and the speaker it names, and the sessions near to it. Pure.
+"""The analysis of a question: the expected kind of answer, its times and speaker, and the sessions near to it. Pure.
 
-A time without a year is the latest one. What was said in the two weeks after a time still counts, the later the less.
+A time without a year is the latest one. Passages of the two weeks after a time still count, the later the less.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from ricordo.language import DateMention, find_dates
 from ricordo.language.dates import MONTHS
+from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.results import Passage
 from ricordo.search.terms import query_words
@@ -45,38 +46,38 @@ _ANSWER_PATTERNS: tuple[tuple[str, ExpectedAnswer], ...] = (
     (r"\b(?:where|wohin|wo|où|dónde|dove|onde)\b|哪里|在哪|どこ", "place"),
     (r"\b(?:who|whom|whose|wer|wem|wen|qui|quién|chi|quem)\b|谁|誰", "person"),
 )
-_ONE_TIME = re.compile(
+_ONE_TIME = lazy_compile(
     r"\b(?:how (?:long|often|old)|first|last|latest|wie (?:lange|oft|alt)|erste[rsn]?|letzte[rsn]?"
     r"|combien de (?:temps|fois)|premi(?:er|ère)|derni(?:er|ère)|cuánto tiempo|primer[oa]?|últim[oa]"
     r"|quanto tempo|prim[oa]|ultim[oa]|primeir[oa])\b|多久|第一次|最后一次|最初|最後"
 )
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|my|me|mine|ich|mein\w*|mir|mich)\b")
+_FIRST_PERSON = lazy_compile(r"\b(?:i|i'm|i've|my|me|mine|ich|mein\w*|mir|mich)\b")
 _TIME_WORD_LIST = (
     "jan january feb february march apr april june july aug august sep sept september oct october nov november dec"
     " december monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago"
 )
 _TIME_WORDS = frozenset(_TIME_WORD_LIST.split())
 _PERIODS = "week weekend month year night summer winter spring fall"
-_PERIOD = re.compile(rf"\b(?:last|next|this) (?:{_PERIODS.replace(' ', '|')})\b", re.IGNORECASE)
-_DATE = re.compile(r"\b(?:\d{4}-\d\d|(?:19|20)\d\d|\d{1,2}:\d\d)\b")
+_PERIOD = lazy_compile(rf"\b(?:last|next|this) (?:{_PERIODS.replace(' ', '|')})\b", re.IGNORECASE)
+_DATE = lazy_compile(r"\b(?:\d{4}-\d\d|(?:19|20)\d\d|\d{1,2}:\d\d)\b")
 _NUMBER_WORD_LIST = "one two three four five six seven eight nine ten eleven twelve once twice dozen several"
 _NUMBER_WORDS = frozenset(_NUMBER_WORD_LIST.split())
-_DIGIT = re.compile(r"\d")
-_WORD = re.compile(r"\w+")
-_CAPITALISED = re.compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
-_POSSESSIVE = re.compile(r"[’']s?$")
+_DIGIT = lazy_compile(r"\d")
+_WORD = lazy_compile(r"\w+")
+_CAPITALISED = lazy_compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
+_POSSESSIVE = lazy_compile(r"[’']s?$")
 _MAX_CHARS = 500
 _FEW, _MANY = 2, 5
-_NAME = re.compile(r"(?<=[^.!?\s] )[A-Z][a-z]+")
-_PLACE = re.compile(r"\b(?:in|at|to|from|near|on) (?:the )?[A-Z]\w+|[\w.-]+/[\w./-]+")
+_NAME = lazy_compile(r"(?<=[^.!?\s] )[A-Z][a-z]+")
+_PLACE = lazy_compile(r"\b(?:in|at|to|from|near|on) (?:the )?[A-Z]\w+|[\w.-]+/[\w./-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What was asked: the text in lower case, what kind of answer it expects, whether it is about the one who asks.
+    """A parsed question: its text in lower case, the expected kind of answer, and whether it is in the first person.
 
-    `words` are its content words, `original_text` the text as it was typed, and `asks_for_one_time` tells that it asks
-    for one time alone.
+    `words` are its content words, `original_text` is the text as typed, and `asks_for_one_time` is true if it asks for
+    a single time.
     """
 
     text: str
@@ -87,10 +88,10 @@ class Question:
     asks_for_one_time: bool = False
 
     def breadth(self, people: Collection[str]) -> float:
-        """Return how likely the answer is spread over several passages, in 0..1, names of `people` not counted.
+        """Return how likely the answer is spread over several passages, in 0..1; names of `people` are not counted.
 
-        A question of few words names a subject, on which more than one thing may have been said: it is 1 up to two
-        words and 0 from five on, which single out one thing that was said.
+        A question of few words names a subject with possibly more than one statement on it. The result is 1 up to two
+        words and 0 from five words on.
         """
         if self.asks_for_one_time:
             return 0.0
@@ -101,7 +102,7 @@ class Question:
 
 @lru_cache(maxsize=256)
 def parse_question(text: str) -> Question:
-    """Return what the question asks for, judged by its first 500 characters."""
+    """Parse a question; only its first 500 characters are used."""
     lowered = text[:_MAX_CHARS].lower()
     expected: ExpectedAnswer = next((kind for pattern, kind in _ANSWER_PATTERNS if re.search(pattern, lowered)), "")
     return Question(
@@ -115,7 +116,7 @@ def parse_question(text: str) -> Question:
 
 
 def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
-    """Return the words of a question that say what is asked for: no generic words, no names of things or `people`."""
+    """Return the words that name what is asked for: no generic words, no names of things or `people`."""
     asked = text[:_MAX_CHARS]
     capitalised = _CAPITALISED.findall(asked)
     names = {name.casefold() for name in (*people, *capitalised)}
@@ -127,7 +128,7 @@ def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
 
 
 def holds_expected(text: str, expected: ExpectedAnswer) -> bool:
-    """Tell whether `text` holds something of the expected kind; False when nothing is expected."""
+    """Return whether `text` contains something of the expected kind; False if nothing is expected."""
     if not expected:
         return False
     said = text[:4_000]
@@ -143,28 +144,28 @@ _FOLLOW_UP_DAYS = 14
 _NEAR_FUTURE_DAYS = 45
 _FEBRUARY = 2
 _ARTICLE = r"\s+(?:(?:the|dem|der|le|la|el|il|o|a|de|del|di|do|da)\s+)?$"
-_BEFORE = re.compile(
+_BEFORE = lazy_compile(
     rf"(?:\b(?:before|until|till|by|vor|bis|avant|jusqu'(?:à|en|au)|antes|hasta|prima|fino a|até)){_ARTICLE}", re.I
 )
-_AFTER = re.compile(
+_AFTER = lazy_compile(
     rf"(?:\b(?:after|since|nach|seit|après|depuis|después|desde|dopo|dal|depois)){_ARTICLE}", re.I
 )  # fmt: skip
 _PREPOSITIONS = (
     r"in|during|of|last|before|until|till|after|since|im|seit|vor|nach|bis|letzten|en|avant|après|depuis|antes de|desde"
     r"|después de|a|prima di|dopo|da|em|até|depois de"
 )
-_BARE_MONTH = re.compile(
+_BARE_MONTH = lazy_compile(
     rf"\b(?:{_PREPOSITIONS})\s+(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b(?!\s*,?\s*\d)"
     r"|(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)",
     re.IGNORECASE,
 )
-_BEFORE_SUFFIX = re.compile(r"\s*(?:之前|以前|までに|より前)")
-_AFTER_SUFFIX = re.compile(r"\s*(?:之后|之後|以后|以後|以来|以降|から)")
+_BEFORE_SUFFIX = lazy_compile(r"\s*(?:之前|以前|までに|より前)")
+_AFTER_SUFFIX = lazy_compile(r"\s*(?:之后|之後|以后|以後|以来|以降|から)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateRange:
-    """Days that a question means, both included."""
+    """A range of days that a question names, both ends inclusive."""
 
     first: date
     last: date
@@ -172,7 +173,7 @@ class DateRange:
 
 @lru_cache(maxsize=256)
 def find_date_ranges(text: str, today: date) -> tuple[DateRange, ...]:
-    """Return the times that `text` names, understood on the day `today`; none where it names no time."""
+    """Return the date ranges that `text` names, relative to `today`; empty if it names no time."""
     mentions = find_dates(text, today)
     found = [_date_range(text, each.start, each.end, *_shift_to_past(each, today)) for each in mentions]
     for match in _BARE_MONTH.finditer(text):
@@ -184,12 +185,12 @@ def find_date_ranges(text: str, today: date) -> tuple[DateRange, ...]:
 
 
 def date_closeness(day: date, spans: Sequence[DateRange]) -> float:
-    """Return 1 for a day inside a span, less for the days after it, 0 two weeks after it and before it."""
+    """Return 1 for a day inside a span, less for the days after it, 0 before it and from two weeks after it."""
     return max((_range_closeness(day, span) for span in spans), default=0.0)
 
 
 def _shift_to_past(mention: DateMention, today: date) -> tuple[date, date]:
-    """Return the days a year earlier where a day or month without a year was taken for one that is far off."""
+    """Return the days of a year earlier if a date without a year was resolved to the far future."""
     first, last = mention.first, mention.last
     named = any(word in MONTHS for word in mention.text.casefold().split())
     soon = today + timedelta(days=_NEAR_FUTURE_DAYS if mention.grain == "day" else 0)
@@ -203,7 +204,7 @@ def _year_before(day: date) -> date:
 
 
 def _latest_month(month: int, today: date) -> tuple[date, date]:
-    """Return the days of the latest such month that has begun."""
+    """Return the first and last day of the latest such month that has begun."""
     year = today.year if month <= today.month else today.year - 1
     following = date(year + month // 12, month % 12 + 1, 1)
     return date(year, month, 1), following - timedelta(days=1)
@@ -221,29 +222,30 @@ def _date_range(text: str, start: int, end: int, first: date, last: date) -> Dat
 def _range_closeness(day: date, span: DateRange) -> float:
     if day <= span.last:
         return float(day >= span.first)
-    # a time that is open to the past ends where it says
+    # a range that is open to the past has no follow-up days
     late = (day - span.last).days if span.first != date.min else _FOLLOW_UP_DAYS
     return max(1 - late / _FOLLOW_UP_DAYS, 0.0)
 
 
 PassageLocation: TypeAlias = tuple[str, str, int, int]
-"""Label of the source, path, line and part: where a passage stands."""
+"""The location of a passage: label of the source, path, line and part."""
 _SESSION_PASSAGES = 3
 _ROLES = frozenset({"user", "assistant", "tool"})
 _QUESTION_END_CHARS = 200
-_QUESTION_MARK = re.compile("[？؟]")
-_CONJUNCTION = re.compile(r"\s*(?:,|&|/|and|or|und|oder|et|ou|y|o|e|и|или|और|या|和|与|與|と)\s*")
-"""What stands between two who are asked about as one."""
+_QUESTION_MARK = lazy_compile("[？؟]")
+_CONJUNCTION = lazy_compile(r"\s*(?:,|&|/|and|or|und|oder|et|ou|y|o|e|и|или|और|या|和|与|與|と)\s*")
+"""The text between two names that are asked about together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryContext:
-    """What every passage is measured against.
+    """The context that all passages are scored against.
 
-    `speaker` is the one speaker the question is about, or empty; `absent_words` are its words that no source holds;
-    `date_ranges` the times it names; `breadth` how likely its answer is spread over sessions. `session_similarity` and
-    `session_coverage` say how near each session is and how much of the question it holds, `questions` how near the
-    lines are that end in a question, with their speaker; `rerank_scores` is what a reranker says of a passage.
+    `speaker` is the one speaker whom the question is about, or empty; `absent_words` are its words that no source
+    contains; `date_ranges` are the times that it names; `breadth` is how likely its answer is spread over sessions.
+    `session_similarity` and `session_coverage` are the nearness of each session and the share of the question's words
+    in it. `questions` holds the nearness and the speaker of the lines that end with a question. `rerank_scores` are a
+    reranker's scores by passage location.
     """
 
     question: Question
@@ -260,7 +262,7 @@ class QueryContext:
 
     @property
     def is_blank(self) -> bool:
-        """Tell whether nothing is asked but what is newest."""
+        """Return whether the query has no text and asks for the newest passages."""
         return not self.question.text.strip()
 
 
@@ -272,10 +274,10 @@ def build_query_context(
     config: RecallConfig,
     reranked: Mapping[PassageLocation, float] | None = None,
 ) -> QueryContext:
-    """Return what the passages are measured against, as far as the question and all of them tell it."""
+    """Return the context for scoring, derived from the question and all passages."""
     people = {speaker.casefold() for speaker in {passage.match.chunk.speaker for passage in passages}} - {""}
     spans = find_date_ranges(question.original_text, now.date()) if config.dates and question.original_text else ()
-    # an entry stands for itself, so where there are none but entries nobody asks for their company
+    # entries are scored without their session, so if all passages are entries the sessions are not measured
     alone = all(passage.match.chunk.markup for passage in passages)
     sessions, company = ({}, {}) if alone else _measure_sessions(passages, question, config)
     return QueryContext(
@@ -294,22 +296,22 @@ def build_query_context(
 
 
 def passage_location(passage: Passage) -> PassageLocation:
-    """Return where a passage stands."""
+    """Return the location of a passage."""
     chunk = passage.match.chunk
     return passage.label, chunk.path, chunk.line_number, chunk.part
 
 
 def _find_absent_words(passages: Iterable[Passage]) -> frozenset[str]:
-    """Return the words of the question that no source holds."""
+    """Return the words of the question that no source contains."""
     by_source = {passage.label: passage.match.absent for passage in passages}
     return frozenset.intersection(*map(frozenset, by_source.values())) if by_source else frozenset()
 
 
 def _find_speaker(question: Question, people: Collection[str]) -> str:
-    """Return the one speaker whom the question is about; empty when it names none, or begins with several as one.
+    """Return the one speaker whom the question is about; empty if it names none, or begins with several together.
 
-    Of several it is about the first: "What did Ann say to Bo about it?" asks for words of Ann. A name goes before
-    the word for a part in a conversation, as in "Which tool did Ann take?".
+    Of several speakers it is the first: "What did Ann say to Bo about it?" asks for words of Ann. A name takes
+    precedence over a role, as in "Which tool did Ann take?".
     """
     places = sorted(
         (match.start(), match.end(), name)
@@ -340,7 +342,7 @@ def passage_similarity(passage: Passage, config: RecallConfig) -> float:
 
 
 def session_key(passage: Passage) -> tuple[str, str]:
-    """Return what a passage has in common with those it stands among: its source, and its session or else its file."""
+    """Return the key of a passage's group: its source, and its session or else its file."""
     chunk = passage.match.chunk
     return passage.label, chunk.session or chunk.path
 
@@ -348,7 +350,7 @@ def session_key(passage: Passage) -> tuple[str, str]:
 def _measure_sessions(
     passages: Iterable[Passage], question: Question, config: RecallConfig
 ) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
-    """Return for each session how near its best passages are, and which share of the words they hold together."""
+    """Return for each session the nearness of its best passages, and the share of the question's words in it."""
     near: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     held: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for passage in passages:
@@ -363,7 +365,7 @@ def _measure_sessions(
 
 
 def _find_questions(passages: Iterable[Passage]) -> dict[tuple[str, str, int], tuple[float, str]]:
-    """Return how near each line of a transcript is that ends in a question, and who asks; by source, path and line."""
+    """Return nearness and speaker of each transcript line that ends with a question, by source, path and line."""
     found: dict[tuple[str, str, int], tuple[float, str]] = {}
     for passage in passages:
         match = passage.match
@@ -375,13 +377,13 @@ def _find_questions(passages: Iterable[Passage]) -> dict[tuple[str, str, int], t
 
 
 def _ends_with_question(content: str) -> bool:
-    """Tell whether a text asks something at its end."""
+    """Return whether a text ends with a question."""
     end = content[-_QUESTION_END_CHARS:]
     return "?" in end or (not end.isascii() and _QUESTION_MARK.search(end) is not None)
 
 
 def reply_score(passage: Passage, asked: QueryContext) -> float:
-    """Return how near the question is that the line above asks, 0 where nobody else asks there."""
+    """Return the nearness of the question on the line above; 0 if there is none, or the same speaker asks it."""
     chunk = passage.match.chunk
     if not chunk.message:
         return 0.0

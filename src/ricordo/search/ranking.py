@@ -1,12 +1,11 @@
-"""Ranking, decided from values alone: passages in, hits out, each thing once and within the budget. Pure.
+"""Ranking as a pure function: turns passages into hits, without duplicates and within the budget.
 
-The order is total: of equal scores the newer comes first, then the narrower source, then the place in the files.
+The order is total: among equal scores the newer comes first, then the narrower source, then the place in the files.
 
-Invariant: a passage is dropped only as a duplicate, as superseded, for the limit or the budget, or because nothing of
-the question is in it; what holds now in the place of a superseded memory is a hit above it.
+Invariant: a passage is dropped only as a duplicate, as superseded, for the limit or the budget, or because it has
+nothing to do with the question. The current successor of a superseded memory is a hit above it.
 """
 
-import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from math import ceil
 from typing import Protocol, TypeAlias, TypeVar
 
 from ricordo.language import jaccard
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Query
@@ -62,34 +62,35 @@ _FEW = 32
 _ROUNDING = 1e-9
 _TEXT_CACHE_SIZE = 8_192
 _HASH_MASK = 255
-_WORD = re.compile(r"\w+")
+_WORD = lazy_compile(r"\w+")
 _TextFeatures: TypeAlias = tuple[bool, bool, frozenset[str], tuple[str, ...], int, int]
-"""Whether a row was superseded and asks, the words of the question it holds, and all its words as they are written,
-with a bit for each and how many of them share theirs."""
+"""Whether a row is superseded and whether it is a question, the words of the question in it, all its distinct written
+words, a bit set of their hashes, and how many words share a bit with another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeduplicationResult:
-    """The rows that are kept, best first, and those that repeat one of them, each with that one."""
+    """The unique rows, best first, and the duplicates, each with the row that it repeats."""
 
     unique: list[ScoredPassage] = field(default_factory=list)
     duplicates: list[tuple[ScoredPassage, ScoredPassage]] = field(default_factory=list)
 
 
 class _LearnedMemories:
-    """The memories among the rows, by the one message that each was learned from; read when a message comes up."""
+    """The memories among the rows, by the single message that each was learned from; parsed on demand."""
 
     def __init__(self) -> None:
         self._unread: list[ScoredPassage] = []
         self._by_message: dict[tuple[str, str], list[ScoredPassage]] = {}
 
     def add(self, row: ScoredPassage) -> None:
-        """Take in a row that is kept."""
+        """Add a row that was kept."""
         if row.passage.match.chunk.markup:
             self._unread.append(row)
 
     def find_replacement(self, row: ScoredPassage, said: float) -> ScoredPassage | None:
-        """Return the better memory that was learned from this message and holds `said` of its words; else None."""
+        """Return the better memory that was learned from this message and has the share `said` of its words, else None.
+        """
         message = row.passage.match.chunk.message
         if not message:
             return None
@@ -103,7 +104,7 @@ class _LearnedMemories:
 
 
 class _Kept:
-    """The rows that are kept, best first, with what tells which of them says the same as another row."""
+    """The rows kept so far, best first, with features that detect duplicates of them."""
 
     def __init__(self, duplicate: float) -> None:
         self.rows: list[ScoredPassage] = []
@@ -113,18 +114,19 @@ class _Kept:
         self._read = 0
 
     def add(self, row: ScoredPassage, marks: _TextFeatures) -> None:
-        """Keep a row behind all others."""
+        """Add a row at the end."""
         self.rows.append(row)
         self._marks.append(marks)
 
     def put(self, at: int, row: ScoredPassage, marks: _TextFeatures) -> None:
-        """Keep a row in the place of another, whose words stay in the index and cost a look."""
+        """Replace a row; the words of the old one stay in the index and only cost a comparison."""
         self.rows[at], self._marks[at] = row, marks
         if at < self._read:
             self._index(at)
 
     def twin(self, row: ScoredPassage, marks: _TextFeatures) -> int | None:
-        """Return the place of the first that says the same; first by what costs little, as they may be many."""
+        """Return the position of the first row that is a duplicate; cheap checks come first, as there may be many rows.
+        """
         superseded, asks, held, words, bits, sharing = marks
         duplicate = self._duplicate
         size = len(words) if duplicate >= _MIN_OVERLAP else 0
@@ -132,31 +134,31 @@ class _Kept:
             other_superseded, other_asks, other_held, others, other_bits, _ = self._marks[at]
             if size and others:
                 larger = max(size, len(others))
-                # no more words are shared than bits, but for those that share theirs
+                # the number of shared words is at most the shared bits plus the words that share a bit
                 if (bits & other_bits).bit_count() + sharing < _MIN_OVERLAP * larger:
                     continue
-                # texts that share so much are of like size
+                # texts that share so much have similar sizes
                 both = size + len(others)
                 if both - larger < _MIN_OVERLAP * larger:
                     continue
-                # words of the question that one alone holds are among those that they do not share
+                # question words that only one of them has are not shared
                 if held != other_held and len(held ^ other_held) > (1 - duplicate) * both:
                     continue
                 if len({*words}.intersection(others)) < _MIN_OVERLAP * larger:
                     continue
-            # a number apart may be all that a change is, and a question of the same words is no twin of its answer
+            # a change may differ in one number only, and a question with the same words does not duplicate its answer
             if superseded == other_superseded and asks == other_asks and _is_duplicate(row, self.rows[at], duplicate):
                 return at
         return None
 
     def _candidates(self, row: ScoredPassage) -> Iterable[int]:
-        """Return the places, in their order, that a twin of the row may have: all of them while they are few."""
+        """Return the positions that may hold a duplicate of the row, in order; all of them while there are few."""
         if len(self.rows) < _FEW or self._duplicate <= 0:
             return range(len(self.rows))
         for at in range(self._read, len(self.rows)):
             self._index(at)
         self._read = len(self.rows)
-        # a twin lacks so few of the words that it has one of any that are more; rare ones tell most
+        # a duplicate lacks at most `lacking` of the words, so it has one of any `lacking + 1`; rare ones select best
         lacking = len(row.words) - ceil(self._duplicate * len(row.words) - _ROUNDING)
         rarest = sorted(row.words, key=lambda word: len(self._places.get(word, ())))[: lacking + 1]
         return sorted({at for word in rarest for at in self._places.get(word, ())})
@@ -167,7 +169,7 @@ class _Kept:
 
 
 def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int) -> DeduplicationResult:
-    """Return the first `most` rows without those that repeat a better one; no more are asked for than that takes."""
+    """Return the first `most` rows without those that repeat a better one; reads no more of `scored` than needed."""
     kept, repeated = _Kept(config.duplicate), list[tuple[ScoredPassage, ScoredPassage]]()
     places: set[tuple[str, str, int | str]] = set()
     learned = _LearnedMemories()
@@ -197,17 +199,16 @@ def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int
 
 
 def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]:
-    """Return the rows so that each loses `lost_marker_message` for every better one of its session or document, best
-    first.
+    """Return the rows, best first, each with the penalty `loss` for every better row of its session or document.
 
-    This is maximal marginal relevance (Carbonell and Goldstein, 1998), with the session as what makes two alike. An
-    entry stands for itself, and loses nothing.
+    This is maximal marginal relevance (Carbonell and Goldstein, 1998), where rows of the same session are similar. An
+    entry has no penalty.
     """
     if not loss:
         return list(rows)
     waiting: dict[object, deque[int]] = {}
     for at, row in enumerate(rows):
-        # the first of a session is the best of it, whatever all of them lose
+        # the first row of a session is its best one, whatever the penalty
         own = at if row.passage.match.chunk.markup else session_key(row.passage)
         waiting.setdefault(own, deque()).append(at)
     shown = Counter[tuple[str, str]]()
@@ -232,7 +233,7 @@ def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]
 
 
 def _diversity_penalty(row: ScoredPassage, loss: float, shown: Counter[tuple[str, str]]) -> float:
-    """Return what a row loses for the better ones of its session, at most all that it has."""
+    """Return the penalty of a row for the better rows of its session, at most its score."""
     return 0.0 if row.passage.match.chunk.markup else min(loss * shown[session_key(row.passage)], row.score)
 
 
@@ -243,7 +244,7 @@ def _text_features(row: ScoredPassage) -> _TextFeatures:
 
 @lru_cache(maxsize=_TEXT_CACHE_SIZE)
 def _distinct_written_words(content: str) -> tuple[tuple[str, ...], int, int]:
-    # other scripts have no words that are told apart so cheaply; a tuple takes a quarter of what a set does
+    # words of other scripts can't be split so cheaply; a tuple takes a quarter of the memory of a set
     words = tuple({*_WORD.findall(content.lower())}) if content.isascii() else ()
     bits = 0
     for word in words:
@@ -256,7 +257,7 @@ def _is_duplicate(left: ScoredPassage, right: ScoredPassage, duplicate: float) -
 
 
 def _is_curated_version(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) -> bool:
-    """Tell whether `row`, which says the same as `other`, is curated memory, `other` is not, and they come near."""
+    """Return whether `row` is curated memory, its duplicate `other` is not, and their scores are near."""
     curated = row.passage.match.chunk.sort == "curated" != other.passage.match.chunk.sort
     return curated and other.score - row.score <= config.near
 
@@ -270,7 +271,7 @@ _Row = TypeVar("_Row", bound=_HasEntry)
 
 
 def fit_budget(rows: Iterable[_Row], limit: int, budget: Tokens | None) -> tuple[list[_Row], list[_Row]]:
-    """Return the first `limit` rows whose contents fit into `budget` together, and those passed over as too long."""
+    """Return the first `limit` rows whose contents fit into `budget` together, and the rows skipped as too long."""
     chosen: list[_Row] = []
     over: list[_Row] = []
     room = budget.count if budget else 0
@@ -284,13 +285,13 @@ def fit_budget(rows: Iterable[_Row], limit: int, budget: Tokens | None) -> tuple
 
 
 RANK_FACTOR = 2
-"""How many times as many as are wanted are put in order, as some make room for others."""
+"""How many times the wanted number of rows is ranked, as some rows make room for others."""
 _SEMANTIC_SIGNALS = ("dense", "dense_context")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Ranking:
-    """What ranking came to: rows in their order with what it left out on the way."""
+    """The result of ranking: the rows in order, and those that were left out."""
 
     rows: list[ScoredPassage]
     deduplicated: DeduplicationResult
@@ -310,11 +311,11 @@ def rank(
     budget: Tokens | None = None,
     reranked: Mapping[PassageLocation, float] | None = None,
 ) -> list[Hit]:
-    """Return at most `limit` hits, best first; empty when there are no passages.
+    """Return at most `limit` hits, best first; empty if there are no passages.
 
-    `curated` is all of curated memory, found or not: where an entry stands and what took its place is told by it. What
-    the filters of `query` keep out is not shown for that. With a `budget` a hit that is too long for what is left
-    of it is passed over for the next. `reranked` are scores in 0..1 that a reranker gave passages.
+    `curated` is all of curated memory, found or not; it determines the place of an entry and its successor. Entries
+    that the filters of `query` exclude are not shown for that. With a `budget`, a hit that is too long for the rest of
+    the budget is skipped. `reranked` are scores in 0..1 that a reranker gave to passages.
     """
     wanted = RANK_FACTOR * limit
     decided = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
@@ -334,8 +335,9 @@ def rank_subset(
     query: Query,
     budget: Tokens | None = None,
 ) -> list[Hit] | None:
-    """Return the hits of `rank` over these passages and others that are at most `unseen` near; None where that
-    can't be told without the others.
+    """Return the hits of `rank` over these passages and unread ones whose nearness is at most `unseen`.
+
+    Returns None if the hits can't be determined without the unread ones.
     """
     decided = _rank_passages(
         passages, question, RANK_FACTOR * limit, now, config, curated=curated, query=query, unseen=unseen
@@ -356,7 +358,7 @@ def explain(
     reranked: Mapping[PassageLocation, float] | None = None,
     rejected: int = 10,
 ) -> Explanation:
-    """Return the hits of `rank`, and the best candidates that are none, at most `rejected` of them, with the reason."""
+    """Return the hits of `rank` and at most `rejected` of the best other candidates, each with the reason."""
     wanted = RANK_FACTOR * limit + rejected
     deeper = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
     chosen, over = fit_budget(deeper.rows, limit, budget)
@@ -392,9 +394,9 @@ def _rank_passages(
     reranked: Mapping[PassageLocation, float] | None = None,
     unseen: float | None = None,
 ) -> _Ranking:
-    """Return at least `wanted` rows in their order, where there are as many.
+    """Return at least `wanted` rows in order, if there are as many.
 
-    It is not sure of that where others than these passages, at most `unseen` near, may be among them.
+    The result is not certain if passages other than these, with a nearness of at most `unseen`, may be among them.
     """
     every = curated if isinstance(curated, CuratedMemory) else CuratedMemory(tuple(curated))
     shown = _filter_curated(every, query)
@@ -422,7 +424,7 @@ def _rank_passages(
 
 
 def _filter_curated(curated: CuratedMemory, query: Query | None) -> CuratedMemory:
-    """Return what the filters of the query let through of curated memory."""
+    """Return the curated memory that matches the filters of the query."""
     if query is None or query == Query(
         text=query.text, sorts=query.sorts, neighbours=query.neighbours, profile=query.profile
     ):
@@ -431,7 +433,7 @@ def _filter_curated(curated: CuratedMemory, query: Query | None) -> CuratedMemor
 
 
 def _is_relevant(passage: Passage, asked: QueryContext) -> bool:
-    """Tell whether a passage holds anything of the question, in words or in meaning, or is the reply to what does."""
+    """Return whether a passage shares words or meaning with the question, or is the reply to a message that does."""
     match = passage.match
     return (
         bool(match.words)
@@ -441,21 +443,19 @@ def _is_relevant(passage: Passage, asked: QueryContext) -> bool:
 
 
 def _scores(row: ScoredPassage) -> bool:
-    """Tell whether a row is worth a hit: what was found by its meaning alone, and scores nothing, has nothing to do
-    with the question.
-    """
+    """Return whether a row is worth a hit; a row without words of the question needs a score above 0."""
     return row.score > 0 or bool(row.passage.match.words)
 
 
 def _newest_first(passages: Sequence[Passage], asked: QueryContext) -> Iterator[ScoredPassage]:
-    """Yield passages that nothing was asked of, the newest first."""
+    """Yield the passages of a blank query, newest first."""
     yield from sorted((score_passage(passage, asked) for passage in passages), key=sort_key)
 
 
 def _separate_superseded(
     rows: Iterator[ScoredPassage], chain: SupersessionChains, superseded: list[ScoredPassage]
 ) -> Iterator[ScoredPassage]:
-    """Yield the rows with what took their place; those whose successor is not seen go to `superseded`."""
+    """Yield the rows with their successors; rows whose successor is not visible are added to `superseded`."""
     for row in rows:
         stands = attach_successor(row, chain) if chain.successor else row
         if stands.is_current:
@@ -467,7 +467,7 @@ def _separate_superseded(
 def _find_successors(
     found: Sequence[Passage], shown: Sequence[Passage], asked: QueryContext, chain: SupersessionChains
 ) -> dict[str, ScoredPassage]:
-    """Return what took the place of other entries, by its id, as it was found or as curated memory holds it."""
+    """Return the current successors of other entries by id, as found or as in curated memory."""
     unfound = [
         score_passage(_without_match(each), asked) for each in shown if each.match.chunk.entry_id in chain.entries
     ]
@@ -477,7 +477,7 @@ def _find_successors(
 
 
 def _without_match(passage: Passage) -> Passage:
-    """Return the passage as one that holds nothing of the question."""
+    """Return the passage without any match of the question."""
     return replace(passage, match=replace(passage.match, score=0.0, words=(), absent=(), signals={}))
 
 
@@ -511,7 +511,7 @@ def _build_hit(row: ScoredPassage, now: datetime) -> Hit:
 
 
 def _normalize_shares(row: ScoredPassage, score: float) -> dict[str, float]:
-    """Return the shares so that they sum to the score: with what another memory's place gave or took."""
+    """Return the shares scaled so that they sum to the score, with a share for the change by placement."""
     shares = dict(row.shares)
     placed = row.score - sum(shares.values())
     if abs(placed) > 1e-9:
@@ -521,7 +521,7 @@ def _normalize_shares(row: ScoredPassage, score: float) -> dict[str, float]:
 
 
 def _explain_hit(row: ScoredPassage, now: datetime) -> str:
-    """Return the reasons of a hit in words, the strongest first."""
+    """Return the reasons of a hit in words, strongest first."""
     words = row.passage.match.words
     reasons = [f"has {', '.join(words)}"] if words else []
     if row.signals["speaker"]:

@@ -1,11 +1,10 @@
-"""Recall: every visible workspace is searched, and what they give is ranked as one.
+"""Recall: searches every visible workspace and ranks the results together.
 
-An optional reranker has a deadline and can't fail a search. Hits can be given their neighbours, and those that surely
-have to do with a session's first message can be selected. A source that can't be searched does not fail the others.
+An optional reranker has a deadline and can't fail a search. A source that can't be searched does not fail the others.
+The module also attaches neighbours to hits and selects the hits that are relevant to a session's first message.
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ import anyio
 
 from ricordo.concurrency import compute
 from ricordo.errors import InvalidQuery, StorageError
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, safe_boundary
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import MEMORY_SORTS, CandidateIndex, Candidates, Chunk, CuratedMatches, PruningRule, Query
@@ -49,19 +49,19 @@ _MAX_RERANK_CHARS = 2_000
 
 
 class Reranker(Protocol):
-    """Says how well texts answer a query."""
+    """Scores how well texts answer a query."""
 
     async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return a score in 0..1 for each text, higher is better, in their order.
+        """Return a score in 0..1 for each text, in the order of the texts; higher is better.
 
-        It is cancelled at its deadline, so it must not block the event loop: a model is run in a thread.
+        The call is cancelled at its deadline, so it must not block the event loop: run a model in a thread.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class RerankResult:
-    """What a reranker said, by the place of each passage; `error` is why nothing can be had of it, else empty."""
+    """The scores of a reranker by passage location; `error` is the reason why there are none, empty if there are."""
 
     scores: Mapping[PassageLocation, float] = field(default_factory=dict)
     error: str = ""
@@ -70,7 +70,7 @@ class RerankResult:
 async def rerank_passages(
     reranker: Reranker, query: str, passages: Mapping[PassageLocation, Passage], *, seconds: float
 ) -> RerankResult:
-    """Return what `reranker` says of the first 2,000 characters of each passage; nothing where it can't be had."""
+    """Return the reranker's scores of the first 2,000 characters of each passage; an empty result if it fails."""
     if not passages or seconds <= 0:
         return RerankResult()
     texts = [passage.match.content[:_MAX_RERANK_CHARS] for passage in passages.values()]
@@ -90,16 +90,16 @@ async def rerank_passages(
 _MAX_CURATED = 2_000
 _DUPLICATE_RESERVE = 8
 _AT_ONCE = 200
-"""Of so many passages the ranking takes some milliseconds at most."""
+"""The ranking of so many passages takes some milliseconds at most."""
 _SIMILARITY_WEIGHTS = {"bm25": "own", "context": "context", "dense": "dense", "dense_context": "dense_context"}
-"""The signals that tell how near a passage is, with the weights of their names."""
+"""The signals that measure how near a passage is, and the names of their weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SourceResults:
-    """What the sources gave: the passages, and all of their curated memory where it is needed to place them.
+    """The passages of all sources, and all of their curated memory if it is needed to rank them.
 
-    `unseen` is how near the nearest passage is that was not read, None when all were.
+    `unseen` is the nearness of the nearest passage that was not read, None if all were read.
     """
 
     passages: list[Passage]
@@ -117,14 +117,14 @@ async def recall_memories(
     config: RecallConfig | None = None,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
-    """Return at most `limit` memories for `query`, best first; empty when nothing in memory has to do with it.
+    """Return at most `limit` memories for `query`, best first; empty if nothing in memory is related to it.
 
-    A text is looked for in memory documents only, not in transcripts; a `Query` says itself which sorts it means, and
-    without any it means all. `sources` come narrowest first. `now` (aware, by default the system's time) is what ages
-    are counted from. With a `budget` the hits together have at most so many tokens, estimated: one that is too
-    long for what is left is passed over for the next. A `reranker` joins where it answers in time.
+    A text searches memory documents only, not transcripts. A `Query` names its sorts, by default all. `sources` are
+    ordered narrowest first. `now` (aware, by default the system's time) is the time from which ages are measured. With
+    a `budget`, the estimated tokens of all hits together stay within it; a hit that is too long for the rest of the
+    budget is skipped. A `reranker` takes part if it answers in time.
 
-    Raises: `InvalidQuery` if `limit` is below 1, `StorageError` when no source can be searched.
+    Raises: `InvalidQuery` if `limit` is below 1, `StorageError` if no source can be searched.
     """
     asked = _memory_query(query)
     return await search(
@@ -142,8 +142,9 @@ async def search(
     config: RecallConfig | None = None,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
-    """Return at most `limit` hits from everything that was written down, transcripts too; otherwise as
-    `recall_memories`.
+    """Return at most `limit` hits from all documents, including transcripts.
+
+    Everything else is as in `recall_memories`.
     """
     asked, weights, moment = _prepare_query(query, limit), config or RecallConfig(), now or datetime.now(UTC)
     most, question = max(limit, weights.candidates), parse_question(asked.text)
@@ -176,9 +177,9 @@ async def explain(
     config: RecallConfig | None = None,
     reranker: Reranker | None = None,
 ) -> Explanation:
-    """Return the hits of `search`, and at most `rejected` of the best candidates that are none, with the reason.
+    """Return the hits of `search`, and at most `rejected` of the best other candidates with the reason.
 
-    A text is looked for in everything; a `Query` with `sorts=MEMORY_SORTS` gives what `recall_memories` gives.
+    A text searches all documents; a `Query` with `sorts=MEMORY_SORTS` returns what `recall_memories` returns.
     """
     asked, weights, moment = _prepare_query(query, limit), config or RecallConfig(), now or datetime.now(UTC)
     found = await _search_sources(sources, asked, max(limit, weights.candidates))
@@ -203,7 +204,7 @@ def _prepare_query(query: Query | str, limit: int) -> Query:
 
 
 def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallConfig) -> PruningRule:
-    """Return which candidates may be among the best, as far as the question tells it."""
+    """Return the rule for the candidates that may be among the best, derived from the question."""
     unread = config.expected * bool(question.expected) + config.speaker * question.is_first_person
     if config.dates and find_date_ranges(question.original_text, now.date()):
         unread += config.dates
@@ -222,7 +223,7 @@ def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallC
 async def _search_sources(
     sources: Sequence[SearchSource], asked: Query, most: int, cut: PruningRule | None = None
 ) -> _SourceResults:
-    """Return what the sources hold; raise the last trouble when none of them can be searched."""
+    """Return the results of all sources. Raises: the last StorageError if none of them can be searched."""
     passages: list[Passage] = []
     curated: list[tuple[CuratedMatches, str, int]] = []
     unseen: list[float] = []
@@ -255,7 +256,7 @@ async def _find_source_candidates(source: SearchSource, asked: Query, most: int,
 
 @lru_cache(maxsize=4)
 def _curated_memory(curated: tuple[tuple[CuratedMatches, str, int], ...]) -> CuratedMemory:
-    """Return the curated memory of the sources; the same value for the same memory."""
+    """Return the curated memory of the sources; the same object for the same memory."""
     return CuratedMemory(
         tuple(
             Passage(label=label, source_rank=nearness, match=match)
@@ -268,7 +269,7 @@ def _curated_memory(curated: tuple[tuple[CuratedMatches, str, int], ...]) -> Cur
 async def _rerank(
     found: _SourceResults, asked: Query, now: datetime, config: RecallConfig, reranker: Reranker
 ) -> RerankResult:
-    """Return what the reranker says of the passages that are the best without it."""
+    """Return the reranker's scores of the passages that rank best without it."""
     if not asked.text.strip():
         return RerankResult()
     by_place = {passage_location(passage): passage for passage in found.passages}
@@ -281,23 +282,23 @@ async def _rerank(
 
 
 async def _load_curated(source: SearchSource) -> CuratedMatches:
-    """Return curated memory; nothing where it can't be read, which takes nothing from what was found."""
+    """Return curated memory; empty if it can't be read, which does not affect the hits."""
     try:
         return CuratedMatches(tuple(await source.index.search(Query(text="", sorts=("curated",)), _MAX_CURATED)))
     except StorageError:
         return CuratedMatches()
 
 
-_NON_WORD = re.compile(r"[\W_]+")
+_NON_WORD = lazy_compile(r"[\W_]+")
 MAX_NEIGHBOUR_CHARS = 160
-"""The most characters that are shown of a neighbour."""
+"""The maximum number of characters shown of a neighbour."""
 
 
 async def attach_neighbours(sources: Sequence[SearchSource], hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits in their order, with the text right before and after each, where the same is told on.
+    """Return the hits in their order, each with the text right before and after it.
 
-    That is the message before and after a message, the piece of a long text, what stands under the same heading of a
-    topic, and what a ledger holds of the same session.
+    Neighbours are the messages before and after a message, the adjacent pieces of a long text, the text under the same
+    heading of a topic, and the entries of the same session in a ledger.
     """
     shown = list(hits)
     for source in sources:
@@ -307,7 +308,7 @@ async def attach_neighbours(sources: Sequence[SearchSource], hits: Sequence[Hit]
         try:
             told = await source.index.beside([_chunk_location(shown[at]) for at in places])
         except StorageError:
-            # the hits are what was asked for
+            # neighbours are optional: return the hits without them
             continue
         for at, one in zip(places, told, strict=True):
             if one is not None:
@@ -316,7 +317,7 @@ async def attach_neighbours(sources: Sequence[SearchSource], hits: Sequence[Hit]
 
 
 def informative_heading(hit: Hit) -> str:
-    """Return the heading of a hit where it tells more than the name of its file does; else nothing."""
+    """Return the heading of a hit, empty if it says no more than the file name."""
     name = hit.path.rpartition("/")[2].rpartition(".")[0]
     if ledger_date(hit.path) or _normalize_name(hit.heading) == _normalize_name(name):
         return ""
@@ -345,16 +346,16 @@ def _neighbour(chunk: Chunk | None, source: SearchSource) -> Neighbour | None:
 
 
 DEFAULT_OPENING_MEMORIES = 5
-"""How many memories are loaded for the first message of a session when no number is set."""
+"""How many memories are loaded for the first message of a session by default."""
 _MAX_SEARCH_WORDS = 8
 _MIN_STEM_CHARS = 4
 _FEW, _MANY = 3.0, 16.0
 
 
 def search_words(text: str) -> tuple[str, ...]:
-    """Return what to look for word by word: the first eight words that say something, each also in its shortest form.
+    """Return the words to search for: the first eight informative words, each also in its shortest form.
 
-    Empty for a text that says nothing, such as a greeting.
+    Empty for a text without such words, such as a greeting.
     """
     words = query_words(text)
     telling = [
@@ -372,10 +373,10 @@ def search_words(text: str) -> tuple[str, ...]:
 
 
 def select_relevant(text: str, hits: Iterable[Hit], limit: int) -> list[Hit]:
-    """Return at most `limit` of the hits that have to do with `text`, first those that hold most of its words.
+    """Return at most `limit` of the hits that are relevant to `text`, those with most of its words first.
 
-    Of equals the earlier hit comes first. What was superseded is left out, and so is what was only extracted and
-    nobody has curated: that is found by search alone.
+    Among equals the earlier hit comes first. Superseded entries are left out, and so are extracted entries that nobody
+    has curated; only a search finds these.
     """
     asked = query_words(text)
     least = _min_matched_weight(sum(asked.weights))
@@ -386,7 +387,7 @@ def select_relevant(text: str, hits: Iterable[Hit], limit: int) -> list[Hit]:
 
 
 def _min_matched_weight(said: float) -> float:
-    """Return how many words a memory has to hold of a text that says so much."""
+    """Return the minimum weight of shared words for a text whose words have the total weight `said`."""
     return 1.0 if said < _FEW else 2.0 if said <= _MANY else 3.0
 
 
@@ -397,7 +398,7 @@ def _is_showable(hit: Hit) -> bool:
 
 
 def _unique_by_content(hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits without those that say what an earlier one says."""
+    """Return the hits without those that repeat the content of an earlier one."""
     return list({hit.entry.content: hit for hit in reversed(list(hits))}.values())[::-1]
 
 

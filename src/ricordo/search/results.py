@@ -1,4 +1,4 @@
-"""The results of recall: hits that name their place and reasons, explanations, and quoted answers."""
+"""The results of recall: hits with their locations and reasons, explanations, and quoted answers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,21 +15,21 @@ __all__ = ["TOOL_SPEAKER", "Answer", "Explanation", "Hit", "Neighbour", "Passage
 
 
 TOOL_SPEAKER = "tool"
-"""The speaker of what tools printed."""
+"""The speaker of tool output."""
 _ASSISTANT_SPEAKER = "assistant"
 _TOOL_RESULT_FOLDER = f"{LARGE_RESULTS}/"
 _AGENT_FOLDERS = (f"{WORKSPACE}/{AGENT_NOTES}/", f"{WORKSPACE}/plans/", f"{SESSIONS}/")
-"""Folders of what agents write."""
+"""Folders of files that agents write."""
 _RECORDED_SORTS = frozenset({"transcript", "result"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSource:
-    """A visible workspace: the label that hits from it carry, such as `project`, and its index.
+    """A workspace to search: its index and the label of its hits, such as `project`.
 
-    `profile` is the path of the one profile whose facts may be found, empty for none. Messages and tool results that
-    say what was `forgotten` are passed over. `beside` is what else is to be done in the thread in which the index is
-    read; an index that is not read at once leaves it out.
+    `profile` is the path of the only profile whose facts may be found, empty for none. Messages and tool results that
+    contain `forgotten` statements are skipped. `beside` is called in the thread that reads the index; an index that is
+    not read at once does not call it.
     """
 
     label: str
@@ -39,7 +39,7 @@ class SearchSource:
     beside: Callable[[], object] | None = None
 
     def hides(self, chunk: Chunk) -> bool:
-        """Tell whether a passage was said, or returned by a tool, and says what was forgotten."""
+        """Return whether a chunk of a transcript or tool result contains a forgotten statement."""
         if not self.forgotten or chunk.sort not in _RECORDED_SORTS:
             return False
         return (chunk.session, chunk.message) in self.forgotten.messages or self.forgotten.contains(chunk.content)
@@ -47,7 +47,7 @@ class SearchSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """One match of one source, as ranking sees it; `source_rank` is 0 for the narrowest source."""
+    """One match of one source, as input of the ranking; `source_rank` is 0 for the narrowest source."""
 
     label: str
     source_rank: int
@@ -56,7 +56,7 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbour:
-    """What stands right before or after a hit: its beginning on one line, and of a message who said it."""
+    """The text right before or after a hit: its beginning on one line, and the speaker if it is a message."""
 
     text: str
     speaker: str = ""
@@ -65,17 +65,17 @@ class Neighbour:
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A memory that was recalled, or a passage of a transcript or other document shown as one.
+    """A memory that was recalled, or a passage of a transcript or other document in the form of one.
 
-    `score` is in 0..1, higher is better, and comparable between calls. `why` says it in words; `signals` in numbers.
-    The entry of a transcript passage has the kind `message`, of any other passage the kind `passage`. Lines count
-    from 1. `superseded_by` is the id of the entry that took the place of this one, empty while it holds; `contradicts`
-    are the ids of memories that can't hold beside it, while nothing says which does. `shares` are what each signal
-    adds to the score, and take from it below 0; their sum is the score.
+    `score` is in 0..1, higher is better, and comparable between calls. `why` explains it in words, `signals` in
+    numbers. The entry of a transcript passage has the kind `message`, that of any other passage the kind `passage`.
+    Lines count from 1. `superseded_by` is the id of the entry that replaced this one, empty while it is current.
+    `contradicts` are the ids of memories that conflict with it while the conflict is open. `shares` are the amounts
+    that each signal adds to the score (negative ones reduce it); their sum is the score.
 
-    `heading` is what it stands under in its document. `before` and `after` are what is told right beside it, None where
-    nothing is, or where it was not asked for: the messages next to a message, what has the same heading of a topic,
-    what a ledger holds of the same session.
+    `heading` is the heading above the hit in its document. `before` and `after` are its neighbours, None where there is
+    none or where they were not requested: the messages next to a message, the text under the same heading of a topic,
+    the entries of the same session in a ledger.
     """
 
     entry: Entry
@@ -97,7 +97,7 @@ class Hit:
 
     @property
     def trust(self) -> Trust:
-        """Who stands behind it; what a tool printed is from outside, and what an assistant said is the agent's."""
+        """The trust level of the hit. Tool output counts as external, what an assistant said as the agent's."""
         if (
             self.speaker == TOOL_SPEAKER
             or self.path.startswith(_TOOL_RESULT_FOLDER)
@@ -108,12 +108,12 @@ class Hit:
 
     @property
     def is_in_agent_file(self) -> bool:
-        """Whether it stands in a file that agents write: a note, a plan, or what a session was about."""
+        """Whether the hit is in a file that agents write: a note, a plan, or a session file."""
         return self.path.startswith(_AGENT_FOLDERS)
 
     @property
     def date(self) -> datetime | None:
-        """When it was said or became true, else when it was saved; None where that is not known."""
+        """When it was said or became true, else when it was saved; None if unknown."""
         return self.entry.since or self.entry.time
 
 
@@ -121,8 +121,9 @@ class Hit:
 class RejectedHit:
     """A candidate that was not returned, and the reason.
 
-    It is a `duplicate` of a hit, was `superseded` by another memory, came below the `limit`, or was over the `budget`.
-    `replacement` is the place of the hit or memory that stands for it, as `path:line`; empty where none does.
+    It is a `duplicate` of a hit, was `superseded` by another memory, ranked below the `limit`, or exceeded the
+    `budget`. `replacement` is the location of the hit or memory that replaces it, as `path:line`; empty if there is
+    none.
     """
 
     hit: Hit
@@ -132,9 +133,9 @@ class RejectedHit:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """What was returned, best first, and the best of what was not, best first; `candidates` were looked at in all.
+    """The returned hits and the best rejected ones, each best first, and the number of all `candidates`.
 
-    `reranker_error` is why a reranker has no part in it, where there is one.
+    `reranker_error` is the reason why the reranker was not used, if there is one.
     """
 
     hits: tuple[Hit, ...]
@@ -145,13 +146,13 @@ class Explanation:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What memory has to say to a question: a quoted hit, or that it is not in memory.
+    """The answer to a question: a quoted hit, or the statement that it is not in memory.
 
-    `text` is for people: the quote with its file and line, then what contradicts it and what it superseded, or "not in
-    memory". What came from outside, such as what a tool printed or an assistant repeated of that, is never an answer:
-    where nothing else fits, `unconfirmed` are such hits, at most one. `contradicting` are hits that can't hold beside
-    the quoted one, while nothing says which does. `superseded` are hits that held before and that the quoted one
-    replaced, newest first. `others` are the next best hits, also when nothing was found, best first.
+    `text` is for people: the quote with its file and line, then the memories that contradict it and those that it
+    superseded, or "not in memory". External content, such as tool output or its repetition by an assistant, is never an
+    answer; if nothing else fits, `unconfirmed` holds at most one such hit. `contradicting` are hits that conflict with
+    the quoted one while the conflict is open. `superseded` are former statements that the quoted one replaced, newest
+    first. `others` are the next best hits, best first, also if nothing was found.
     """
 
     found: bool

@@ -1,8 +1,8 @@
-"""Retrieval of matches and of their neighbours: from the database, or from the files where it can't serve.
+"""Retrieval of matches and of their neighbours, from the database or by scanning the files.
 
-Where no word of a query is indexed, its text is looked for as typed; a query without text asks for the newest.
+If no word of a query is indexed, its text is searched as typed. A query without text returns the newest chunks.
 
-Invariant: a chunk that no longer stands where it was found has no neighbours.
+Invariant: a chunk that is no longer at the location where it was found has no neighbours.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ _AFTER_SQL = "(line, part) > (?, ?) AND line >= ? ORDER BY line, part"
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkLocation:
-    """Where a chunk was found, and what it says there."""
+    """The location of a chunk that was found, and its content there."""
 
     path: str
     line_number: int
@@ -74,7 +74,7 @@ class ChunkLocation:
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkNeighbours:
-    """A chunk as it stands, and what belongs to it right before and after: None where nothing does."""
+    """A chunk and its related neighbours right before and after, None where there is none."""
 
     chunk: Chunk
     before: Chunk | None = None
@@ -83,20 +83,20 @@ class ChunkNeighbours:
 
 @runtime_checkable
 class NeighbourIndex(Protocol):
-    """An index that can tell what stands beside a chunk."""
+    """An index that can return the neighbours of a chunk."""
 
     async def beside(self, spots: Sequence[ChunkLocation]) -> list[ChunkNeighbours | None]:
-        """Return what stands at and beside each of these, in their order; None for one that stands there no more."""
+        """Return each chunk with its neighbours, in order; None for a chunk that is no longer there."""
         ...
 
 
 def find_neighbours(connection: Connection, spots: Sequence[ChunkLocation]) -> list[ChunkNeighbours | None]:
-    """Return what stands at and beside each of these in the tables."""
+    """Return each chunk of the tables with its neighbours, in order; None for a chunk that is no longer there."""
     return [_find_chunk_neighbours(connection, spot) for spot in spots]
 
 
 def find_neighbours_in(document: Sequence[Chunk], spot: ChunkLocation) -> ChunkNeighbours | None:
-    """Return what stands at and beside a spot in a document that was read; None if it stands there no more."""
+    """Return a chunk of a parsed document with its neighbours; None if it is no longer there."""
     ordered = sorted(document, key=lambda chunk: (chunk.line_number, chunk.part))
     for at, chunk in enumerate(ordered):
         if (chunk.line_number, chunk.content) == (spot.line_number, spot.content):
@@ -134,7 +134,7 @@ def _related_neighbours(chunk: Chunk, before: Sequence[Chunk], after: Sequence[C
 
 
 def _is_related(chunk: Chunk, other: Chunk) -> bool:
-    """Tell whether what stands next to a chunk is about the same: of one conversation, session or heading."""
+    """Return whether a neighbour belongs to the same conversation, session or heading as the chunk."""
     if _SUPERSEDED_MARKER in other.markup:
         return False
     if chunk.sort == "ledger":
@@ -145,23 +145,23 @@ def _is_related(chunk: Chunk, other: Chunk) -> bool:
 
 
 CURATED_QUERY = Query(text="", sorts=("curated",))
-"""Asks for curated memory, the newest first."""
+"""The query for curated memory, newest first."""
 MAX_CURATED = 2_000
-"""How much of it is looked at."""
+"""The maximum number of chunks of curated memory."""
 _MIN_CANDIDATES = 200
 
 
 def search_database(
     reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
 ) -> list[Match]:
-    """Return what the database holds for the query."""
+    """Return the matches of the database."""
     if asked.words.groups and (found := _search_terms(reader, segments, asked, sense)):
         return found
     return _search_without_terms(reader, segments, asked)
 
 
 def _search_without_terms(reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery) -> list[Match]:
-    """Return what is found without words: the newest where nothing is asked, else what holds the query literally."""
+    """Return the matches without term search: the newest for an empty text, else literal matches."""
     query, limit, wanted = asked.query, asked.limit, max(asked.limit, _MIN_CANDIDATES)
     if not query.text.strip():
         if segments is not None:
@@ -181,7 +181,7 @@ def _search_without_terms(reader: Connection, segments: "CorpusSearcher | None",
 def _search_terms(
     reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
 ) -> list[Match]:
-    """Return what holds a word of the query: from the postings, and where there are none from the full-text table."""
+    """Return the chunks with a word of the query, from the postings, or else from the full-text table."""
     query, words = asked.query, asked.words
     if segments is not None:
         found, absent = segments.search(reader, asked, sense)
@@ -200,9 +200,9 @@ def find_candidates(
     sense: "SemanticQuery | None",
     cut: PruningRule | None,
 ) -> Candidates | None:
-    """Return what the database holds for ranking; None where there are no postings.
+    """Return the candidates of the database for ranking; None if there are no postings.
 
-    What is not found by its words is looked for as `search_database` does, and all of that is returned.
+    If no word is found, it falls back to the other ways of `search_database`, and all of these matches are returned.
     """
     if segments is None:
         return None
@@ -224,7 +224,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(kw_only=True)
 class FileScanner:
-    """The files of one workspace, read as they are, but for the secrets that `redactor` finds."""
+    """Searches the files of one workspace directly, without the secrets that `redactor` finds."""
 
     files: FileStore
     redactor: Redactor
@@ -233,14 +233,14 @@ class FileScanner:
     async def search(
         self, documents: Sequence[tuple[SearchDocument, FileInfo]], query: Query, words: QueryWords, limit: int
     ) -> list[Match]:
-        """Return what these documents hold for the query, best first; a file that can't be read is passed over."""
+        """Return the matches of these documents, best first; a file that can't be read is skipped."""
         candidates: list[Candidate] = []
         for document, info in documents:
             candidates += await self._candidates(document, info)
         return await anyio.to_thread.run_sync(_rank_candidates, candidates, query, words, limit)
 
     async def beside(self, spots: Sequence[ChunkLocation], folder: str) -> list[ChunkNeighbours | None]:
-        """Return what stands at and beside each of these in the files, None for one that stands there no more."""
+        """Return each chunk with its neighbours from the files; None for a chunk that is no longer there."""
         read: dict[str, list[Chunk]] = {}
         for path in {spot.path for spot in spots}:
             document, info = classify_document(path, folder), await self.files.info(path)
@@ -283,7 +283,7 @@ def _rank_candidates(candidates: Sequence[Candidate], query: Query, words: Query
 
 
 def _apply_bullet_fields(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, pieces of long entries with the fields of the bullets that point to them."""
+    """Return the candidates; pieces of long entries get the fields of the bullets that point to them."""
     bullets = {each.chunk.entry_id: each.chunk for each in candidates if each.chunk.markup}
     return [
         replace(each, chunk=_copy_fields(each.chunk, bullet))
@@ -300,7 +300,7 @@ def _copy_fields(chunk: Chunk, bullet: Chunk) -> Chunk:
 
 
 def newest_first_key(chunk: Chunk) -> tuple[timedelta, str, int, int]:
-    """Order by time; of two with one time in one document the later one is the newer one."""
+    """Return the sort key for newest first; with equal times in one document, the later line is the newer one."""
     line = -chunk.line_number if chunk.time else chunk.line_number
     return (_NEVER - (chunk.time or _NEVER), chunk.path, line, chunk.part)
 
@@ -310,7 +310,7 @@ def _sort_by_position(candidates: Sequence[Candidate]) -> list[Chunk]:
 
 
 def merge_matches(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:
-    """Return both, best first; of equals what is in the index first, and where nothing was asked for the newest."""
+    """Return both lists merged, best first; among equals indexed matches first, with a score of 0 the newest."""
     both = sorted((*indexed, *scanned), key=_best_first_key)[:limit]
     return [replace(match, rank=rank) for rank, match in enumerate(both, 1)]
 

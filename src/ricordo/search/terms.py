@@ -6,7 +6,6 @@ stands for a group of terms, its stem in every language. Hangul is indexed by wo
 Invariant: a term holds no white space and no quote, so terms joined by spaces can be split again.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ from itertools import chain, repeat
 
 from ricordo.language import LANGUAGES, Language, detect_language, is_stop_word, script_of, split_words, stem
 from ricordo.language.generic_words import GENERIC_WEIGHT, is_generic
+from ricordo.lazy import lazy_compile
 from ricordo.search.contract import Chunk
 
 __all__ = ["QueryWords", "neighbour_terms", "own_terms", "query_words"]
@@ -23,8 +23,8 @@ __all__ = ["QueryWords", "neighbour_terms", "own_terms", "query_words"]
 _MONTHS = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
-_DERIVED_NOUN = re.compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
-_PATH_AND_LINE = re.compile(r"(.*[./].*):\d+")
+_DERIVED_NOUN = lazy_compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
+_PATH_AND_LINE = lazy_compile(r"(.*[./].*):\d+")
 _NEIGHBOUR_CHARS = 400
 _MAX_QUERY_CHARS = 2_000
 _MAX_QUERY_WORDS = 48

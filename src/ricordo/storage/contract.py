@@ -1,8 +1,8 @@
-"""FileStore: the few durable operations by which every file is written.
+"""FileStore: the durable operations by which all files are read and written.
 
-Paths are relative to the store's root, with `/` between parts; a leading slash means the root. A write is durable
-when it returns. A version is a digest of the content, so it is the same on every machine and in every backend. An
-append never reads what is there; a replacement is atomic and names the version it replaces.
+Paths are relative to the store's root, with `/` as separator; a leading slash means the root. A write is durable when
+it returns. A version is a digest of the content, so it is the same on every machine and in every backend. An append
+never reads the existing content. A replacement is atomic and names the version that it replaces.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -30,7 +30,7 @@ ABSENT = ""
 
 @dataclass(frozen=True, kw_only=True)
 class StoredFile:
-    """The bytes of a file and the version they have."""
+    """The bytes of a file and their version."""
 
     data: bytes
     version: str
@@ -38,12 +38,11 @@ class StoredFile:
 
 @dataclass(frozen=True, kw_only=True)
 class FileInfo:
-    """What a listing tells of a file: its path, size in bytes, and time of modification in nanoseconds.
+    """The metadata of a file: its path, size in bytes, and modification time in nanoseconds.
 
-    `changed_ns` is when the file system last wrote anything of it, its name and times too, which nobody can set back;
-    0 where the backend has none.
-    `stamp` is another one after every write, also where size and time are set to what they were; empty where the
-    backend has none. Two that differ in nothing else are equal.
+    `changed_ns` is the time of the last change of the content or metadata, which no program can set back; 0 if the
+    backend has none. `stamp` differs after every write, even if size and modification time are the same; empty if the
+    backend has none. It is ignored by comparisons.
     """
 
     path: str
@@ -55,9 +54,9 @@ class FileInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedRange:
-    """Where appended bytes lie: `offset` of the first and `length` of all, the header of a new file not counted.
+    """Where appended bytes are: the `offset` of the first and the `length` of all, without the header of a new file.
 
-    `info` is what was known of the file right after it, None where the backend does not tell.
+    `info` is the metadata of the file right after the append, None if the backend does not return it.
     """
 
     offset: int
@@ -67,7 +66,7 @@ class AppendedRange:
 
 @runtime_checkable
 class SupportsBlockingList(Protocol):
-    """What a store may offer besides, for those that are in a thread of their own already."""
+    """An optional capability of a store, for callers that already run in a thread of their own."""
 
     def list_blocking(self, prefix: str = "") -> tuple[FileInfo, ...]:
         """Return what `FileStore.list` returns. It blocks on the disk."""
@@ -76,26 +75,26 @@ class SupportsBlockingList(Protocol):
 
 @runtime_checkable
 class SupportsFolderCheck(Protocol):
-    """What a store may offer besides: to tell whether its folder is still the one that was opened."""
+    """An optional capability of a store: check that its folder is still the one that was opened."""
 
     def check(self) -> None:
-        """Look whether it is. It blocks on the disk. Raises: RootMoved."""
+        """Check the folder. It blocks on the disk. Raises: RootMoved if another folder is there now."""
         ...
 
 
 @runtime_checkable
 class SupportsBlockingAppend(Protocol):
-    """What a store may offer besides, for those that are in a thread of their own already."""
+    """An optional capability of a store, for callers that already run in a thread of their own."""
 
     def append_blocking(
         self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None
     ) -> AppendedRange:
-        """Do what `FileStore.append` does, waiting `busy_seconds` for others at most. It blocks on the disk."""
+        """Do what `FileStore.append` does, waiting at most `busy_seconds` for locks. It blocks on the disk."""
         ...
 
 
 class SupportsAppend(Protocol):
-    """What appends to files."""
+    """An object that can append to files."""
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Do what `FileStore.append` does."""
@@ -114,18 +113,18 @@ class FileStore(Protocol):
         ...
 
     async def info(self, path: str) -> FileInfo | None:
-        """Return what is known of the file, or None when there is none."""
+        """Return the metadata of the file, or None if it does not exist."""
         ...
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
-        """Add `data` at the end, on a line of its own, and create the file with `header` when there is none.
+        """Append `data`, starting on a new line, and create the file with `header` if it does not exist.
 
-        A last line that was torn off is closed first. On a full disk nothing of `data` stays.
+        An incomplete last line is closed first. If the disk is full, nothing of `data` remains.
         """
         ...
 
     async def create(self, path: str, data: bytes) -> str:
-        """Write a file that does not exist and return its version. Raises `AlreadyExists`."""
+        """Write a new file and return its version. Raises `AlreadyExists`."""
         ...
 
     async def replace(self, path: str, data: bytes, *, expected: str) -> str:
@@ -133,7 +132,7 @@ class FileStore(Protocol):
         ...
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
-        """Delete the file, when `expected` is given only that version. Raises `FileMissing`, `VersionConflict`."""
+        """Delete the file; if `expected` is given, only that version. Raises `FileMissing`, `VersionConflict`."""
         ...
 
     async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
@@ -141,11 +140,11 @@ class FileStore(Protocol):
         ...
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
-        """Return the files below the folder `prefix`, sorted by path; empty when there is no such folder."""
+        """Return the files below the folder `prefix`, sorted by path; empty if there is no such folder."""
         ...
 
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Hold the lock `name` across all processes and tasks of this root. Raises `StorageBusy` after its time-out."""
+        """Hold the lock `name` across all processes and tasks of this root. Raises `StorageBusy` after its timeout."""
         ...
 
 

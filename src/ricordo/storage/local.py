@@ -7,7 +7,6 @@ Invariants: a crash leaves the old file or the new one. No symbolic link leads o
 """
 
 import os
-import re
 import secrets
 import stat
 import sys
@@ -33,6 +32,7 @@ from ricordo.errors import (
     StorageFailed,
     VersionConflict,
 )
+from ricordo.lazy import lazy_compile
 from ricordo.storage.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version
 from ricordo.storage.disk import Disk, translate_os_error
 from ricordo.storage.locks import hold_lock
@@ -102,7 +102,7 @@ def _version_on_disk(disk: Disk, real: str) -> str | None:
         return None
 
 
-_TEMPORARY_NAME = re.compile(r"\.~.*\.[0-9a-f]{12}")
+_TEMPORARY_NAME = lazy_compile(r"\.~.*\.[0-9a-f]{12}")
 _STALE_SECONDS = 3600
 _LOCK_STRIPES = 64
 _NAME_CACHE_SIZE = 16_384

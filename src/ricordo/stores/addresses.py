@@ -19,6 +19,7 @@ from typing import TypeAlias
 from urllib.parse import quote, unquote
 
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import lazy_compile
 from ricordo.models import Embedder
 from ricordo.models.embedders import load_embedder
 from ricordo.scope import Scope
@@ -45,7 +46,7 @@ SCHEMES = (
 )  # fmt: skip
 """The schemes that Ricordo has itself."""
 _ADDRESS_FORM = "write scheme:place, such as jsonl:./notes, with options after a question mark if any"
-_SCHEME_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9_+-]+):(.*)", re.DOTALL)
+_SCHEME_PATTERN = lazy_compile(r"([A-Za-z][A-Za-z0-9_+-]+):(.*)", re.DOTALL)
 _BARE_SCHEMES = frozenset({"none", "ring", "mock", "layered", "sessions"})
 """Schemes that need no place, and so are understood without a colon."""
 

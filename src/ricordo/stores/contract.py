@@ -1,10 +1,10 @@
-"""The contract of a store: three operations, bound to a scope before anything can be read or written.
+"""The store interface: save, recall and preamble, all bound to a scope.
 
-`backend.bind(scope)` returns a `Store`. It is one class for all backends: it stamps scope, id and time, checks the
-entry and redacts secrets, then calls the backend's driver. So no backend can skip that.
+`backend.bind(scope)` returns a `Store`, one class for all backends. A `Store` sets scope, id and time, checks the entry
+and redacts secrets before it calls the driver of the backend, so no backend can skip these steps.
 
-What else a backend can do is a capability, a protocol. `store.offers(Forgets)` returns an object with the methods of
-that protocol and no others, so a driver's own `write` stays out of reach.
+Optional features of a backend are capabilities, which are protocols. `store.offers(Forgets)` returns an object with
+only the methods of that protocol, so callers never reach the driver's own `write`.
 """
 
 from abc import ABC, abstractmethod
@@ -60,7 +60,7 @@ __all__ = [
 
 @runtime_checkable
 class Lists(Protocol):
-    """A backend that can show everything it keeps."""
+    """A backend that can list all its entries."""
 
     async def entries(self) -> list[Entry]:
         """Return all entries, newest first."""
@@ -73,7 +73,7 @@ class Lists(Protocol):
 
 @runtime_checkable
 class Forgets(Protocol):
-    """A backend that can take an entry out again."""
+    """A backend that can remove entries."""
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Remove an entry everywhere and return it. Raises `EntryNotFound`."""
@@ -82,42 +82,42 @@ class Forgets(Protocol):
 
 @runtime_checkable
 class KeepsTombstones(Protocol):
-    """A backend that keeps a record without content of each entry that was forgotten; each that forgets has to.
+    """A backend that keeps a record without content of each forgotten entry. Every backend that forgets must do this.
 
-    Such an entry is not taken in again: `Store.save` asks for it when an entry comes with an id or a time of its own.
+    `Store.save` checks these records when an entry arrives with its own id or time, and refuses a forgotten entry.
     """
 
     async def tombstones(self) -> tuple[Tombstone, ...]:
-        """Return the record of each entry that was forgotten, oldest first. Raises `StorageError`."""
+        """Return the records of all forgotten entries, oldest first. Raises `StorageError`."""
         ...
 
     async def tombstone_of(self, entry: Entry) -> Tombstone | None:
-        """Return the record by which an entry is known as forgotten: by its id, or by words that are older.
+        """Return the record that shows that an entry was forgotten; None if it was not.
 
-        None for an entry that was not forgotten. Raises `StorageError`.
+        A record matches by id, or by the same words if the entry is not newer than the record. Raises `StorageError`.
         """
         ...
 
 
 @runtime_checkable
 class Marks(Protocol):
-    """A backend in which a person can pin an entry, and confirm it."""
+    """A backend in which a person can pin and confirm entries."""
 
     async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
-        """Pin, unpin or confirm an entry and return it as it is now. Raises `EntryNotFound`."""
+        """Pin, unpin or confirm an entry and return the changed entry. Raises `EntryNotFound`."""
         ...
 
 
 @runtime_checkable
 class Undoes(Protocol):
-    """A backend that knows what was written and can take it back."""
+    """A backend that records its writes and can undo them."""
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes (all when None), newest first. Raises: InvalidQuery if it is below 1."""
+        """Return at most `limit` writes (all when None), newest first. Raises: InvalidQuery if `limit` is below 1."""
         ...
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
-        """Take back one write, the newest act of a person when none is named.
+        """Undo one write. `change_id` None means the newest write by a person.
 
         Raises `ChangeNotFound`, `UndoRefused`.
         """
@@ -126,14 +126,13 @@ class Undoes(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SessionNotes:
-    """What is known of a session when it ends, besides what was saved in it.
+    """Facts about a session at its end, apart from the entries saved in it.
 
-    `started` and `ended` are times in UTC. `turns` counts what a person said. `cost` is in US dollars, None where it is
-    not known. `usage` and `cost` are what the session took since it was closed before, `closing_usage` and
-    `closing_cost` what the requests that summed it up took since then: the file has the sums. `summary` is one
-    paragraph, `tags` are
-    single words in lower case. With `pending` the summary is a digest made by rules, until one is made. `open_threads`
-    are what was left open, `files_read` what was read.
+    `started` and `ended` are times in UTC. `turns` counts the messages of the user. `cost` is in US dollars, or None if
+    unknown. `usage` and `cost` cover the session since it was last closed; `closing_usage` and `closing_cost` cover the
+    summary requests since then. The session file holds the sums. `summary` is one paragraph, `tags` are single words in
+    lower case. `pending` means that the summary is a digest made by rules, until a model writes one. `open_threads`
+    lists unfinished topics, `files_read` the files that were read.
     """
 
     session: str
@@ -154,13 +153,13 @@ class SessionNotes:
 
 @runtime_checkable
 class KeepsSessions(Protocol):
-    """A backend that keeps a file for each session: what it was about, and what was saved in it."""
+    """A backend that keeps a file for each session, with a summary and the entries saved in the session."""
 
     async def close_session(self, notes: SessionNotes) -> str:
-        """Write the file of a session, with what was saved in it, and return its path; empty where there is nothing.
+        """Write the file of a session with its saved entries and return the path; empty if there is nothing to write.
 
-        A second time replaces what was written before, but for usage and cost, which are added up. Raises
-        `StorageError`, and then what was saved is kept.
+        A second call replaces the earlier content, except usage and cost, which are added up. Raises `StorageError`;
+        the session's saved entries are then kept.
         """
         ...
 
@@ -171,39 +170,39 @@ class KeepsSessions(Protocol):
 
 @runtime_checkable
 class RecordsUsage(Protocol):
-    """A backend that notes when a memory was shown, used and confirmed, apart from what the memory says.
+    """A backend that records when a memory was shown, used or confirmed, separately from the content of the memory.
 
-    Noting waits for nothing and writes nothing at once; no ranking goes by it.
+    Recording does not block and does not write immediately. No ranking depends on it.
     """
 
     def record_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
-        """Note what happens now to the memories with these ids.
+        """Record an act on the memories with these ids, at the current time.
 
-        `how` is one word, such as `recall`; `source` is the label of their place, as a hit has it.
+        `how` is one word, such as `recall`; `source` is the label of the memory's place, the same as in a hit.
         """
         ...
 
     def record_prompt(self, text: str, *, session: str = "") -> None:
-        """Note that a prompt shows the memories in `text`."""
+        """Record that a prompt shows the memories in `text`."""
         ...
 
     async def usage(self, entry_id: str) -> MemoryUsage:
-        """Return what is known of one memory, by its whole id. Raises `StorageError`."""
+        """Return the usage of one memory by its full id. Raises `StorageError`."""
         ...
 
 
 @runtime_checkable
 class Closes(Protocol):
-    """A backend that holds something back until it is closed."""
+    """A backend that buffers writes until it is closed."""
 
     async def close(self) -> None:
-        """Write what is held back, durably; a second time does nothing. Raises `StorageError`."""
+        """Write everything that is buffered, durably; a second call does nothing. Raises `StorageError`."""
         ...
 
 
 @runtime_checkable
 class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
-    """A backend over visible workspaces, with everything that people do to what is remembered there."""
+    """A backend over the visible workspaces that lists, forgets, marks and undoes."""
 
     async def places(self) -> list[MemoryRoot]:
         """Return the visible places that exist, narrowest first."""
@@ -212,32 +211,32 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
 
 _C = TypeVar("_C")
 _AT_ONCE = 20_000
-"""Characters of hits in which the guard finds the secrets in some milliseconds."""
+"""Largest size of hits, in characters, that is redacted on the event loop; this takes a few milliseconds."""
 _RETURNING_ENTRIES = frozenset({"entries", "get", "mark"})
 
 
 class Driver(Protocol):
-    """What a backend does for one scope; entries arrive checked, redacted and stamped."""
+    """The backend's side of a store for one scope. Entries arrive checked, redacted and with scope, id and time."""
 
     async def write(self, entry: Entry) -> Entry:
-        """Keep `entry`, durably when this returns, and return it as kept."""
+        """Store `entry` and return it as stored. The write is durable when this returns."""
         ...
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        """Return at most `limit` hits, best first; the newest for a query without words."""
+        """Return at most `limit` hits, best first; for a query without words, the newest entries."""
         ...
 
     async def preamble(self, budget: Tokens | None) -> str:
-        """Return what belongs into the system prompt, within the budget; empty when there is nothing."""
+        """Return the text for the system prompt, within the budget; empty if there is nothing to show."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoreParts:
-    """What every bound store needs besides its backend.
+    """What every bound store needs apart from its backend.
 
-    `key` is 32 secret bytes for digests, the same each time that the store is opened; without one they hold for this
-    process. `catch_up` lets `ids` follow what others wrote meanwhile.
+    `key` is 32 secret bytes for digests. Pass the same key each time the store is opened; without one, digests are
+    valid only in this process. `catch_up` advances `ids` past the ids that other processes wrote.
     """
 
     redactor: Redactor
@@ -249,27 +248,27 @@ class StoreParts:
 
 
 class Backend(ABC):
-    """A place to keep memories; nothing can be read or written before it is bound to a scope."""
+    """A place to keep memories. It must be bound to a scope before reads and writes."""
 
     def __init__(self, parts: StoreParts) -> None:
-        """Give every store that is bound from here the same guard, clock, ids and events."""
+        """Use the same redactor, clock, ids and emitter for every store bound from this backend."""
         self._parts = parts
 
     @final
     def bind(self, scope: Scope | None) -> "Store":
-        """Return the store of `scope`. Raises `ScopeRequired` without one."""
+        """Return the store of `scope`. Raises: ScopeRequired if `scope` is None."""
         if scope is None:
             raise ScopeRequired
         return Store(self._driver(scope), scope, self._parts)
 
     @abstractmethod
     def _driver(self, scope: Scope) -> Driver:
-        """Return what reads and writes for `scope`."""
+        """Return the driver that reads and writes for `scope`."""
 
 
 @final
 class Store:
-    """Save, recall and preamble of one scope."""
+    """Save, recall and preamble for one scope."""
 
     def __init__(self, driver: Driver, scope: Scope, parts: StoreParts) -> None:
         """Use `Backend.bind` instead."""
@@ -280,12 +279,12 @@ class Store:
         self.scope = scope
 
     async def save(self, entry: Entry) -> Entry:
-        """Keep `entry` and return it with its id, time and scope; it is durable when this returns.
+        """Save `entry` durably and return it with its id, time and scope.
 
-        Without a scope the entry gets the store's own. A session is no border: it is kept as where the entry comes
-        from, `source.session`. An entry that comes with an id or a time was said before, and is refused if it was
-        forgotten here. Raises: InvalidEntry; ScopeMismatch for a scope that is not the store's;
-        ReasonRequired for one beyond the project without a reason; StorageFull and its siblings.
+        An entry without a scope gets the scope of the store. A session does not limit visibility: it is stored as
+        `source.session`. An entry that arrives with an id or a time is refused if it was forgotten here. Raises:
+        InvalidEntry; ScopeMismatch if the entry's scope lies outside the store's; ReasonRequired if the entry is
+        visible beyond the project and has no reason; StorageFull and its siblings.
         """
         with self._parts.emitter.stage("save", self.scope) as progress:
             scope = self._resolve_scope(entry.validate())
@@ -312,15 +311,15 @@ class Store:
     async def recall(self, query: str | Query, limit: int = 5) -> list[Hit]:
         """Return at most `limit` hits, best first; the newest for an empty query; empty when nothing matches.
 
-        A text is looked for in memories; a `Query` says itself which sorts of documents it means. Raises: InvalidQuery
-        if `limit` is below 1.
+        A string searches memories; a `Query` names the sorts of documents to search. Raises: InvalidQuery if `limit` is
+        below 1.
         """
         if limit < 1:
             raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
         with self._parts.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
             found = (await self._driver.find(asked, limit))[:limit]
-            # what people write into files by hand passes the guard on its way out
+            # files that people edit may hold secrets, so hits are redacted before they are returned
             guarding = partial(_all_guarded, found, self._parts.redactor)
             size = guarded_length(hit.entry for hit in found)
             hits = await compute(guarding, size=size, at_once=_AT_ONCE)
@@ -328,7 +327,7 @@ class Store:
             return hits
 
     async def preamble(self, budget: Tokens | None = None) -> str:
-        """Return what belongs into the system prompt, fenced, within `budget` (the backend's own when None)."""
+        """Return the fenced text for the system prompt, within `budget` (the backend's default when None)."""
         with self._parts.emitter.stage("preamble", self.scope) as progress:
             most = room = budget or DEFAULT_BUDGET
             shown = await self._build_preamble(budget)
@@ -336,7 +335,7 @@ class Store:
                 over = estimate_text(text) - most.count
                 if over <= 0:
                     break
-                # a mark can be longer than the secret that a person wrote into a file by hand
+                # the mark of a secret that a person wrote into a file can be longer than the secret
                 room = Tokens(max(room.count - over, room.count // 2, 1) if room.count > 1 else 0)
                 shown = await self._build_preamble(room) if room.count else Preamble(text="")
             if shown.cut:
@@ -350,9 +349,9 @@ class Store:
         return Preamble(text=await self._driver.preamble(budget))
 
     def offers(self, capability: type[_C]) -> _C | None:
-        """Return one of the optional capabilities with the methods it names, or None when the backend has not got it.
+        """Return an optional capability, as an object with only the methods it names; None if the backend lacks it.
 
-        `capability` is a runtime-checkable protocol; one that names a method of `Driver` is never offered.
+        `capability` is a runtime-checkable protocol. A protocol that names a method of `Driver` is never offered.
         """
         if capability not in self._views:
             names = _public_methods(capability)
@@ -363,7 +362,7 @@ class Store:
         return cast("_C", self._views[capability])
 
     def _driver_method(self, name: str) -> Callable[..., object]:
-        """Return a method of the backend, whose entries pass the guard; forgetting is told once it is done."""
+        """Return a method of the backend that redacts the entries it returns; `forget` also calls the forget hooks."""
         method: Callable[..., object] = getattr(self._driver, name)
         if name == "forget" and isinstance(self._driver, Forgets):
             return partial(self._forget_and_notify, self._driver)
@@ -378,8 +377,8 @@ class Store:
         return await self._shown(found) if isinstance(found, list) else (await self._shown([found]))[0]
 
     async def _shown(self, found: list[Entry]) -> list[Entry]:
-        """Return what a backend found, without the secrets that its files may hold."""
-        # each of its places has a key of its own, with which it does so itself
+        """Return entries without the secrets that their files may hold."""
+        # a layered memory redacts its own entries, with the key of each place
         if isinstance(self._driver, LayeredMemory):
             return found
         redactor = self._parts.redactor
@@ -431,20 +430,20 @@ def _redact_hit(hit: Hit, redactor: Redactor) -> Hit:
 
 
 def add_forget_hook(store: Store, act: Callable[[Entry, str], Awaitable[object]]) -> None:
-    """Do `act` with each entry that is forgotten through `store` from now on, and with who forgets it."""
+    """Call `act` with each entry that is forgotten through `store` from now on, and with who forgot it."""
     store._forget_hooks.append(act)
 
 
 async def entries_as_stored(store: Store) -> list[Entry] | None:
-    """Return all entries of a store with the secrets that people wrote into its files, newest first.
+    """Return all entries of a store, newest first, including secrets that people wrote into its files.
 
-    It is for counting them, and for saving them elsewhere, which replaces them. None where the store can't list.
+    Use it to count entries, or to save them elsewhere, which redacts them. Return None if the store can't list.
     """
     return await store._driver.entries() if isinstance(store._driver, Lists) else None
 
 
 def _public_methods(capability: type) -> frozenset[str]:
-    """Return the public methods that a protocol and those it extends name; none for a class that is no protocol."""
+    """Return the public methods that a protocol and its bases name; empty for a class that is not a protocol."""
     if not getattr(capability, "_is_protocol", False):
         return frozenset()
     protocols = (cls for cls in capability.__mro__ if getattr(cls, "_is_protocol", False))
@@ -459,7 +458,7 @@ def _forward(method: Callable[..., object]) -> Callable[..., object]:
 
 
 def record_shown(store: Store, hits: Sequence[Hit], *, how: str, session: str = "") -> None:
-    """Note that the memories among `hits` are shown; `how` is one word, such as `recall`."""
+    """Record that the memories among `hits` were shown; `how` is one word, such as `recall`."""
     notes = store.offers(RecordsUsage) if hits else None
     if notes:
         for source in dict.fromkeys(hit.source for hit in hits):

@@ -5,7 +5,6 @@ leaves every other byte as it is.
 """
 
 import logging
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from functools import cached_property, partial
 from anyio.to_thread import run_sync
 
 from ricordo.errors import DocumentInvalid, InvalidMessage
+from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import dumps, loads, require_object
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
@@ -44,7 +44,7 @@ __all__ = ["JsonlStore", "open_jsonl"]
 
 _LOG = logging.getLogger("ricordo.stores")
 _FILE_NAME = "memory.jsonl"
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
+_LINE = lazy_compile(rb"[^\n]*\n|[^\n]+\Z")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -11,7 +11,6 @@ user. Its errors are translated. A file that can't be opened is kept under anoth
 import errno
 import logging
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -37,6 +36,7 @@ from ricordo.errors import (
     StorageFull,
     StorageReadOnly,
 )
+from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import dumps, loads, require_object
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
@@ -316,7 +316,7 @@ def _translate_error(error: lmdb.Error, path: str) -> StorageError:
 
 _LOG = logging.getLogger("ricordo.stores")
 _FILE_NAME = "memory.mdb"
-_KEY_PATTERN = re.compile(rb"(?P<time>[0-9T:.Z-]{24})/(?P<number>\d{12})")
+_KEY_PATTERN = lazy_compile(rb"(?P<time>[0-9T:.Z-]{24})/(?P<number>\d{12})")
 _PREAMBLE_KIND = "preamble"
 
 

@@ -19,6 +19,7 @@ from ricordo.context.preamble import Preamble, PreambleDriver, compose_preamble
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
 from ricordo.curation.topics import entry_kind, is_generated, read_topic, topic_type
 from ricordo.errors import EntryNotFound, FileMissing, InvalidInput, ScopeMismatch, StorageError
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
 from ricordo.search.contract import Query
@@ -47,7 +48,7 @@ __all__ = ["INDEX", "MemoryFolderStore", "add_link", "create_topic", "has_link",
 
 INDEX = "MEMORY.md"
 _TITLE = b"# Memory\n\n"
-_LINK = re.compile(rb"\]\((?:\./)?([^)\s#]+\.md)(?:#[^)]*)?\)")
+_LINK = lazy_compile(rb"\]\((?:\./)?([^)\s#]+\.md)(?:#[^)]*)?\)")
 _MAX_INDEX_LINES = 199
 """How far down in the index other tools read: a link below it is not seen."""
 _TOPIC_TITLES: Mapping[str, tuple[str, str]] = {

@@ -18,6 +18,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, StorageBusy, VersionConflict
+from ricordo.lazy import lazy_compile
 from ricordo.search.chunking import is_self_contained_block
 from ricordo.search.documents import Checksum, DocumentFingerprint
 from ricordo.storage import ABSENT, AppendedRange, FileInfo, FileStore, StoredFile
@@ -133,7 +134,7 @@ async def rewrite_file(files: FileStore, path: str, change: Callable[[StoredFile
 
 _LOG = logging.getLogger("ricordo.stores")
 _MAX_REPORTED = 5
-_FENCE = re.compile(rb"^(`{3,}|~{3,})", re.MULTILINE)
+_FENCE = lazy_compile(rb"^(`{3,}|~{3,})", re.MULTILINE)
 _PROBE = b"\n- probe ^probe\n"
 
 

@@ -19,6 +19,7 @@ from ricordo.concurrency import compute
 from ricordo.context.preamble import MAX_SAVED
 from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.guard import Redactor
+from ricordo.lazy import lazy_compile
 from ricordo.search.memory_root import AT_ONCE, MemoryRoot
 from ricordo.search.results import Hit
 from ricordo.storage import FileInfo, FileStore
@@ -36,7 +37,7 @@ __all__ = ["DamageMonitor", "RootReader", "hits_outward", "newest_key", "visible
 
 _LEDGER_COUNT = 3
 _MAX_BULLETS = 1_000
-_BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
+_BULLET = lazy_compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 
 
 class DamageMonitor:

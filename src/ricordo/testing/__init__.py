@@ -1,4 +1,4 @@
-"""For tests of agents: a scripted model, a server that speaks the real wire protocols, and checks of stores."""
+"""Tools for testing agents: a scripted model, a server that speaks the real wire protocols, and checks of stores."""
 
 from typing import TYPE_CHECKING
 

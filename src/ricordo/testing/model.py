@@ -1,6 +1,6 @@
-"""A chat model that plays a script in process: the fastest way to test an agent.
+"""A chat model that plays a script in process, the fastest way to test an agent.
 
-Invariant: each request is recorded before it is answered, and a conversation that providers refuse is refused.
+Invariant: each request is recorded before it is answered, and conversations that providers refuse are refused.
 """
 
 import copy
@@ -53,13 +53,13 @@ _CUT_OFF_MESSAGE = "The reply was cut off."
 class ScriptedModel:
     """A `ChatModel` that plays `script`, one item for each request.
 
-    `Fail` raises the error of the `ModelError` branch that its status stands for; `Empty`, `Garbage` and `HalfStream`
-    raise `ReplyInvalid`; `Hang` raises `ModelTimeout` when it is released. A request after the script's end raises
-    `ScriptUsedUp`, which is no `ModelError`: the test is at fault, so nothing should catch it.
+    `Fail` raises the `ModelError` subclass for its status; `Empty`, `Garbage` and `HalfStream` raise `ReplyInvalid`;
+    `Hang` raises `ModelTimeout` when it is released. A request after the end of the script raises `ScriptUsedUp`, which
+    is not a `ModelError`: it is an error of the test and should not be caught.
     """
 
     def __init__(self, script: ScriptLike, *, name: str = "scripted", window: int | None = None) -> None:
-        """Play `script`; `window`, in tokens, is what the model says of itself, and nothing is checked against it."""
+        """Play `script`; `window`, in tokens, is only reported by the model, and no request is checked against it."""
         self._playback = Playback(script)
         self._name = name
         self._window = window
@@ -70,18 +70,18 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """The name that was given."""
+        """The name passed to the constructor."""
         return self._name
 
     @property
     def window(self) -> int | None:
-        """The window that was given, in tokens."""
+        """The window passed to the constructor, in tokens."""
         return self._window
 
     def with_reply_limit(self, tokens: int) -> "ScriptedModel":
-        """Return this model, with its script and its requests, with replies that are cut off after so many tokens.
+        """Return this model, with the same script and requests, with replies cut off after `tokens` tokens.
 
-        A reply with a `usage` of its own is said in whole, as by a provider that does not keep to what it was told.
+        A reply with its own `usage` is not cut off, like that of a provider that ignores the limit.
         """
         made = copy.copy(self)
         made._reply_limit = tokens
@@ -89,21 +89,23 @@ class ScriptedModel:
 
     @property
     def requests(self) -> tuple[RecordedRequest, ...]:
-        """Every request so far, in order."""
+        """All requests so far, in order."""
         return tuple(self._requests)
 
     @property
     def held_count(self) -> int:
-        """How many replies are held back or hang at this moment."""
+        """The number of replies that are held back or hang now."""
         return len(self._held)
 
     def release(self) -> None:
-        """Let go every reply that is held back or hangs now; call it where the model runs, not from another thread."""
+        """Release every reply that is held back or hangs now; call it on the event loop of the model, not from another
+        thread.
+        """
         for event in self._held:
             event.set()
 
     async def wait_for_held(self, count: int = 1) -> None:
-        """Return once `count` replies are held back or hang."""
+        """Return when `count` replies are held back or hang."""
         while len(self._held) < count:
             arrived = anyio.Event()
             self._watchers.append(arrived)
@@ -116,7 +118,7 @@ class ScriptedModel:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return what the next item says."""
+        """Return the reply of the next item."""
         request = self._record_request(messages, tools, schema, streamed=False)
         item = self._next_item(request)
         if isinstance(item, Hold | Hang):
@@ -130,7 +132,7 @@ class ScriptedModel:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
-        """Give what the next item says, word by word; tool calls come with the reply in whole."""
+        """Yield the reply of the next item word by word; tool calls arrive with the complete reply."""
         request = self._record_request(messages, tools, schema, streamed=True)
         item = self._next_item(request)
         if isinstance(item, Hang):
@@ -195,7 +197,7 @@ class ScriptedModel:
 
 
 def _final_reply(item: PlayedItem) -> ReplyItem:
-    """Return what is said in the end, or raise what is raised instead."""
+    """Return the final reply of `item`, or raise its error."""
     match item:
         case Fail():
             raise _model_error(item)

@@ -6,11 +6,11 @@ Embeddings are made of the hashed words of a text, so texts that share words are
 import base64
 import hashlib
 import math
-import re
 import struct
 from collections.abc import Sequence
 
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Usage
 from ricordo.messages.formats import from_openai
 from ricordo.messages.json_text import require_integer, require_object
@@ -143,7 +143,7 @@ OPENAI_CHAT = WireProtocol(
 """The path `/v1/chat/completions`."""
 
 
-_WORD = re.compile(r"\w+")
+_WORD = lazy_compile(r"\w+")
 
 
 def hash_to_vector(text: str, dimension: int) -> list[float]:

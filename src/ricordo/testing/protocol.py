@@ -1,4 +1,4 @@
-"""The interface of a wire protocol: reading a request, and writing replies and errors, whole or as a stream. Pure."""
+"""The interface of a wire protocol: reading requests, and writing replies and errors, whole or as a stream. Pure."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ RequestBody: TypeAlias = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedRequest:
-    """What a request says, in our own types; `continues` tells that the provider holds what was said before."""
+    """A request in Ricordo's own types; `continues` means that the provider stores the earlier conversation."""
 
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
@@ -37,7 +37,7 @@ class ParsedRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class EventFrame:
-    """One event of a stream as it is sent; `is_content` tells the pieces of the reply from what frames them."""
+    """One event of a stream in its encoded form; `is_content` is True for content and False for framing events."""
 
     text: str
     is_content: bool = False
@@ -45,7 +45,7 @@ class EventFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class WireProtocol:
-    """One protocol. `read` raises `InvalidMessage` for a request that is not understood."""
+    """One protocol. `read` raises `InvalidMessage` for a request that it can't parse."""
 
     read: Callable[[RequestBody], ParsedRequest]
     whole: Callable[[ScriptedReply, RequestBody], JsonValue]
@@ -55,7 +55,7 @@ class WireProtocol:
 
 
 def encode_json(value: JsonValue) -> bytes:
-    """Return `value` as JSON in ASCII, so that every string can be said, also half of a surrogate pair."""
+    """Return `value` as JSON in ASCII, which can encode every string, including lone surrogates."""
     return json.dumps(value).encode("ascii")
 
 
@@ -66,7 +66,9 @@ def make_event_frame(data: JsonValue, *, name: str = "", is_content: bool = Fals
 
 
 def read_tool(value: RequestBody, *, parameters: str, where: str) -> ToolSpec:
-    """Read the definition of a tool, whose schema stands under the key `parameters`; without one it takes nothing."""
+    """Read the definition of a tool with its schema under the key `parameters`; without a schema the tool takes
+    nothing.
+    """
     return ToolSpec(
         name=require_text(value.get("name"), f"{where}.name"),
         description=require_text(value.get("description") or "", f"{where}.description"),
@@ -75,11 +77,11 @@ def read_tool(value: RequestBody, *, parameters: str, where: str) -> ToolSpec:
 
 
 def read_optional_record(value: RequestBody, key: str, where: str) -> dict[str, JsonValue] | None:
-    """Return the object under `key`; None when there is none."""
+    """Return the object under `key`; None if it is missing."""
     found = value.get(key)
     return None if found is None else require_object(found, f"{where}.{key}")
 
 
 def read_tools(body: RequestBody) -> list[dict[str, JsonValue]]:
-    """Return the tools of a request, none when it has none."""
+    """Return the tools of a request; empty if it has none."""
     return require_objects(body.get("tools") or [], "tools")

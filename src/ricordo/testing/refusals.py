@@ -1,13 +1,14 @@
-"""What providers refuse in a request, by the rules of each protocol, in their words. Pure.
+"""Requests that providers refuse, by the rules of each protocol, with the providers' error messages. Pure.
 
-All of them refuse tool calls without results and results without calls. Where two servers of one protocol differ, the
-stricter one is played: what passes here passes at both.
+All providers refuse tool calls without results and results without calls. If two servers of one protocol differ, the
+stricter rule applies, so an accepted request passes at both.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, PartPosition, ToolCall, ToolResult, pair_calls
 from ricordo.messages.tokens import estimate_request
 from ricordo.testing.protocol import ParsedRequest, RequestBody
@@ -17,7 +18,7 @@ __all__ = ["MAX_MESSAGES", "pairing_refusal", "request_refusal", "window_refusal
 
 
 def pairing_refusal(messages: Sequence[Message]) -> str:
-    """Say why a provider would refuse `messages`; an empty text when it would take them."""
+    """Return why a provider would refuse `messages`; empty if it would accept them."""
     pairing = pair_calls(messages)
     orphans = [_call_id_at(messages, place) for place in pairing.orphans]
     if orphans:
@@ -37,17 +38,17 @@ def _call_id_at(messages: Sequence[Message], place: PartPosition) -> str:
 
 
 MAX_MESSAGES = 2_048
-"""The most messages that OpenAI takes in one request."""
+"""The largest number of messages that OpenAI accepts in one request."""
 _MIN_THINKING_TOKENS = 1_024
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_LONG_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_SURROGATE = lazy_compile("[\ud800-\udfff]")
+_NAME = lazy_compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONG_NAME = lazy_compile(r"[a-zA-Z0-9_-]{1,128}")
+_ID = lazy_compile(r"[a-zA-Z0-9_-]{1,64}")
 _IMAGE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 
 def request_refusal(path: str, body: RequestBody) -> Fail | None:
-    """Return the error with which the provider at `path` refuses `body`; None when it takes it."""
+    """Return the error with which the provider at `path` refuses `body`; None if it accepts the request."""
     check = _CHECKS.get(path)
     if check is None:
         return None
@@ -61,7 +62,9 @@ def request_refusal(path: str, body: RequestBody) -> Fail | None:
 
 
 def window_refusal(path: str, body: RequestBody, asked: ParsedRequest, window: int) -> Fail | None:
-    """Return the error of a server whose `window` in tokens is for prompt and reply together; None where both fit."""
+    """Return the error of a server whose `window`, in tokens, is too small for prompt and reply together; None if both
+    fit.
+    """
     size = estimate_request(asked.messages, tools=asked.tools).input
     limits = (body.get(key) for key in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
     output = next((limit for limit in limits if isinstance(limit, int)), 0)

@@ -1,19 +1,19 @@
-"""The items of a script: what a scripted model or server does at each request, and ready-made errors.
+"""The items of a script, which say how a scripted model or server answers each request, and ready-made errors.
 
 A script is a list that is played in order, one item for each request, or a function from the request to an item. The
-same script plays in process and over the wire. `build_reply` fills in what an item leaves open: ids, usage, and why the
-reply ended.
+same script works in process and over HTTP. `build_reply` fills in the ids, usage and finish reason that an item leaves
+open.
 
-Invariant: a script never starts again. A request after its last item is an error that names the request.
+Invariant: a script never restarts. A request after its last item is an error that names the request.
 """
 
 import json
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage
 from ricordo.messages.tokens import cut_text, estimate_message, estimate_request
 from ricordo.models import StopReason
@@ -50,11 +50,11 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
-    """What a model was asked.
+    """One request to a model.
 
-    `number` counts from 1. `messages` start with the system messages. `path`, `headers` and `body` are what the server
-    received, empty in process; header names are in lower case, and keys and cookies read `***`. `reply_limit` is how
-    many tokens the reply may take, None where nobody said.
+    `number` counts from 1. `messages` begin with the system messages. `path`, `headers` and `body` are the values that
+    the server received, empty in process; header names are in lower case, and keys and cookies are replaced by `***`.
+    `reply_limit` is the largest size of the reply in tokens; None if the request sets none.
     """
 
     number: int
@@ -70,9 +70,9 @@ class RecordedRequest:
 
 @dataclass(frozen=True)
 class Say:
-    """The model says `text`; where a schema is asked for, `text` is the JSON that should fit it.
+    """The model says `text`; for a request with a schema, `text` is JSON that should match it.
 
-    `usage` is what the provider reports, in tokens; None stands for an estimate.
+    `usage` is the usage that the provider reports, in tokens; None means an estimate.
     """
 
     text: str
@@ -84,7 +84,7 @@ class Say:
 
 @dataclass(frozen=True)
 class Call:
-    """The model calls a tool. `arguments` given as a string travel as they are, valid JSON or not.
+    """The model calls a tool. A string as `arguments` is sent unchanged, valid JSON or not.
 
     An empty `id` becomes `call_<request>_<position>`, which is unique in the script.
     """
@@ -98,7 +98,7 @@ class Call:
 
 @dataclass(frozen=True, init=False)
 class Calls:
-    """The model calls several tools at once, saying `text` before; the usage of the single calls does not count."""
+    """The model says `text` and calls several tools at once; the usage of the single calls is ignored."""
 
     calls: tuple[Call, ...]
     text: str = ""
@@ -106,7 +106,7 @@ class Calls:
     usage: Usage | None = None
 
     def __init__(self, *calls: Call, text: str = "", thinking: str = "", usage: Usage | None = None) -> None:
-        """Take the calls in their order."""
+        """Store the calls in their order."""
         object.__setattr__(self, "calls", calls)
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "thinking", thinking)
@@ -115,7 +115,7 @@ class Calls:
 
 @dataclass(frozen=True, kw_only=True)
 class Empty:
-    """A well-formed reply without any content."""
+    """A valid reply without any content."""
 
     usage: Usage | None = None
 
@@ -128,9 +128,9 @@ class Fail:
     """The provider answers with an error.
 
     `status` is the HTTP status. `type`, `code` and `param` are the fields of the provider's error; an empty `type` is
-    chosen by the status. `body` replaces the whole body. With `in_stream`, a request that streams gets status 200 and
-    the error as an event of the stream. `overflow` says that the request was too large; `window` and `size`, in tokens,
-    are what the message says of it.
+    derived from the status. `body` replaces the whole body. With `in_stream`, a streaming request gets status 200 and
+    the error as an event of the stream. `overflow` means that the request was too large; `window` and `size`, in
+    tokens, are the sizes in the message.
     """
 
     status: int
@@ -149,21 +149,21 @@ class Fail:
 
 @dataclass(frozen=True)
 class Garbage:
-    """An answer of status 200 with bytes that are not JSON."""
+    """A response of status 200 whose body is not JSON."""
 
     content: bytes = b"<html>not what you asked for"
 
 
 @dataclass(frozen=True)
 class Hang:
-    """No answer until the test releases it, or the server stops; then the connection ends."""
+    """No response until the test releases it or the server stops; then the connection ends."""
 
 
 @dataclass(frozen=True)
 class HalfStream:
-    """The connection ends after `after` pieces of the reply's content; without streaming, in the middle of its body.
+    """The connection ends after `after` pieces of the content; without streaming, in the middle of the body.
 
-    With `clean` the stream ends as if it was whole, but lacks its closing event.
+    With `clean` the stream ends properly, but without its closing event.
     """
 
     after: int
@@ -174,14 +174,14 @@ class HalfStream:
 
 @dataclass(frozen=True)
 class Hold:
-    """The reply is held back after its first piece until the test releases it; without streaming, the whole reply."""
+    """The reply is held back after its first piece until the test releases it; without streaming, the whole reply is."""
 
     reply: ReplyItem
 
 
 @dataclass(frozen=True)
 class Respond:
-    """The item is computed from the request."""
+    """A function computes the item from the request."""
 
     answer: "Callable[[RecordedRequest], ScriptItem]"
 
@@ -196,7 +196,7 @@ class ScriptUsedUp(AssertionError):
 
 
 class Playback:
-    """Where a script stands; it can be asked from several threads."""
+    """The position in a script; safe to use from several threads."""
 
     def __init__(self, script: ScriptLike) -> None:
         """Start at the first item."""
@@ -205,10 +205,9 @@ class Playback:
         self._lock = threading.Lock()
 
     def next_item(self, request: RecordedRequest) -> PlayedItem:
-        """Return the item for `request`; a `Respond` has been asked.
+        """Return the item for `request`, after calling the function of a `Respond`.
 
-        Raises:
-            ScriptUsedUp: the script has no more items.
+        Raises: ScriptUsedUp if the script has no more items.
         """
         item = self._script(request) if callable(self._script) else self._take_item(self._script, request)
         while isinstance(item, Respond):
@@ -241,16 +240,16 @@ OverflowShape = Literal[
 
 
 def overflow(shape: OverflowShape, *, window: int = 8_192, size: int = 9_000, in_stream: bool = False) -> Fail:
-    """Return the error with which a provider refuses a request of `size` tokens in a window of `window` tokens.
+    """Return the error of a provider for a request of `size` tokens in a window of `window` tokens.
 
-    The fields `window` and `size` of the result are those that the message names; several providers name none. Some
-    servers shorten the prompt silently instead: that is a good reply whose usage is small.
+    The fields `window` and `size` of the result are the numbers in the message; several providers give none. Some
+    servers silently shorten the prompt instead; script these as a normal reply with a small usage.
     """
     return replace(_OVERFLOW_SHAPES[shape](window, size), overflow=True, in_stream=in_stream)
 
 
 def rate_limit_error(retry_after: float | None = None) -> Fail:
-    """Return the error of a provider that asks to wait `retry_after` seconds, or does not say how long."""
+    """Return the error of a provider that asks to wait `retry_after` seconds; None means that it gives no time."""
     headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
     message = "Rate limit reached: too many tokens per minute."
     return Fail(429, message, code="rate_limit_exceeded", headers=headers)
@@ -262,7 +261,7 @@ def server_error(status: int = 500) -> Fail:
 
 
 def overloaded_error(*, in_stream: bool = False) -> Fail:
-    """Return the error of a provider with too much to do, which often comes in the middle of a stream."""
+    """Return the error of an overloaded provider, which often arrives in the middle of a stream."""
     return Fail(529, "Overloaded", type="overloaded_error", in_stream=in_stream)
 
 
@@ -363,15 +362,15 @@ _OVERFLOW_SHAPES: Mapping[OverflowShape, Callable[[int, int], Fail]] = {
 
 
 THINKING_SIGNATURE = "c2NyaXB0ZWQ="
-"""The seal of everything that a script thinks."""
+"""The signature of every scripted thinking part."""
 _FRAME_TOKENS = 8
-"""Tokens of a reply that are not its text."""
-_WORD = re.compile(r"\s*\S+\s*|\s+")
+"""Tokens of a reply in addition to its text."""
+_WORD = lazy_compile(r"\s*\S+\s*|\s+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedReply:
-    """One reply. `text` is None where nothing is said, which is not the same as the empty string."""
+    """One reply. `text` is None if the reply has no text, which differs from the empty string."""
 
     number: int
     text: str | None
@@ -382,12 +381,12 @@ class ScriptedReply:
 
     @property
     def message(self) -> Message:
-        """The reply as a message of the assistant."""
+        """The reply as an assistant message."""
         return Message(role="assistant", parts=_message_parts(self.text, self.thinking, self.calls), usage=self.usage)
 
 
 def build_reply(request: RecordedRequest, item: ReplyItem) -> ScriptedReply:
-    """Fill in what `item` leaves open: ids by the number of the request, usage by estimate."""
+    """Fill in the values that `item` leaves open: ids from the number of the request, usage by an estimate."""
     text, thinking, calls = _item_content(item)
     stop: StopReason = item.stop if isinstance(item, Say) else "tools" if calls else "end"
     if request.reply_limit is not None and text and not calls and item.usage is None:
@@ -402,7 +401,7 @@ def build_reply(request: RecordedRequest, item: ReplyItem) -> ScriptedReply:
 
 
 def split_pieces(text: str) -> list[str]:
-    """Cut `text` as a stream would: at words, a single word in two; joined they are the text, and none is empty."""
+    """Split `text` like a stream: at words, a single word in two. The pieces join to the text, and none is empty."""
     words = _WORD.findall(text)
     if len(words) != 1 or len(text) < 2:
         return words

@@ -1,9 +1,9 @@
-"""A server on this machine that speaks the providers' protocols and plays a script.
+"""A server on this machine that speaks the protocols of the providers and plays a script.
 
-One thread serves each request. A reply is sent whole, as a stream, held back, cut off, or not at all.
+Each request is served by one thread. A reply is sent whole, as a stream, held back, cut off, or not at all.
 
-Invariants: every request is recorded before it is answered, with keys masked. Nothing waits in a buffer: what was sent
-is with the client before the next line of the sender runs. What a provider would refuse is refused.
+Invariants: every request is recorded, with keys masked, before it is answered. Nothing is buffered: the client has the
+sent bytes before the sender continues. Requests that a provider would refuse are refused.
 """
 
 import http.server
@@ -44,10 +44,10 @@ __all__ = ["Connection", "HttpServer", "LoopbackServer", "ReplyGate", "play_item
 
 
 class ReplyGate:
-    """Holds threads back. Opening it lets go those that stand at it now; closing lets go everything, for good."""
+    """Blocks threads until it opens. Opening releases the threads that wait now; closing releases all, now and later."""
 
     def __init__(self) -> None:
-        """Start with nobody waiting."""
+        """Start with no waiting threads."""
         self._condition = threading.Condition()
         self._open_count = 0
         self._is_closed = False
@@ -55,81 +55,81 @@ class ReplyGate:
 
     @property
     def held_count(self) -> int:
-        """How many stand at the gate."""
+        """The number of waiting threads."""
         with self._condition:
             return self._held_count
 
     def take_ticket(self) -> int:
-        """Stand at the gate, and return the ticket to wait with; `open` lets go whoever has arrived."""
+        """Register at the gate and return the ticket for `wait`; `open` releases every registered ticket."""
         with self._condition:
             self._held_count += 1
             self._condition.notify_all()
             return self._open_count
 
     def wait_for_held(self, count: int, timeout: float) -> bool:
-        """Block until `count` stand at the gate, at most `timeout` seconds; False when they have not come."""
+        """Block until `count` threads wait, at most `timeout` seconds; return False on a timeout."""
         with self._condition:
             return self._condition.wait_for(lambda: self._held_count >= count, timeout)
 
     def wait(self, ticket: int) -> bool:
-        """Block until the gate opens; False when it was closed instead."""
+        """Block until the gate opens; return False if it was closed instead."""
         with self._condition:
             self._condition.wait_for(lambda: self._is_closed or self._open_count > ticket)
             self._held_count -= 1
             return not self._is_closed
 
     def open(self) -> None:
-        """Let go everybody who has arrived."""
+        """Release all threads that wait now."""
         with self._condition:
             self._open_count += 1
             self._condition.notify_all()
 
     def close(self) -> None:
-        """Let go everybody, now and later, with the answer False."""
+        """Release all threads, now and later; their `wait` returns False."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
 
 
 class Connection(http.server.BaseHTTPRequestHandler):
-    """One request and what is sent for it."""
+    """One request and the bytes sent in response."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: "HttpServer"
 
     def do_POST(self) -> None:
-        """Hand the request over."""
+        """Pass the request to the handler of the server."""
         self.close_connection = True
         self.content = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.server.handle(self)
 
     def log_message(self, *args: Any, **fields: Any) -> None:
-        """Say nothing: what came is recorded, and what went wrong is reported."""
+        """Log nothing: requests are recorded and errors are reported elsewhere."""
 
     def send(self, content: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        """Send a whole answer."""
+        """Send a complete response."""
         self._send_head(
             status, {"content-type": "application/json", "content-length": str(len(content)), **(headers or {})}
         )
         self.wfile.write(content)
 
     def send_half(self, content: bytes) -> None:
-        """Announce the whole of `content`, and send its first half."""
+        """Send the length of the whole `content`, but only its first half."""
         self._send_head(200, {"content-type": "application/json", "content-length": str(len(content))})
         self.wfile.write(content[: len(content) // 2])
 
     def start_stream(self) -> None:
-        """Begin an answer of server-sent events."""
+        """Start a response of server-sent events."""
         self._send_head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
 
     def send_events(self, events: Iterable[bytes]) -> None:
-        """Send each of `events` by itself."""
+        """Send each of `events` separately."""
         for content in events:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(content), content))
 
     def end_stream(self) -> None:
-        """Say that the answer is whole; a stream without it breaks off."""
+        """End the stream properly; without this call the stream breaks off."""
         self.wfile.write(b"0\r\n\r\n")
 
     def _send_head(self, status: int, headers: Mapping[str, str]) -> None:
@@ -141,32 +141,32 @@ class Connection(http.server.BaseHTTPRequestHandler):
 
 
 class HttpServer(http.server.ThreadingHTTPServer):
-    """Listens on a free port of this machine, one thread for each request."""
+    """Listens on a free port of this machine, with one thread for each request."""
 
     daemon_threads = True
 
     def __init__(self, handle: Callable[[Connection], None], failed: Callable[[], None]) -> None:
-        """Hand each request to `handle`; `failed` is called while its exception is being handled."""
+        """Pass each request to `handle`; call `failed` within the exception handler if it raises."""
         self.handle = handle
         self._on_failure = failed
         super().__init__(("127.0.0.1", 0), Connection)
 
     def server_bind(self) -> None:
-        """Bind without asking anybody for the name of this machine."""
+        """Bind without a DNS lookup of the name of this machine."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = "127.0.0.1", int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report what went wrong instead of printing it."""
+        """Report an error instead of printing it."""
         self._on_failure()
 
 
 def play_item(
     item: PlayedItem, request: RecordedRequest, *, wire: WireProtocol, connection: Connection, gate: ReplyGate
 ) -> None:
-    """Answer `request` over `connection` as `item` says; what is held back waits at `gate`."""
+    """Answer `request` over `connection` with `item`; replies that are held back wait at `gate`."""
     match item:
         case Fail():
             _send_failure(item, request, wire, connection)
@@ -212,7 +212,7 @@ def _send_garbage(garbage: Garbage, request: RecordedRequest, connection: Connec
 def _send_held(
     reply: ReplyItem, request: RecordedRequest, wire: WireProtocol, connection: Connection, gate: ReplyGate
 ) -> None:
-    # The ticket is drawn before the first piece leaves: a client that has seen it can already let the reply go.
+    # Take the ticket before the first piece is sent: a client that has received it can already release the reply.
     ticket = gate.take_ticket()
     if not request.streamed:
         if gate.wait(ticket):
@@ -239,7 +239,7 @@ def _send_half(half: HalfStream, request: RecordedRequest, wire: WireProtocol, c
 
 
 def _end_of_content(frames: list[EventFrame], pieces: int) -> int:
-    """Return the index after the first `pieces` pieces of content, or after all; the opening when there are none."""
+    """Return the index after the first `pieces` pieces of content, or after all; with 0, the end of the opening."""
     places = [index for index, frame in enumerate(frames) if frame.is_content]
     if pieces < len(places):
         return places[pieces - 1] + 1 if pieces else places[0]
@@ -266,16 +266,16 @@ _COUNT_TOKENS = "/messages/count_tokens"
 
 
 class LoopbackServer:
-    """Plays `script` to whoever asks; a context manager, for tests that await and tests that don't.
+    """Plays `script` to its clients; a context manager for tests with and without an event loop.
 
-    Chat completions, responses and messages take the next item of the script, in the order in which they arrive.
-    Counts of tokens and embeddings don't: they are always answered, embeddings after the failures that
-    `embeddings_protocol` lists. `dimension` is the length of their vectors.
+    Chat completions, responses and messages take the next item of the script, in the order of arrival. Token counts and
+    embeddings take no item and are always answered, embeddings after the failures in `embeddings`. `dimension` is the
+    length of the vectors.
 
-    With `strict` the server refuses whatever a provider of the protocol would: blank texts, names and ids of tools in
-    another form, a beginning without a user, more than 2,048 messages at OpenAI, texts that can't be encoded, and so
-    on. With a `window` in tokens it refuses a prompt that does not fit in with the reply that is asked for, as an
-    overflow. `refusals` are the sentences of both, in order; neither takes an item of the script.
+    With `strict` the server refuses what a provider of the protocol would refuse: blank texts, invalid names and ids of
+    tools, a conversation that does not begin with a user, more than 2,048 messages at OpenAI, texts that can't be
+    encoded, and so on. With a `window` in tokens it refuses, as an overflow, a prompt that does not fit together with
+    the requested reply. `refusals` lists the messages of both, in order. A refused request takes no item of the script.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class LoopbackServer:
         strict: bool = False,
         window: int | None = None,
     ) -> None:
-        """Take what to play; nothing listens before `start`."""
+        """Store the script and the options; `start` begins to listen."""
         self._playback = Playback(script)
         self._embedding_failures = list(embeddings)
         self._wires = {**_CHAT_PATHS, _COUNT_TOKENS: ANTHROPIC_COUNT, _EMBEDDINGS: embeddings_wire(dimension)}
@@ -303,53 +303,54 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        """Where the server listens, without `/v1`, which clients may add or leave out."""
+        """The address of the server without `/v1`, which clients may add or leave out."""
         return f"http://127.0.0.1:{self._http.server_port}"
 
     @property
     def requests(self) -> tuple[RecordedRequest, ...]:
-        """Every request so far, in the order of arrival."""
+        """All requests so far, in the order of arrival."""
         with self._lock:
             return tuple(self._requests)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong in the test itself: a script that was used up, a request that no provider takes, an error
-        of a function that answers; empty when all is well.
+        """Errors of the test itself; empty when there are none.
+
+        Examples are a script that was used up, a request that no provider accepts, or an error of a function in the
+        script.
         """
         with self._lock:
             return tuple(self._problems)
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """What was said of each request that `strict` or the `window` refused, in the order of arrival."""
+        """The messages of the requests that `strict` or `window` refused, in the order of arrival."""
         with self._lock:
             return tuple(self._refusals)
 
     @property
     def held_count(self) -> int:
-        """How many replies are held back or hang at this moment."""
+        """The number of replies that are held back or hang now."""
         return self._gate.held_count
 
     def release(self) -> None:
-        """Let go every reply that is held back or hangs now; later ones wait for the next release."""
+        """Release every reply that is held back or hangs now; later replies wait for the next release."""
         self._gate.open()
 
     def wait_for_held(self, count: int = 1, *, timeout: float = 10.0) -> None:
-        """Block until `count` replies are held back or hang; where an event loop runs, call it in a thread.
+        """Block until `count` replies are held back or hang; call it in a thread if an event loop runs.
 
-        Raises:
-            TimeoutError: it took longer than `timeout` seconds.
+        Raises: TimeoutError after `timeout` seconds.
         """
         if not self._gate.wait_for_held(count, timeout):
             raise TimeoutError(f"After {timeout:g} seconds {self.held_count} replies are waiting, not {count}.")
 
     def start(self) -> None:
-        """Listen; `with` does it."""
+        """Begin to listen; `with` calls it."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop listening, and end what is held back; a second time does nothing."""
+        """Stop listening and end the replies that are held back; a second call does nothing."""
         self._gate.close()
         if self._thread.is_alive():
             self._http.shutdown()
@@ -357,14 +358,14 @@ class LoopbackServer:
         self._http.server_close()
 
     def __enter__(self) -> Self:
-        """Start."""
+        """Start the server."""
         self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop."""
+        """Stop the server."""
         self.stop()
 
     def _handle(self, connection: Connection) -> None:
@@ -384,7 +385,7 @@ class LoopbackServer:
         play_item(item, request, wire=wire, connection=connection, gate=self._gate)
 
     def _read_request(self, connection: Connection, wire: WireProtocol) -> tuple[RecordedRequest, str]:
-        """Record the request, and say what a provider would object to; an empty text when it would not."""
+        """Record the request and return it with the objection of a provider; the objection is empty if there is none."""
         body: dict[str, JsonValue] = {}
         try:
             body = require_object(loads(connection.content), "request")
@@ -394,7 +395,7 @@ class LoopbackServer:
         return self._record_request(connection, asked, body), "" if asked.continues else pairing_refusal(asked.messages)
 
     def _refuse(self, path: str, request: RecordedRequest) -> Fail | None:
-        """Return the error of a strict provider, or of one with too small a window; None when it takes the request."""
+        """Return the error of a strict provider, or of one with too small a window; None if it accepts the request."""
         body: RequestBody = request.body
         found = request_refusal(path, body) if self._strict else None
         if found is None and self._window is not None and path in _CHAT_PATHS:
@@ -437,7 +438,7 @@ class LoopbackServer:
 
     def _note_failure(self) -> None:
         error = sys.exception()
-        # A client that gave up is what many tests are about.
+        # many tests are about clients that disconnect
         if not isinstance(error, ConnectionError):
             self._note_problem(repr(error))
 

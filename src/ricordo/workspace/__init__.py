@@ -1,3 +1,3 @@
-"""The workspace: the plain files that are the truth, their names, their documents, and the history of their changes."""
+"""The workspace: the plain files that store memory, their names, their documents, and their history."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""Documents of the workspace for file tools: create, edit one unique text, read by lines; and the bounds of MEMORY.md.
+"""Creating, editing and reading documents of the workspace for file tools, and the bounds of MEMORY.md.
 
-Each operation refuses rather than guesses. MEMORY.md begins every prompt, so no writer here may make it larger than its
-bounds; consolidation keeps it within them.
+An operation refuses ambiguous input instead of guessing. Every prompt begins with MEMORY.md, so no write here may make
+it larger than its bounds; consolidation keeps it within them.
 """
 
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ __all__ = [
 
 
 BoundName: TypeAlias = Literal["lines", "bytes", "tokens"]
-"""What an index can have too much of."""
+"""What a bound of MEMORY.md counts."""
 _BOUND_NAMES: tuple[BoundName, ...] = ("lines", "bytes", "tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexBounds:
-    """The most that MEMORY.md may have; tokens are those of the prompt, without the fields of entries.
+    """The maximum size of MEMORY.md; tokens are counted in the prompt, without the fields of entries.
 
-    The defaults of lines and bytes are those that Claude Code keeps to when it reads a file of this name.
+    The defaults for lines and bytes are those of Claude Code for a file of this name.
     """
 
     max_lines: int = 200
@@ -45,28 +45,28 @@ class IndexBounds:
     max_tokens: int = 4_000
 
     def find_exceeded(self, document: bytes) -> BoundName | None:
-        """Return the first bound that a document is beyond, lines before bytes before tokens; None for none."""
+        """Return the first bound that a document exceeds, in the order lines, bytes, tokens; None if none."""
         return next((cap for cap in _BOUND_NAMES if self.measure(document, cap) > self.limit(cap)), None)
 
     def measure(self, document: bytes, cap: BoundName) -> int:
-        """Return how much a document has of what one of the bounds counts."""
+        """Return the size of a document in the unit of one bound."""
         if cap == "lines":
             return document.count(b"\n") + (not document.endswith(b"\n"))
         return len(document) if cap == "bytes" else estimate_text("\n".join(render_prompt_lines(document)))
 
     def limit(self, cap: BoundName) -> int:
-        """Return one of the bounds."""
+        """Return the value of one bound."""
         return {"lines": self.max_lines, "bytes": self.max_bytes, "tokens": self.max_tokens}[cap]
 
     def find_growth(self, before: bytes, after: bytes) -> BoundName | None:
-        """Return the first bound that `after` is beyond, and further beyond than `before`; None for none."""
+        """Return the first bound that `after` exceeds, and exceeds further than `before`; None if none."""
         over = (cap for cap in _BOUND_NAMES if self.measure(after, cap) > self.limit(cap))
         return next((cap for cap in over if self.measure(after, cap) > self.measure(before, cap)), None)
 
     def check(self, before: bytes, after: bytes, *, advice: str = "") -> None:
-        """Refuse a write that makes MEMORY.md larger than it may be; to make one shorter that is too large is free.
+        """Refuse a write that makes MEMORY.md larger than its bounds; shortening a file that is too large is allowed.
 
-        Raises: IndexTooLarge, which names the bound and says what to do, by default in general words.
+        Raises: IndexTooLarge, which names the bound and says what to do; `advice` replaces the general text.
         """
         cap = self.find_growth(before, after)
         if cap is not None:
@@ -84,7 +84,7 @@ _DEFAULT_ADVICE = (
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentLines:
-    """Lines `start` to `end` of a document, 1-based and inclusive, and how many the document has."""
+    """Lines `start` to `end` of a document, 1-based and inclusive, and the total number of its lines."""
 
     path: str
     start: int
@@ -95,14 +95,14 @@ class DocumentLines:
 
 @dataclass(frozen=True, kw_only=True)
 class TextReplacement:
-    """An edit: `new` in the place of `old`, which occurs once, or of all its occurrences with `every`."""
+    """An edit that replaces `old`, which occurs once, with `new`; with `every`, all its occurrences."""
 
     old: str
     new: str
     every: bool = False
 
     def apply_to(self, data: bytes, path: str) -> tuple[bytes, int]:
-        """Return the edited document and how often the text was replaced. Raises `EditRefused`."""
+        """Return the edited document and the number of replacements. Raises `EditRefused`."""
         wanted = self.old.encode("utf-8", "surrogatepass")
         count = data.count(wanted) if wanted else 0
         if count == 0:
@@ -115,7 +115,7 @@ class TextReplacement:
 async def create_document(
     files: FileStore, changes: ChangeSets, path: str, content: str, *, redactor: Redactor, who: str, why: str = ""
 ) -> str:
-    """Create a file of the workspace, durably and without secrets, and return its path below the workspace.
+    """Create a file of the workspace durably, with secrets redacted, and return its path below the workspace.
 
     It is one change set by `who`. Raises: AlreadyExists; IndexTooLarge for a MEMORY.md.
     """
@@ -145,10 +145,10 @@ async def edit_document(
     who: str,
     why: str = "",
 ) -> int:
-    """Replace a text of a file of the workspace, and return how often it was replaced.
+    """Replace a text in a file of the workspace and return the number of replacements.
 
-    It is one change set by `who`; the document has no secrets afterwards. Raises: EditRefused if the text is empty,
-    missing or not unique; FileMissing; VersionConflict if the file is changed by others again and again.
+    It is one change set by `who`; secrets in the whole document are redacted. Raises: EditRefused if the text is empty,
+    missing or not unique; FileMissing; VersionConflict if others keep changing the file.
     """
     inside = f"{WORKSPACE}/{safe_path(path)}"
     counts: list[int] = []
@@ -167,7 +167,7 @@ async def edit_document(
 
 
 def _redact_document(data: bytes, redactor: Redactor) -> bytes:
-    """Clean a document; bytes that are no UTF-8 stay."""
+    """Redact secrets in a document; bytes that are not UTF-8 stay unchanged."""
     text = data.decode("utf-8", "surrogateescape")
     cleaned = redactor.clean(text)
     return data if cleaned == text else cleaned.encode("utf-8", "surrogateescape")
@@ -178,7 +178,7 @@ async def read_memory_lines(
 ) -> DocumentLines:
     """Return lines of a memory document: curated memory, a ledger, a topic, an archive or a long entry.
 
-    A secret that a person wrote into it is a mark of `redactor`.
+    A secret that a person wrote into it is replaced by a mark of `redactor`.
 
     `end` beyond the document means its last line. Raises: PathRefused for any other file; InvalidInput for a range that
     starts below 1, after its end or after the document; FileMissing.

@@ -1,10 +1,9 @@
-"""Entry: one memory, where it came from, how far it can be trusted, and which other entries it contradicts.
+"""`Entry`: one memory with its source, its trust, and the entries that it contradicts.
 
-Invariant: a contradiction never rests on the field of one line alone. One line is enough for both entries, and an entry
-that is gone or not active contradicts nothing.
+Invariant: entries with a recorded contradiction contradict each other, even if only one of them records it. An entry
+that is missing or not active contradicts nothing.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -15,6 +14,7 @@ from ricordo.errors import InvalidEntry, InvalidSetting
 from ricordo.guard import Trust
 from ricordo.guard.fence import is_blank
 from ricordo.guard.permissions import PermissionRule, parse_rule
+from ricordo.lazy import lazy_compile
 from ricordo.scope import Scope
 
 __all__ = [
@@ -39,16 +39,16 @@ __all__ = [
 
 
 MAX_CONTENT_BYTES = 2 * 1024 * 1024
-"""The most UTF-8 bytes that the content of one entry may have."""
+"""The maximum size of the content of one entry, in UTF-8 bytes."""
 PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal", "session-summary")
-"""The kinds that Ricordo itself uses; any other kind is kept as it is."""
+"""The kinds that Ricordo itself uses; any other kind is stored unchanged."""
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 EntryState: TypeAlias = Literal["active", "superseded", "retired"]
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
-"""The further field of an entry that was learned from what a tool printed."""
+"""The extra field of an entry that was learned from tool output."""
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
-_ID_PATTERN = re.compile(r"[0-9A-Za-z-]{1,64}")
-_FIELD_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_ID_PATTERN = lazy_compile(r"[0-9A-Za-z-]{1,64}")
+_FIELD_NAME_PATTERN = lazy_compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED_FIELDS = (
     frozenset(("kind", "at", "since", "confidence", "by", "from", "quote", "origin", "state", "supersedes", "pinned"))
     | frozenset(("confirmed", "reason", "long", "tag", "rule"))
@@ -58,9 +58,9 @@ _RESERVED_FIELDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where an entry comes from: the messages of a session it rests on, and words that occur in them verbatim.
+    """The source of an entry: messages of a session, and words that occur in them verbatim.
 
-    Without a `quote` the content of an extracted entry is in the words of the message itself.
+    Without a `quote`, the content of an extracted entry uses the words of the message itself.
     """
 
     session: str | None = None
@@ -73,13 +73,13 @@ class Source:
 class Entry:
     """One memory.
 
-    `id` and `time` (when it was saved) are empty until the store gives them. `since` is when it was said or became
-    true, where that is not the time of saving; `confirmed` is when a person last said that it holds. `confidence`
-    is in 0..1. `reason` says why it is visible beyond one project. `rule` is what it forbids of tool calls, or asks a
-    person about, such as `deny shell(git push --force*)`. `extra` holds fields of other tools in their order.
+    `id` and `time` (when it was saved) are empty until the store sets them. `since` is when it was said or became true,
+    if that differs from `time`; `confirmed` is when a person last confirmed it. `confidence` is in 0..1. `reason` says
+    why it is visible beyond one project. `rule` forbids tool calls or requires asking a person, such as `deny shell(git
+    push --force*)`. `extra` holds fields of other tools in their order.
 
-    A given `id` has 1 to 64 ASCII letters, digits and dashes; the name of an extra field begins with a letter, has
-    letters, digits, `_` and `-`, and is none of our own.
+    A given `id` has 1 to 64 ASCII letters, digits and dashes. The name of an extra field begins with a letter, has
+    letters, digits, `_` and `-`, and is not a field name of Ricordo.
     """
 
     content: str
@@ -102,19 +102,19 @@ class Entry:
 
     @property
     def said_at(self) -> datetime | None:
-        """When it was said, as far as that is known to be before it was saved; else when it was saved."""
+        """The earlier of `since` and `time`, as far as they are known."""
         return min((time for time in (self.since, self.time) if time is not None), default=None)
 
     @property
     def is_external(self) -> bool:
-        """Whether it was learned from what a tool printed, and no person has confirmed or pinned it since."""
+        """Whether it was learned from tool output and has not been confirmed or pinned by a person since."""
         return EXTERNAL_TRUST_FIELD in self.extra and self.confirmed is None and not self.pinned
 
     @property
     def trust(self) -> Trust:
-        """Who stands behind it: a person who saved, wrote, confirmed or pinned it, else the agent, else one outside.
+        """The trust level: user if a person saved, wrote, confirmed or pinned it, else agent or external.
 
-        What was imported, and what was learned from words that a tool printed, is from outside.
+        Imported entries, and entries learned from tool output, are external.
         """
         if self.by in _PERSON_AUTHORS or self.confirmed is not None or self.pinned:
             return Trust.USER
@@ -122,19 +122,19 @@ class Entry:
 
     @property
     def is_rule(self) -> bool:
-        """Whether tool calls are checked against its rule, which is so in any state.
+        """Whether tool calls are checked against its rule, whatever its state.
 
-        A person saved it, or wrote it into a file, or confirmed what was imported. What an agent saved, or what was
-        learned from messages, is never a rule.
+        A person saved it, wrote it into a file, or confirmed an imported one. What an agent saved or what was learned
+        from messages is never a rule.
         """
         by_person = self.by in _PERSON_AUTHORS or (self.by == "import" and self.confirmed is not None)
         return self.rule is not None and by_person
 
     def validate(self) -> "Entry":
-        """Return this entry; raise `InvalidEntry` when its line could not be read back as what it is.
+        """Return this entry; raise `InvalidEntry` if its line could not be parsed back into the same entry.
 
-        That is when it lacks content, is too large or out of range, when a name in it could be taken for another field,
-        or when its rule is none, permits something, or is not a person's.
+        It is invalid if it lacks content, is too large or out of range, if a name in it could be read as another field,
+        or if its rule is malformed, permits something, or is not a person's.
         """
         if not isinstance(self.content, str) or not isinstance(self.kind, str):
             raise InvalidEntry("The content and the kind of an entry are texts.")
@@ -160,7 +160,7 @@ class Entry:
             raise InvalidEntry(f"An entry is by one of {', '.join(get_args(Author))}.")
         if self.state not in get_args(EntryState):
             raise InvalidEntry(f"The state of an entry is one of {', '.join(get_args(EntryState))}.")
-        # a text is a sequence of texts too, and not what is meant
+        # a string is a sequence of strings too
         tags, messages = cast("object", self.tags), cast("object", self.source.messages)
         if isinstance(tags, str) or not all(isinstance(tag, str) for tag in self.tags):
             raise InvalidEntry("The tags of an entry are several texts, not one.")
@@ -179,7 +179,7 @@ class Entry:
 
 
 def parse_memory_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
-    """Return the rule of a memory. Raises: InvalidEntry for a text that is none, and for one that permits something."""
+    """Return the rule of an entry. Raises: InvalidEntry for a text that is not a rule, or a rule that permits."""
     form = "write `deny shell(git push --force*)` or `ask write_file(src/*)`"
     try:
         rule = parse_rule(text, why=why, source=source)
@@ -191,23 +191,23 @@ def parse_memory_rule(text: str, *, why: str = "", source: str = "") -> Permissi
 
 
 CONTRADICTS_FIELD = "contradicts"
-"""The field of a curated entry that holds the ids of those which it contradicts, while that is not decided."""
+"""The field of a curated entry with the ids of the entries that it contradicts, until a person decides."""
 CONTRADICTS_NEXT = "(contradicts the next: not decided)"
 CONTRADICTS_PREVIOUS = "(contradicts the one before: not decided)"
 _MARKER_START, _MARKER_END = "(contradicts ", ": not decided)"
 
 
 def contradicted_ids(entry: Entry) -> tuple[str, ...]:
-    """Return the ids that the line of an entry names as contradicting it, whether they are still there or not."""
+    """Return the ids that an entry's line lists as contradicting it, whether or not they still exist."""
     return tuple(part for key, value in entry.extra if key == CONTRADICTS_FIELD for part in value.split(",") if part)
 
 
 def find_contradictions(
     entries: Iterable[Entry], *, elsewhere: Collection[str] | None = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Return by id which of these entries contradict which others, in both directions, as far as both hold.
+    """Return by id which active entries contradict each other, in both directions.
 
-    `elsewhere` are ids of further entries that hold; None takes every id that is not among `entries` for one.
+    `elsewhere` are ids of further active entries; None treats every id that is not among `entries` as active.
     """
     every = list(entries)
     holding = {entry.id for entry in every if entry.state == "active"}
@@ -226,9 +226,9 @@ def find_contradictions(
 
 
 def contradiction_marker(others: Sequence[str], *, before: str = "", after: str = "") -> str:
-    """Return what is shown with a memory that contradicts `others`; empty where those are none.
+    """Return the marker to show with an entry that contradicts `others`; empty if there are none.
 
-    `before` and `after` are the ids of what is shown right before and after it.
+    `before` and `after` are the ids of the entries shown right before and after it.
     """
     if not others:
         return ""
@@ -242,18 +242,18 @@ def contradiction_marker(others: Sequence[str], *, before: str = "", after: str 
 
 
 def name_contradiction(other: str) -> str:
-    """Return what is shown where the memory that is contradicted is not beside it."""
+    """Return the marker for a contradicted entry that is not shown right before or after."""
     return f"{_MARKER_START}{other}{_MARKER_END}"
 
 
 def is_contradiction_marker(line: str) -> bool:
-    """Tell whether a line that is shown is such a marker, and no memory."""
+    """Return whether a displayed line is a contradiction marker rather than an entry."""
     bare = line.strip()
     return bare.startswith(_MARKER_START) and bare.endswith(_MARKER_END)
 
 
 def set_contradictions(bullet: bytes, entry: Entry, others: Sequence[str]) -> bytes:
-    """Return the bullet of an entry whose id stands in it, naming `others` and no more; every other byte stays."""
+    """Return an entry's bullet with `others` as its only contradictions; all other bytes stay. It contains the id."""
     shown = bullet
     for key, value in entry.extra:
         before, field, after = shown.rpartition(f" [{key}:: {value}]".encode("utf-8", "surrogatepass"))

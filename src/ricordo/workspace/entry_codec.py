@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 from ricordo.clock import encode_id, format_rfc3339, truncate_to_milliseconds
 from ricordo.concurrency import yield_point
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidScope
+from ricordo.lazy import lazy_compile
 from ricordo.scope import Scope
 from ricordo.workspace.entry import Author, Entry, EntryState, Source, parse_memory_rule
 from ricordo.workspace.markdown import (
@@ -51,18 +52,18 @@ PINNED_FIELD = b"[pinned:: yes]"
 RULE_FIELD_START = b"[rule:: "
 """What begins the field of an entry that is a rule for tool calls."""
 
-_SUFFIX_PATTERN = re.compile(
+_SUFFIX_PATTERN = lazy_compile(
     r"(?<!\S)(?:#(?P<tag>(?=[\w/-]*[^\W\d_])[\w/-]++)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
     r"|\^(?P<id>[A-Za-z0-9-]+))(?!\S)"
 )
-_PLAIN_TAG = re.compile(r"(?=[\w/-]*[^\W\d_])[\w/-]++")
-_HEADING = re.compile(r"(#{1,6})(?:\s|$)")
+_PLAIN_TAG = lazy_compile(r"(?=[\w/-]*[^\W\d_])[\w/-]++")
+_HEADING = lazy_compile(r"(#{1,6})(?:\s|$)")
 _HIDDEN = "\0"
 """Stands in for an entry that is not shown; no line of a document is this."""
 
-_LONG_PATH_PATTERN = re.compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
-_BULLET_PATTERN = re.compile(rb"[-*+] +(?=\S)")
-_FENCE_PATTERN = re.compile(rb"(`{3,}|~{3,})")
+_LONG_PATH_PATTERN = lazy_compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
+_BULLET_PATTERN = lazy_compile(rb"[-*+] +(?=\S)")
+_FENCE_PATTERN = lazy_compile(rb"(`{3,}|~{3,})")
 _SCOPE_KEYS = tuple(field.name for field in fields(Scope))
 
 

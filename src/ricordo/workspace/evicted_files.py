@@ -6,7 +6,6 @@ use. Nothing is lost with a file: the transcript holds every whole result.
 Invariant: only files of sessions with both a state and a transcript are removed, and none that is young.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
 from ricordo.errors import FileMissing
+from ricordo.lazy import lazy_compile
 from ricordo.scope import encode_folder_name
 from ricordo.storage import FileInfo, FileStore
 from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, parse_record_path
@@ -34,9 +34,9 @@ __all__ = [
 
 GRACE_PERIOD = timedelta(days=1)
 """How long a file stays, and a session counts as in use, after the last change."""
-_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
+_FILE_NAME = lazy_compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
 # the digest tells a file apart; a whole name would be looked for in time that grows with the square of a long word
-_REFERENCE = re.compile(rb"-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
+_REFERENCE = lazy_compile(rb"-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
 
 
 _REFERRING_KINDS = frozenset({"state", "compactions"})

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from ricordo.errors import AlreadyExists, FileMissing, InvalidMessage
 from ricordo.guard.redact import has_secret
+from ricordo.lazy import lazy_compile
 from ricordo.scope import Scope, encode_folder_name, name_digest
 from ricordo.storage import FileStore
 
@@ -86,14 +87,14 @@ IGNORE_FILE = ".gitignore"
 INDEX_FILE = "memory_index.db"
 QUEUE_FILE = "queue.db"
 DEFAULT_AGENT = "main"
-_LEDGER_PATTERN = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
-_RECORD_PATTERN = re.compile(
+_LEDGER_PATTERN = lazy_compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
+_RECORD_PATTERN = lazy_compile(
     rf"{WORKSPACE}/agents/(?P<folder>[^/]+)/"
     r"(?:sessions/(?P<transcript>[^/]+)\.log\.jsonl|state/(?P<cursor>[^/]+)\.cursor\.json|state/(?P<state>[^/]+?)\.json"
     r"|compactions/(?P<compactions>[^/]+?)\.jsonl|tasks/(?P<tasks>[^/]+?)\.json)(?P<aside>\.broken-\d+)?"
 )
-_PROFILE_PATTERN = re.compile(rf"{WORKSPACE}/(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json")
-_SESSION_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_PROFILE_PATTERN = lazy_compile(rf"{WORKSPACE}/(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json")
+_SESSION_ID_PATTERN = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
 @dataclass(frozen=True, kw_only=True)

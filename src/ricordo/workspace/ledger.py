@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, StorageError
 from ricordo.guard.redact import Redactor
+from ricordo.lazy import lazy_compile
 from ricordo.storage import FileStore, SupportsAppend
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
@@ -55,7 +56,7 @@ __all__ = [
 ]
 
 
-_LAST_ID_PATTERN = re.compile(rb"\^([0-7][0-9a-hjkmnp-tv-z]{25})[ \t]*\r?$", re.MULTILINE)
+_LAST_ID_PATTERN = lazy_compile(rb"\^([0-7][0-9a-hjkmnp-tv-z]{25})[ \t]*\r?$", re.MULTILINE)
 _TAIL_BYTES = 65_536
 LONG_ENTRY_BYTES = 4096
 """UTF-8 bytes of content up to which an entry stands in the ledger itself."""
@@ -189,7 +190,7 @@ MIN_ID_PART = 6
 """How many characters of an id are needed at least."""
 _DERIVED_PREFIX = "h"
 _ID_LENGTH = 26
-_PLAIN_WORD = re.compile("[a-z0-9]+")
+_PLAIN_WORD = lazy_compile("[a-z0-9]+")
 _EXTRACTED_FIELD = b"[by:: flush]"
 
 

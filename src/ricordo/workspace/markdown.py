@@ -11,6 +11,7 @@ import codecs
 import re
 from typing import Final
 
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.layout import TOPICS, WORKSPACE
 
 __all__ = [
@@ -31,11 +32,11 @@ __all__ = [
 
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_APPENDED_BULLET = re.compile(rb"\n(?=- [ -~])")
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
-_LINE_WITH_RETURNS = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_LONE_RETURN = re.compile(rb"\r(?!\n)")
+_APPENDED_BULLET = lazy_compile(rb"\n(?=- [ -~])")
+_LINE = lazy_compile(rb"[^\n]*\n|[^\n]+\Z")
+_LINE_WITH_RETURNS = lazy_compile(rb"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+_LINE_END = lazy_compile(r"\r\n|\n|\r")
+_LONE_RETURN = lazy_compile(rb"\r(?!\n)")
 
 
 def is_utf16(document: bytes) -> bool:
@@ -77,13 +78,13 @@ def count_line_ends(document: bytes) -> int:
 
 
 _ESCAPE_LETTERS = {"s": " ", "t": "\t", "r": "\r", "n": "\n", "e": ""}
-_AMBIGUOUS = re.compile(r"\\(?=[\\#\[\]^`~strne]|u\{|[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]|\Z)")
-_LOOKALIKE = re.compile(
+_AMBIGUOUS = lazy_compile(r"\\(?=[\\#\[\]^`~strne]|u\{|[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]|\Z)")
+_LOOKALIKE = lazy_compile(
     r"(?<!\S)(?=#[^\s#]|#{1,6}(?:\s|$)|\[[A-Za-z][\w-]*::|\^[A-Za-z0-9-])|^[^\S\n]*(?=```|~~~)", re.MULTILINE
 )
-_CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]")
-_ESCAPE = re.compile(r"\\(?:u\{([0-9a-f]{1,6})\}|([strne])|([\\#\[\]^`~]))")
-_TRAILING_SPACE = re.compile(r"[ \t](?=\n|\Z)")
+_CONTROL = lazy_compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]")
+_ESCAPE = lazy_compile(r"\\(?:u\{([0-9a-f]{1,6})\}|([strne])|([\\#\[\]^`~]))")
+_TRAILING_SPACE = lazy_compile(r"[ \t](?=\n|\Z)")
 
 
 def escape_content(text: str) -> str:
@@ -124,11 +125,11 @@ def _unescape_match(match: re.Match[str]) -> str:
     return _ESCAPE_LETTERS[letter] if letter is not None else str(mark)
 
 
-TOPIC_LIST_LINE: Final = re.compile(rf"\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)".encode())
+TOPIC_LIST_LINE: Final = lazy_compile(rf"\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)".encode())
 """A line of MEMORY.md that we wrote to list a topic."""
-TOPIC_FRONT_MATTER: Final = re.compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
+TOPIC_FRONT_MATTER: Final = lazy_compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
 """What stands between the marks of a front matter that we wrote."""
-_FRONT_MATTER_BLOCK = re.compile(rb"---\n" + TOPIC_FRONT_MATTER.pattern.encode() + rb"---\n")
+_FRONT_MATTER_BLOCK = lazy_compile(rb"---\n" + TOPIC_FRONT_MATTER.pattern.encode() + rb"---\n")
 
 
 def find_frame_lines(document: bytes) -> frozenset[int]:

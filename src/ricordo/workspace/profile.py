@@ -10,7 +10,6 @@ JSON object is an error and no empty profile.
 
 import json
 import math
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from hashlib import blake2b
 from itertools import count
 
 from ricordo.errors import DocumentInvalid, InvalidInput
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue
 
 __all__ = [
@@ -209,8 +209,8 @@ _FACT_KEYS = frozenset({
 })  # fmt: skip
 _OTHER_CATEGORY, _EXTENSION_KEY, _SOURCE_RECORD_KEY = "other", "categoryExtension", "sourceRecord"
 _PROFILE_PARTS = (*(level for level, _ in _SUMMARY_LEVELS), "facts")
-_INVISIBLE = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_INVISIBLE = lazy_compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_LONE_SURROGATE = lazy_compile("[\ud800-\udfff]")
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -18,6 +18,7 @@ from ricordo.concurrency import compute, run_in_thread
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.guard.redact import Redactor, has_secret
 from ricordo.guard.scanner import find_secrets
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.json_text import dumps, loads
 from ricordo.scope import Scope
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 
-_TEXT_DATA_URI = re.compile(r"data:(?:[;,]|text/|[^;,]*(?:json|xml|yaml|javascript|x-sh|x-www-form))", re.IGNORECASE)
+_TEXT_DATA_URI = lazy_compile(r"data:(?:[;,]|text/|[^;,]*(?:json|xml|yaml|javascript|x-sh|x-www-form))", re.IGNORECASE)
 
 
 def redact_uri(uri: str, redactor: Redactor) -> str:

@@ -30,6 +30,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from ricordo.clock import format_rfc3339, truncate_to_milliseconds
+from ricordo.lazy import lazy_compile
 from ricordo.messages import Usage
 from ricordo.storage.contract import compute_version
 from ricordo.workspace.entry import Entry
@@ -53,11 +54,11 @@ __all__ = [
 ]
 
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
-_HEADING = re.compile(r"^##[ \t]+(?P<name>\S[^\n]*)(?:\n|\Z)", re.MULTILINE)
+_LINE = lazy_compile(r"[^\n]*\n|[^\n]+\Z")
+_HEADING = lazy_compile(r"^##[ \t]+(?P<name>\S[^\n]*)(?:\n|\Z)", re.MULTILINE)
 _FIELD_NAMES = ("tags", "duration", "session", "started", "summary", "closing")
-_FIELD_LINE = re.compile(rf"(?i)(?P<name>{'|'.join(_FIELD_NAMES)}):(?P<value>.*)")
-_DATE_PATTERN = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)(?:[T -]+(?P<hour>\d\d)[:h](?P<minute>\d\d))?")
+_FIELD_LINE = lazy_compile(rf"(?i)(?P<name>{'|'.join(_FIELD_NAMES)}):(?P<value>.*)")
+_DATE_PATTERN = lazy_compile(r"(?P<day>\d{4}-\d\d-\d\d)(?:[T -]+(?P<hour>\d\d)[:h](?P<minute>\d\d))?")
 
 
 @dataclass(kw_only=True)
@@ -137,14 +138,14 @@ class SessionTotals:
 
 
 _COUNT_PATTERNS = {
-    "minutes": re.compile(r"([\d,]+) minutes?"),
-    "turns": re.compile(r"([\d,]+) turns?"),
-    "input": re.compile(r"([\d,]+) tokens in"),
-    "output": re.compile(r"([\d,]+) tokens out"),
-    "cache_read": re.compile(r"([\d,]+) read from cache"),
-    "cache_write": re.compile(r"([\d,]+) written to cache"),
+    "minutes": lazy_compile(r"([\d,]+) minutes?"),
+    "turns": lazy_compile(r"([\d,]+) turns?"),
+    "input": lazy_compile(r"([\d,]+) tokens in"),
+    "output": lazy_compile(r"([\d,]+) tokens out"),
+    "cache_read": lazy_compile(r"([\d,]+) read from cache"),
+    "cache_write": lazy_compile(r"([\d,]+) written to cache"),
 }
-_COST_PATTERN = re.compile(r"\$(\d+(?:\.\d+)?)")
+_COST_PATTERN = lazy_compile(r"\$(\d+(?:\.\d+)?)")
 
 
 def parse_totals(text: str) -> SessionTotals:
@@ -231,9 +232,9 @@ _PENDING, _OUTDATED = "pending", "outdated"
 _SEQUENCE_FIELD = "seq"
 _KIND_FIELD = b"[kind:: "
 _MARKUP = r"(?=#{1,6}(?:\s|$)|```|~~~)"
-_LOOKALIKE_MARKUP = re.compile(rf"^([ \t]*\\*){_MARKUP}", re.MULTILINE)
-_ESCAPED_MARKUP = re.compile(rf"^([ \t]*\\*)\\{_MARKUP}", re.MULTILINE)
-_ITEM = re.compile(r"[-*+] +(?:\[(?P<done>[ xX])\] +)?(?P<text>\S.*)")
+_LOOKALIKE_MARKUP = lazy_compile(rf"^([ \t]*\\*){_MARKUP}", re.MULTILINE)
+_ESCAPED_MARKUP = lazy_compile(rf"^([ \t]*\\*)\\{_MARKUP}", re.MULTILINE)
+_ITEM = lazy_compile(r"[-*+] +(?:\[(?P<done>[ xX])\] +)?(?P<text>\S.*)")
 _DIGEST_CHARACTERS = 300
 _LINE_ENDS = "\r\n"
 

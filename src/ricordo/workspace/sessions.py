@@ -3,11 +3,10 @@
 Only the head and the tail of a transcript are read, unless its messages are counted; values are cached until the file
 changes.
 
-Invariants: only whole lines are read, and a broken line hides no other. A session whose state can't be read belongs to
-nobody and is shown only to the person at the machine.
+Invariants: only complete lines are read, and a broken line hides no other line. A session whose state can't be read has
+no owner and is shown only to the person at the machine.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Generic, TypeVar
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, SessionNotFound, StorageError
+from ricordo.lazy import lazy_compile
 from ricordo.messages import Message, decode_message, get_mark
 from ricordo.messages.json_text import decode_json, loads, require_object
 from ricordo.scope import encode_folder_name
@@ -43,17 +43,19 @@ __all__ = [
 
 
 NO_OWNER = ""
-"""The owner of a session without a state, or with one that names nobody, such as an imported one."""
+"""The owner of a session without a state, or whose state names no user, such as an imported session."""
 _HEAD_BYTES = 4_096
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
-_USER_PATTERN = re.compile(rf'\{{"v":\d+,"agent":{_JSON_STRING},"session":{_JSON_STRING},"user":({_JSON_STRING})[,}}]')
+_USER_PATTERN = lazy_compile(
+    rf'\{{"v":\d+,"agent":{_JSON_STRING},"session":{_JSON_STRING},"user":({_JSON_STRING})[,}}]'
+)
 
 
 def find_state(transcript: str, session: str, listed: Mapping[str, FileInfo]) -> FileInfo | None:
-    """Return the state of the session with this transcript, or what was set aside as unreadable; None for neither."""
+    """Return the state of the session with this transcript, or the unreadable state set aside; None for neither."""
     with suppress(InvalidMessage):
         folder = f"{transcript.rpartition('/sessions/')[0]}/state"
-        # the second is the name from before, in a root that can only be read
+        # the second is the former name, which a read-only root may still have
         for name in (state_path("any", session).rpartition("/")[2], f"{session}.json"):
             if found := listed.get(f"{folder}/{name}") or listed.get(f"{folder}/{name}.broken-1"):
                 return found
@@ -86,21 +88,21 @@ _PAGE_BYTES = 65_536
 
 @dataclass(frozen=True, kw_only=True)
 class MessagePage:
-    """Messages in the order in which they were said, and whether there are older ones."""
+    """Messages in conversation order, and whether there are older ones."""
 
     messages: tuple[Message, ...] = ()
     older: bool = False
 
 
 def is_dialogue(message: Message) -> bool:
-    """Tell whether somebody said this: no summary, no recalled memory, no notice."""
+    """Return whether a participant said this, rather than a summary, a recalled memory or a notice."""
     return get_mark(message) in {None, "cut"}
 
 
 async def read_first_messages(
     files: FileStore, file: FileInfo, enough: Callable[[Sequence[Message]], bool]
 ) -> tuple[Message, ...]:
-    """Return messages from the beginning on, as many as are `enough`, all if they never are. Raises `StorageError`."""
+    """Return messages from the start until `enough` accepts them, or all. Raises `StorageError`."""
     length = _FIRST_READ_BYTES
     while True:
         data = await files.read_from(file.path, 0, length)
@@ -114,7 +116,7 @@ async def read_first_messages(
 async def read_last_messages(
     files: FileStore, file: FileInfo, enough: Callable[[Sequence[Message]], bool], *, length: int = _FIRST_READ_BYTES
 ) -> tuple[tuple[Message, ...], bool]:
-    """Return messages up to the end, as many as are `enough`, and whether these are all. Raises `StorageError`."""
+    """Return messages up to the end until `enough` accepts them, and whether these are all. Raises `StorageError`."""
     while True:
         start = max(0, file.size - length)
         data = await files.read_from(file.path, start)
@@ -125,9 +127,9 @@ async def read_last_messages(
 
 
 async def read_newest_messages(files: FileStore, file: FileInfo, count: int, *, before: str = "") -> MessagePage | None:
-    """Return the newest `count` messages that were said, of those before the message with the id `before` if given.
+    """Return the newest `count` dialogue messages, or those before the message with the id `before`.
 
-    None when there is no such message. Raises `StorageError`.
+    None if there is no such message. Raises `StorageError`.
     """
 
     def end_in(messages: Sequence[Message]) -> int | None:
@@ -162,15 +164,15 @@ _T = TypeVar("_T")
 
 
 class FileValueCache(Generic[_T]):
-    """One value for each file."""
+    """A cache of one value for each file."""
 
     def __init__(self, make: Callable[[FileInfo], Awaitable[_T]]) -> None:
-        """Make values with `make`; what it raises is not kept."""
+        """Create values with `make`; its errors are not cached."""
         self._make = make
         self._values: dict[str, tuple[FileInfo, _T]] = {}
 
     async def get(self, file: FileInfo) -> _T:
-        """Return the value of this file, made now if there is none of this version."""
+        """Return the value of this file version, and create it if it is not cached."""
         known = self._values.get(file.path)
         if known and known[0] == file:
             return known[1]
@@ -184,10 +186,10 @@ _TITLE_MESSAGES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class SessionInfo:
-    """One session: how many messages its transcript has, when the first and the last were said, its size in bytes.
+    """One session: the number of its messages, the times of the first and last message, and its size in bytes.
 
-    `agent` is the folder of the agent: its name, percent-encoded, as `ricordo.scope.path_part` writes it. A session
-    whose messages carry no times has those of its file. `user` is whose session it is, empty where nobody is named.
+    `agent` is the folder of the agent: its name, percent-encoded, as `ricordo.scope.path_part` writes it. If the
+    messages have no times, those of the file are used. `user` is the owner of the session, empty if none is named.
     """
 
     session: str
@@ -202,7 +204,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOverview:
-    """What is known of a session without reading all of it; `agent` is a folder, and `user` None when unreadable."""
+    """A session as known without reading all of it; `agent` is a folder, and `user` is None if unreadable."""
 
     session: str
     agent: str
@@ -213,10 +215,10 @@ class SessionOverview:
 
 
 class TranscriptCatalog:
-    """The sessions below one root; keep it to look again cheaply."""
+    """The sessions of one root; reuse it to list them again cheaply."""
 
     def __init__(self, files: FileStore) -> None:
-        """Look through `files`; nothing is read yet."""
+        """Catalog the transcripts in `files`; nothing is read yet."""
         self._files = files
         self._times = FileValueCache(self._read_times)
         self._counts = FileValueCache(self._count_messages)
@@ -224,7 +226,7 @@ class TranscriptCatalog:
         self._owners = FileValueCache(lambda state: read_owner(files, state))
 
     async def list_overviews(self, folder: str | None = None) -> list[SessionOverview]:
-        """Return the sessions, or those in the folder of one agent, the one with the newest message first.
+        """Return the sessions, or those in one agent's folder, newest message first.
 
         A transcript that can't be read is left out; `doctor` names it.
         """
@@ -246,11 +248,11 @@ class TranscriptCatalog:
         return sorted(found, key=lambda each: (each.last, each.session), reverse=True)
 
     async def count(self, glance: SessionOverview) -> int:
-        """Return how many messages the transcript has. Raises `FileMissing`, `StorageError`."""
+        """Return the number of messages in the transcript. Raises `FileMissing`, `StorageError`."""
         return await self._counts.get(glance.file)
 
     async def title(self, glance: SessionOverview) -> str:
-        """Return in one line what the session began with; empty for no words. Raises `FileMissing`, `StorageError`."""
+        """Return a one-line title from the first messages; empty without text. Raises `FileMissing`, `StorageError`."""
         return await self._titles.get(glance.file)
 
     async def _read_times(self, file: FileInfo) -> tuple[datetime, datetime]:
@@ -269,7 +271,7 @@ class TranscriptCatalog:
 
 
 async def list_sessions(files: FileStore, *, agent: str | None = None) -> list[SessionInfo]:
-    """Return the sessions of the workspace, or of one agent, the one with the newest message first.
+    """Return the sessions of the workspace, or of one agent, newest message first.
 
     A transcript that can't be read is left out; `doctor` names it.
     """
@@ -285,7 +287,7 @@ async def list_sessions(files: FileStore, *, agent: str | None = None) -> list[S
 
 
 async def find_session(files: FileStore, session: str, *, agent: str | None = None) -> SessionInfo:
-    """Return the session with this id, or the only one whose id starts so. Raises `SessionNotFound`."""
+    """Return the session with this id, or the only one whose id starts with it. Raises `SessionNotFound`."""
     catalogue = TranscriptCatalog(files)
     listed = await catalogue.list_overviews(None if agent is None else encode_folder_name(agent))
     exact = [glance for glance in listed if glance.session == session]

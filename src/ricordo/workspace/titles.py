@@ -23,6 +23,7 @@ from ricordo.language import (
     strip_opener,
 )
 from ricordo.language.generic_words import is_generic
+from ricordo.lazy import lazy_compile
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens.cut import clip_line
 
@@ -37,8 +38,8 @@ _EARLY_WEIGHT = 0.6
 _OPENING_WEIGHT = 0.9
 _TASK_FACTOR = 1.25
 _PRONOUN_FACTOR = 0.6
-_PRONOUN_OPENING = re.compile(r"^(?:it|that|this|they|he|she|those|these|you|yes|no)\b", re.IGNORECASE)
-_TOKEN = re.compile(r"[^\W_][\w-]*")
+_PRONOUN_OPENING = lazy_compile(r"^(?:it|that|this|they|he|she|those|these|you|yes|no)\b", re.IGNORECASE)
+_TOKEN = lazy_compile(r"[^\W_][\w-]*")
 _MAX_READ_CHARS = 4_000
 _MIN_CONTENT_WORDS = 3
 _NOISE_ACTS = frozenset({"thanks", "greeting", "farewell", "praise", "reaction", "wish", "acknowledgement"})

@@ -1,7 +1,7 @@
 """The protocol of a tool, the context of a call, and approvals.
 
-`ToolFailed`, and any other `RicordoError`, is an error result with that message. Any other exception becomes an error
-result too, so no tool can end a turn.
+Any exception of a tool becomes an error result, so a tool can't end a turn. The result holds the message of a
+`ToolFailed` or any other `RicordoError`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,14 @@ __all__ = ["Approval", "ApprovalHandler", "Tool", "ToolContext", "ToolEffect", "
 
 
 ToolEffect: TypeAlias = Literal["reads", "organizes", "acts"]
-"""What a tool changes: nothing; only what the agent itself stands by, as its plan, its todos and its tasks; anything
-else."""
+"""What a tool changes: nothing; only the agent's own plan, todos and tasks; or anything else."""
 ToolOutput: TypeAlias = "str | bytes | Sequence[Text | Media | Unknown] | JsonValue"
-"""A text, raw bytes, parts of a message, or a JSON value, which is told as JSON text."""
+"""A text, raw bytes, parts of a message, or a JSON value, which the model sees as JSON text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """Where a call comes from. `approved` tells that a rule lets it through, so that nobody is asked again."""
+    """The origin of a call. `approved` is True if a rule allows the call, so that no approval is requested."""
 
     call_id: str
     scope: Scope
@@ -34,9 +33,9 @@ class ToolContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Approval:
-    """What is asked of a person: `act` in words, such as `write`, on `target`, and the change itself, as a diff.
+    """A request for approval: `act` in words, such as `write`, on `target`, and the change as a diff.
 
-    `agent` names the sub-agent that asks, empty for the agent itself.
+    `agent` is the name of the sub-agent that asks, empty for the agent itself.
     """
 
     tool: str
@@ -47,27 +46,27 @@ class Approval:
 
 
 class ApprovalHandler(Protocol):
-    """Asks a person, or a policy."""
+    """Asks a person or a policy for approval."""
 
     async def __call__(self, asked: Approval) -> bool:
-        """Tell whether it may be done."""
+        """Return whether the call may run."""
         ...
 
 
 class Tool(Protocol):
-    """One tool."""
+    """A tool that the model can call."""
 
     @property
     def spec(self) -> ToolSpec:
-        """The tool as the model sees it."""
+        """The name, description and parameters that the model sees."""
         ...
 
     async def __call__(self, arguments: Mapping[str, JsonValue], context: ToolContext) -> ToolOutput:
-        """Do it. `arguments` are a parsed JSON object that need not fit the schema; raises `ToolFailed`."""
+        """Run the tool. `arguments` is a parsed JSON object that may not match the schema. Raises `ToolFailed`."""
         ...
 
 
 def get_effect(tool: Tool) -> ToolEffect:
-    """Return what a tool changes, by its attribute `effect`; one that does not say is taken to act."""
+    """Return the tool's `effect` attribute; `acts` if it is missing or invalid."""
     said = getattr(tool, "effect", None)
     return next((effect for effect in get_args(ToolEffect) if effect == said), "acts")

@@ -5,7 +5,6 @@ working directory a person approves the change first, unless a rule allows it; w
 """
 
 import difflib
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,6 +21,7 @@ from ricordo.concurrency import run_to_completion
 from ricordo.errors import EditRefused, FileMissing, PathRefused, ToolFailed
 from ricordo.guard import Redactor
 from ricordo.guard.scanner import SECRET_MARK
+from ricordo.lazy import lazy_compile
 from ricordo.storage import ABSENT, StoredFile
 from ricordo.storage.paths import safe_path
 from ricordo.workspace.documents import IndexBounds, TextReplacement
@@ -33,7 +33,7 @@ __all__ = ["MAX_WRITE_BYTES", "FileWriter", "edit_file_tool", "unified_diff", "w
 
 MAX_WRITE_BYTES = 2 * 1024 * 1024
 """The largest file that a tool writes, or writes over, in bytes."""
-_WRITABLE_PATHS = re.compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
+_WRITABLE_PATHS = lazy_compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
 _TOPIC_ADVICE = "Write what is longer to /memory/topics/NAME.md, and name that file in one line of /MEMORY.md."
 _MAX_COMPARED_LINES = 10_000
 _MakeContent = Callable[[bytes | None], bytes]

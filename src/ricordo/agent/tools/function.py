@@ -24,17 +24,18 @@ from ricordo.agent.tools.contract import ToolContext, ToolEffect, ToolOutput
 from ricordo.agent.tools.schema import build_shape, create_parameter_error, default_to_json
 from ricordo.agent.tools.shapes import DescribedShape, Field, read_fields, record_schema
 from ricordo.errors import InvalidSetting, RicordoError, ToolFailed
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
 
 __all__ = ["FunctionTool", "split_docstring", "tool"]
 
 
-_ARGUMENTS_SECTION = re.compile(r"(Args|Arguments|Parameters):\s*")
-_ARGUMENT_LINE = re.compile(r"(?P<indent> +)\*{0,2}(?P<name>\w+)(?: \([^)]*\))?: ?(?P<said>.*)")
+_ARGUMENTS_SECTION = lazy_compile(r"(Args|Arguments|Parameters):\s*")
+_ARGUMENT_LINE = lazy_compile(r"(?P<indent> +)\*{0,2}(?P<name>\w+)(?: \([^)]*\))?: ?(?P<said>.*)")
 
 
 def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Return the text without its section of arguments, and what that section says of each by name."""
+    """Return the text without its arguments section, and the description of each argument by name."""
     kept: list[str] = []
     said: dict[str, list[str]] = {}
     inside, indent, name = False, 0, ""
@@ -55,12 +56,12 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     return text, {each: " ".join(filter(None, words)) for each, words in said.items()}
 
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = lazy_compile(r"[A-Za-z0-9_-]{1,64}")
 _NAMED_KINDS = frozenset([inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY])
 
 
 class FunctionTool:
-    """A function as a tool; `tool` makes one."""
+    """A function as a tool. Use `tool` to create one."""
 
     def __init__(
         self,
@@ -93,10 +94,10 @@ class FunctionTool:
         )
 
     async def __call__(self, arguments: Mapping[str, JsonValue], context: ToolContext) -> ToolOutput:
-        """Check and convert the arguments, call the function, and return what it returned.
+        """Check and convert the arguments, call the function, and return its result.
 
-        Raises: ToolFailed if the arguments don't fit, the time is over, or the function raised an error of ours; any
-        other error of the function as it is.
+        Raises: ToolFailed if the arguments don't match, the timeout has passed, or the function raised a RicordoError.
+        Other errors of the function are not converted.
         """
         values, problems = read_fields(self._fields, arguments)
         if problems:
@@ -117,7 +118,7 @@ class FunctionTool:
         call = functools.partial(self._function, **values)
         if inspect.iscoroutinefunction(_annotated_target(self._function)):
             return await cast("Awaitable[object]", call())
-        # a thread can't be stopped: with a timeout it is left behind, else a cancellation waits for it
+        # A thread can't be stopped: with a timeout it is abandoned, without one a cancellation waits for it.
         made = await anyio.to_thread.run_sync(call, abandon_on_cancel=self._timeout is not None)
         return await made if inspect.isawaitable(made) else made
 
@@ -152,22 +153,22 @@ def tool(
     timeout: float | None = None,
     effect: ToolEffect = "acts",
 ) -> FunctionTool | Callable[[Callable[..., object]], FunctionTool]:
-    """Make a tool of a function, as a decorator with or without options, or by a call.
+    """Create a tool from a function, as a decorator with or without options, or by a call.
 
-    The name and the description are the function's own, without the docstring's section of arguments, unless given.
-    Arguments are described by `Annotated[T, "..."]`, else by that section. A parameter annotated `ToolContext` is given
-    the context of the call and not shown. A plain function runs in a worker thread. After `timeout` seconds the call
-    has failed (never when None); a plain function's thread then goes on unheard. `effect` says what a call changes: one
-    that only `reads` is also run while the agent is planning.
+    Name and description default to the function's own, without the docstring's arguments section. Arguments are
+    described by `Annotated[T, "..."]`, or else by that section. A parameter annotated `ToolContext` receives the
+    context of the call and is hidden from the model. A plain function runs in a worker thread. A call fails after
+    `timeout` seconds (None: never); the thread of a plain function runs on, and its result is ignored. `effect` says
+    what a call changes: a tool that only `reads` also runs in plan mode.
 
-    Raises: InvalidSetting, which names the parameter, for a signature that a JSON schema can't say.
+    Raises: InvalidSetting with the name of the parameter, for a signature that has no JSON schema.
     """
     make = functools.partial(FunctionTool, name=name, description=description, timeout=timeout, effect=effect)
     return make if function is None else make(function)
 
 
 def _annotated_target(function: Callable[..., object]) -> Callable[..., object]:
-    """Return what holds the annotations: the function below partials, wrappers and objects that are called."""
+    """Return the callable with the annotations: the one inside partials, or `__call__` of an object."""
     while isinstance(function, functools.partial):
         function = function.func
     if isinstance(function, types.FunctionType | types.MethodType | types.BuiltinFunctionType | type):
@@ -176,7 +177,7 @@ def _annotated_target(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _parameters(function: Callable[..., object], said: Mapping[str, str]) -> tuple[tuple[Field, ...], str]:
-    """Return what the model may give, and the name of the parameter that takes the context, empty for none."""
+    """Return the parameters for the model, and the name of the parameter for the context, empty if there is none."""
     found: list[Field] = []
     context = ""
     for parameter in _signature(function).parameters.values():
@@ -211,7 +212,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 
 def _annotation(parameter: inspect.Parameter, function: Callable[..., object]) -> object:
-    """Return the annotation itself, also where it was written as a text."""
+    """Return the annotation as an object, also if it was written as a string."""
     if parameter.annotation is inspect.Parameter.empty:
         raise create_parameter_error(parameter.name, "it has no annotation")
     names = getattr(inspect.unwrap(_annotated_target(function)), "__globals__", {})
@@ -224,7 +225,7 @@ def _annotation(parameter: inspect.Parameter, function: Callable[..., object]) -
 
 
 def _to_output(value: object) -> ToolOutput:
-    """Return what a function returned as something that can be told; parts and bytes stay as they are."""
+    """Return the function's result as a tool output; parts and bytes are returned unchanged."""
     if isinstance(value, Text | Media | Unknown):
         return [value]
     if isinstance(value, Sequence) and value and all(isinstance(part, Text | Media | Unknown) for part in value):

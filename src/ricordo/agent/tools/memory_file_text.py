@@ -5,7 +5,6 @@ A file keeps its line ends; texts to find and to insert use `\\n`.
 Invariant: a path is below the root in one reading only. Anything that could be read otherwise is refused.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
@@ -13,6 +12,7 @@ from urllib.parse import unquote
 from ricordo.agent.tools.paging import decode_text
 from ricordo.errors import PathRefused, ToolFailed
 from ricordo.guard import has_secret
+from ricordo.lazy import lazy_compile
 from ricordo.storage import FileInfo
 from ricordo.storage.paths import safe_path
 from ricordo.workspace.layout import AGENT_NOTES
@@ -30,7 +30,7 @@ __all__ = [
 
 
 _LOOKS_LIKE_SLASH = frozenset("⁄∕⧸⧹⫻⫽／∖⧵＼﹨╱╲〳ノ丿⼃")
-_DOT_LIKE = re.compile(r"[\s.․‥…．。｡﹒·・･•‧∙⋅⸱⸳ꓸ٠۰܁܂]+")
+_DOT_LIKE = lazy_compile(r"[\s.․‥…．。｡﹒·・･•‧∙⋅⸱⸳ꓸ٠۰܁܂]+")
 
 
 def parse_memory_path(path: str) -> str:

@@ -20,6 +20,7 @@ from ricordo.clock import Clock
 from ricordo.errors import AlreadyExists, FileMissing, InvalidSetting, PathRefused, ToolFailed, VersionConflict
 from ricordo.guard import Redactor
 from ricordo.guard.redact import cut
+from ricordo.lazy import lazy_compile
 from ricordo.storage import ABSENT, FileStore, compute_version
 from ricordo.storage.paths import safe_path
 from ricordo.workspace.agent_state import PlanState, WorkState, WorkStateHolder
@@ -35,7 +36,7 @@ MAX_PLAN_BYTES = 100 * 1024
 PlanOutcome: TypeAlias = Literal["ready", "dropped", "done"]
 """How planning ends: the plan is to be carried out, is given up, or has been carried out."""
 PlanActor: TypeAlias = Literal["user", "agent"]
-_PLAN_PATH = re.compile(r"plans/[^/]+\.md")
+_PLAN_PATH = lazy_compile(r"plans/[^/]+\.md")
 _MAX_SLUG_CHARS = 50
 _MAX_TITLE_CHARS = 200
 _MAX_ERROR_CHARS = 1_500

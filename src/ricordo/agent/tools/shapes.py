@@ -7,12 +7,12 @@ Invariant: the schema allows every JSON value that is read exactly.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue
 
 __all__ = [
@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,100}")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][+-]?[0-9]{1,4})?")
+_WHOLE = lazy_compile(r"[+-]?[0-9]{1,100}")
+_DECIMAL = lazy_compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][+-]?[0-9]{1,4})?")
 _MAX_QUOTED_CHARS = 60
 
 

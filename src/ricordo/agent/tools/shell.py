@@ -9,7 +9,6 @@ process is killed, its commands go on; the record of a task names the group.
 
 import math
 import os
-import re
 import signal
 import subprocess
 from collections import deque
@@ -30,12 +29,13 @@ from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.guard import has_secret
 from ricordo.guard.keyword_secrets import name_strength
 from ricordo.jobs.tasks.contract import ReportProgress, TaskProgress
+from ricordo.lazy import lazy_compile
 
 __all__ = ["HeadTailBuffer", "drop_secret_variables", "shell_tool"]
 
 
 _LINE_ENDS = (b"\n", b"\r")
-_PRIVATE_KEY_BORDER = re.compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^\r\n]*[\r\n]*")
+_PRIVATE_KEY_BORDER = lazy_compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^\r\n]*[\r\n]*")
 
 
 class HeadTailBuffer:

@@ -6,7 +6,6 @@ print.
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ import typer
 from ricordo.cli.options import JsonOption, RootOption
 from ricordo.cli.render import bold, dim, escape, format_size, pluralize, print_json, print_line, wrap
 from ricordo.errors import RicordoError
+from ricordo.lazy import lazy_compile
 
 __all__ = ["demo"]
 
@@ -38,7 +38,7 @@ _PREAMBLE_LINES = 6
 _MAX_LINE_CHARS = 160
 _SECRET_MARK = "[secret:"
 _MAX_ANSWER_CHARS = 400
-_ENTRY_FIELDS = re.compile(r"( \[[a-z_-]+:: [^\]]*\])+( \^[0-9A-Za-z-]+)?$")
+_ENTRY_FIELDS = lazy_compile(r"( \[[a-z_-]+:: [^\]]*\])+( \^[0-9A-Za-z-]+)?$")
 _DEMO_DATA = files("ricordo.cli") / "demo_data"
 
 

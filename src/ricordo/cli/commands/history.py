@@ -27,6 +27,7 @@ from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOpti
 from ricordo.cli.render import bold, dim, escape, pluralize, print_json, print_line, wrap
 from ricordo.cli.target import Target, load_redactor, require_target, with_memory
 from ricordo.errors import ChangeNotFound, EntryNotFound, FileMissing, InvalidQuery, StorageError
+from ricordo.lazy import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -336,9 +337,9 @@ def _print_change(deed: ChangeSummary, user: str) -> None:
 
 _MAX_CHANGES = 100
 _MIN_ID_SIMILARITY = 0.85
-_ID_OR_WORD = re.compile(r"\S{6,}")
-_ID = re.compile(r"(?=.*\d)[0-9a-z]{20,}", re.IGNORECASE)
-_ID_PART = re.compile(r"(?=.*\d)(?=.*[a-z])[0-9a-z]{6,}", re.IGNORECASE)
+_ID_OR_WORD = lazy_compile(r"\S{6,}")
+_ID = lazy_compile(r"(?=.*\d)[0-9a-z]{20,}", re.IGNORECASE)
+_ID_PART = lazy_compile(r"(?=.*\d)(?=.*[a-z])[0-9a-z]{6,}", re.IGNORECASE)
 """What may be a part of an id, and a word too, such as `python3`."""
 
 

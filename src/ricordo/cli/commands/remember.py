@@ -1,6 +1,5 @@
 """`remember`, `forget`, `pin`, `confirm` and `erase`: change one memory by hand."""
 
-import re
 import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +22,7 @@ from ricordo.cli.options import (
 from ricordo.cli.render import dim, escape, pluralize, print_json, print_line, wrap
 from ricordo.cli.target import find_target, require_target, with_memory
 from ricordo.errors import InvalidEntry, InvalidInput
+from ricordo.lazy import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def print_remaining(found: "Sequence[Remaining]", options: "Sequence[str]") -> N
         print_line(dim(f"    {escape(removal_command(one, options))}"))
 
 
-_KIND_PATTERN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_KIND_PATTERN = lazy_compile(r"[^\W_]+(?:-[^\W_]+)*")
 _Kind = Annotated[
     str,
     typer.Option(

@@ -28,6 +28,7 @@ from ricordo.context.plan import count_message_tokens
 from ricordo.context.tool_results import EvictedPiece, WidePiece, evicted_parts, join_texts, replace_with_previews
 from ricordo.errors import AlreadyExists, InvalidMessage, StorageError, StorageFailed
 from ricordo.guard import Redactor
+from ricordo.lazy import lazy_compile
 from ricordo.messages import Media, Message, ToolCall, ToolResult, Unknown, pair_calls
 from ricordo.messages.json_text import loads
 from ricordo.scope import encode_folder_name
@@ -40,9 +41,12 @@ __all__ = ["READ_TOOL", "EvictResults", "content_kind"]
 _SAMPLE_CHARS = 8_192
 _MIN_TABLE_LINES = 3
 _MIN_TABLE_COLUMNS = 3
-_CONTROL_CHARS = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
+_CONTROL_CHARS = lazy_compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 _MAX_CONTROL_SHARE = 0.1
-_MARKUP_PATTERNS = ((re.compile(r"<!doctype html|<html[\s>]", re.IGNORECASE), "HTML"), (re.compile(r"<\?xml\b"), "XML"))
+_MARKUP_PATTERNS = (
+    (lazy_compile(r"<!doctype html|<html[\s>]", re.IGNORECASE), "HTML"),
+    (lazy_compile(r"<\?xml\b"), "XML"),
+)
 
 
 def content_kind(text: str) -> str:
@@ -90,8 +94,8 @@ def _whole_lines(head: str) -> list[str]:
 
 READ_TOOL = "read_file"
 """The tool that reads evicted results, unless another one is named."""
-_UNSAFE_NAME_CHARS = re.compile(r"[^A-Za-z0-9_-]+")
-_TEXT_MEDIA_TYPE = re.compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
+_UNSAFE_NAME_CHARS = lazy_compile(r"[^A-Za-z0-9_-]+")
+_TEXT_MEDIA_TYPE = lazy_compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
 _MAX_NAME_CHARS = 60
 _DIGEST_SIZES = (8, 16)
 _FORCED_LIMIT_PREVIEWS = 4

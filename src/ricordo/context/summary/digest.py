@@ -32,6 +32,7 @@ from ricordo.language import (
     split_sentences,
     strip_opener,
 )
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens.cut import clip_line
@@ -59,12 +60,12 @@ _REMEMBER_LABEL = "remember"
 _EXPLICIT_CONFIDENCE = 0.95
 """How sure a finding is that somebody asked to be remembered, see `ricordo.extraction.selection`; none other is."""
 _NOISE_ACTS = frozenset({"greeting", "farewell", "thanks", "praise", "wish", "acknowledgement", "reaction"})
-_LABEL = re.compile(r"^(?:decided|rule|prefers|learned|goal|remember|answered|asked|about): ")
-_CLAUSE_END = re.compile(r"[,;:–—.](?=\s|$)")
-_OBJECTION = re.compile(
+_LABEL = lazy_compile(r"^(?:decided|rule|prefers|learned|goal|remember|answered|asked|about): ")
+_CLAUSE_END = lazy_compile(r"[,;:–—.](?=\s|$)")
+_OBJECTION = lazy_compile(
     r"\W*(?:(?:no|nope|nah|wrong|nein|non|não|いいえ)\s*[,.!:;–—-]|(?:not|nicht)\b|不|违)", re.IGNORECASE
 )
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_LETTERS = lazy_compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,8 +256,8 @@ def _cite_message(talk: DigestInput, at: int) -> str:
 
 _PATH_ARGUMENTS = ("path", "file_path", "filename", "file", "target_file", "notebook_path")
 _COMMAND_ARGUMENTS = ("command", "cmd", "script", "code", "query", "pattern", "url", "q")
-_CHANGING_TOOL = re.compile(r"write|edit|creat|patch|replace|delet|remov|mov|insert|append|save", re.IGNORECASE)
-_FAILURE = re.compile(
+_CHANGING_TOOL = lazy_compile(r"write|edit|creat|patch|replace|delet|remov|mov|insert|append|save", re.IGNORECASE)
+_FAILURE = lazy_compile(
     r"^\W{0,4}(?:[\w./-]{1,80}: )?(?:error|fatal|failed|failure|not ok|npm ERR!|permission denied|traceback)\b"
     r"|^\W{0,4}(?:ERR|FAIL)[A-Z_0-9]*\b"
     r"|^\s*[✖✗❌]"
@@ -265,12 +266,12 @@ _FAILURE = re.compile(
     r"|\bexit (?:code|status) [1-9]|\bfailed with\b",
     re.IGNORECASE,
 )
-_NO_FAILURE = re.compile(
+_NO_FAILURE = lazy_compile(
     r"^\W{0,4}(?:0|no) (?:errors?|failures?|failed)\b|\b(?:errors?|failed|failures?)[:= ]+0\b", re.IGNORECASE
 )
-_CAUSE = re.compile(r"\w+(?:Error|Exception)\b|\berror\b|\bfatal\b", re.IGNORECASE)
-_READING_TOOL = re.compile(r"read|view|open|cat|grep|search|glob|list|find|fetch|get", re.IGNORECASE)
-_CD_PREFIX = re.compile(r"^cd [^&;|]{1,200}(?:&&|;)\s*")
+_CAUSE = lazy_compile(r"\w+(?:Error|Exception)\b|\berror\b|\bfatal\b", re.IGNORECASE)
+_READING_TOOL = lazy_compile(r"read|view|open|cat|grep|search|glob|list|find|fetch|get", re.IGNORECASE)
+_CD_PREFIX = lazy_compile(r"^cd [^&;|]{1,200}(?:&&|;)\s*")
 _MAX_COMMAND_CHARS = 110
 _MAX_RESULT_CHARS = 130
 
@@ -392,7 +393,7 @@ _LABEL_WEIGHTS = {
     "answered": 0.7,
     "bash": 0.2,
 }
-_CITATION = re.compile(r" (\[\w[^\]\s]*\])$")
+_CITATION = lazy_compile(r" (\[\w[^\]\s]*\])$")
 _EMPTY_LINES = {"none", "(none)", "none.", "n/a"}
 
 

@@ -8,7 +8,6 @@ the summary.
 """
 
 import html
-import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +38,7 @@ from ricordo.errors import InvalidMessage
 from ricordo.extraction.answer import LESSONS_SCHEMA, MAX_LESSONS, is_learnable
 from ricordo.guard import FencedItem, Trust, cut, cut_start, render_fence
 from ricordo.language import is_unsegmented
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Part, Role, Text, ToolCall, ToolResult, get_mark
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens import TokenCounter, cut_text, estimate_text, safe_boundary
@@ -178,9 +178,9 @@ def _cut_middle(text: str, longest: int) -> str:
     return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
 
 
-_QUOTED_SPAN = re.compile(r'"([^"\n]+)"|[“”„]([^“”„"\n]+)[“”]|[«»]([^«»\n]+)[«»]|「([^「」\n]+)」|『([^『』\n]+)』')
-_ELLIPSIS = re.compile(r"…|\.{3,}|\[[^\]\n]*\]")
-_QUOTE_MARKS = re.compile("[\"'`“”„‘’‚«»‹›「」『』*\\\\]")
+_QUOTED_SPAN = lazy_compile(r'"([^"\n]+)"|[“”„]([^“”„"\n]+)[“”]|[«»]([^«»\n]+)[«»]|「([^「」\n]+)」|『([^『』\n]+)』')
+_ELLIPSIS = lazy_compile(r"…|\.{3,}|\[[^\]\n]*\]")
+_QUOTE_MARKS = lazy_compile("[\"'`“”„‘’‚«»‹›「」『』*\\\\]")
 _EDGE_CHARS = " .,;:!?()[]{}。、,!?"
 _MIN_QUOTE_WORDS = 3
 _MIN_QUOTE_CHARS = 6

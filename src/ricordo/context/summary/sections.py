@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ricordo.context.summary.prompts import SECTION_NAMES
 from ricordo.language import containment, content_words, jaccard
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens.estimate import estimate_text
 
 __all__ = [
@@ -44,14 +45,14 @@ __all__ = [
 SectionLines: TypeAlias = tuple[str, ...]
 _INTENT, _SUMMARY, _ARTIFACTS, _STEPS = range(4)
 _LABELS = "ISAN"
-_HEADING = re.compile(
+_HEADING = lazy_compile(
     rf"\s{{0,8}}(?P<mark>[#*_>]{{0,8}})\s{{0,8}}(?:\d[.)]\s{{0,8}})?(?P<bold>[*_]{{0,4}})(?P<name>{'|'.join(SECTION_NAMES)})\b"
     r"[*_ \t]*(?P<colon>[::]?)[*_ \t]*(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL | re.ASCII,
 )
-_OUTDATED = re.compile(r"^[ \t>*_#-]*OUTDATED(?:[*_ \t]*:|[*_ \t]*$)", re.MULTILINE)
-_LABEL = re.compile(rf"(?<!\w)[{_LABELS}][1-9]\d{{0,5}}(?!\w)")
-_LABEL_ECHO = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[[{_LABELS}]\d+\]\s*")
+_OUTDATED = lazy_compile(r"^[ \t>*_#-]*OUTDATED(?:[*_ \t]*:|[*_ \t]*$)", re.MULTILINE)
+_LABEL = lazy_compile(rf"(?<!\w)[{_LABELS}][1-9]\d{{0,5}}(?!\w)")
+_LABEL_ECHO = lazy_compile(rf"^(\s*(?:[-*•]\s+)?)\[[{_LABELS}]\d+\]\s*")
 _EMPTY_LINES = frozenset({"", "none", "(none)", "none.", "n/a", "(none.)", "nothing", "nothing."})
 _BULLET_CHARS = " \t-*•"
 
@@ -208,11 +209,11 @@ def _to_sections(lists: Iterator[list[str]] | list[list[str]]) -> SummarySection
 
 
 _NOTE_PREFIX = "noted, not asked for: "
-_CITATION_GROUP = re.compile(r"(?P<space>[ \t]{0,4})\[(?P<inside>[^\[\]\n]{1,200})\](?!\()")
-_CITATION_SEPARATOR = re.compile(r"[,;\s]+|\.{2,}|…")
+_CITATION_GROUP = lazy_compile(r"(?P<space>[ \t]{0,4})\[(?P<inside>[^\[\]\n]{1,200})\](?!\()")
+_CITATION_SEPARATOR = lazy_compile(r"[,;\s]+|\.{2,}|…")
 _FILLER_WORDS = frozenset({"id", "ids", "message", "messages", "msg", "and", "user"})
-_ID_PATTERN = re.compile(r"(?=.*\d)[0-9a-z_-]{6,64}|[ISAN]\d+")
-_DATE_PATTERN = re.compile(r"\d{4}-\d\d(-\d\d)?")
+_ID_PATTERN = lazy_compile(r"(?=.*\d)[0-9a-z_-]{6,64}|[ISAN]\d+")
+_DATE_PATTERN = lazy_compile(r"\d{4}-\d\d(-\d\d)?")
 _MIN_CITED_CHARS = 6
 _UNUSED_STEPS = 3
 _UNUSED_SUMMARY = 1

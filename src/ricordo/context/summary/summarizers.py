@@ -47,6 +47,7 @@ from ricordo.errors import ModelError, ModelOverflow, ReplyInvalid
 from ricordo.extraction.answer import parse_lessons
 from ricordo.extraction.contract import Finding
 from ricordo.guard import Redactor
+from ricordo.lazy import lazy_compile
 from ricordo.messages import Message, Text
 from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel
@@ -64,7 +65,7 @@ __all__ = [
 ]
 
 
-_ERROR_TEXT = re.compile(
+_ERROR_TEXT = lazy_compile(
     r"\W{0,3}(?:"
     r"(?:internal (?:server )?)?error(?:\s*\d{3})?\s*[:!.]"
     r"|\w*(?:Error|Exception|Timeout|Unavailable|RateLimited|Refused)\b\s*[:(]"
@@ -82,7 +83,7 @@ _ERROR_TEXT = re.compile(
 _STOP_FLAWS = {"refused": "it was refused", "length": "it was cut off", "window": "it was cut off"}
 _TOO_LONG_FLAW = "it is too long"
 _MISQUOTED_FLAW = "it quotes words that nobody said"
-_WORD_CHAR = re.compile(r"[^\W_]")
+_WORD_CHAR = lazy_compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from anyio.to_thread import run_sync
 
 from ricordo.errors import DocumentInvalid, FileMissing, InvalidInput
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue
 from ricordo.storage import FileStore
 from ricordo.workspace.history.tombstones import content_digest
@@ -170,9 +171,9 @@ def _statement_digest(fact: Fact) -> str:
 
 PROFILE_VERSION = Profile().version
 """The version of our documents."""
-_FACT_PATH = re.compile(r"(?:agents/)?(?P<agent>[^/]+)/facts/(?:[^/]+/)?[^/]+\.md")
-_FRONT_MATTER = re.compile(r"---\r?\n(?P<matter>.*?)\r?\n---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.DOTALL)
-_HEADING = re.compile(r"\s*#[^\n]*(?:\n|\Z)")
+_FACT_PATH = lazy_compile(r"(?:agents/)?(?P<agent>[^/]+)/facts/(?:[^/]+/)?[^/]+\.md")
+_FRONT_MATTER = lazy_compile(r"---\r?\n(?P<matter>.*?)\r?\n---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.DOTALL)
+_HEADING = lazy_compile(r"\s*#[^\n]*(?:\n|\Z)")
 _DEFAULT_AGENT = "__default__"
 _MAX_FACT_BYTES = 1_000_000
 

@@ -25,6 +25,7 @@ from ricordo.curation.profile.updates import (
 from ricordo.language.acts import is_correction
 from ricordo.language.duplicates import contradicts, is_same_statement
 from ricordo.language.names import find_names
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import Message
 from ricordo.workspace.profile import CORRECTION, Fact, FactSource, Profile, format_profile_time
 
@@ -33,7 +34,7 @@ __all__ = ["RULE_LABELS", "make_offline_update"]
 
 RULE_LABELS = UpdateLabels(scope="user", durability="durable", authority="descriptive")
 """The labels of what the rules find: they take nothing that passes, and no order."""
-_WORK_WORDS = re.compile(
+_WORK_WORDS = lazy_compile(
     r"\b(?:work\w*|job|jobs|project\w*|team\w*|deploy\w*|compan(?:y|ies)|employ\w*|engineer\w*|develop\w*|manag\w*|"
     r"client\w*|customer\w*|office|code|codebase|repo\w*|release\w*|server\w*|database\w*|test\w*|branch\w*|api|"
     r"program\w*|software|backend|frontend|arbeit\w*|beruf\w*|firma|projekt\w*|kund\w+|travail\w*|projet\w*|"
@@ -41,7 +42,7 @@ _WORK_WORDS = re.compile(
     r"trabalh\w*|projeto\w*|equipe)\b|工作|项目|公司|团队|部署|仕事|会社|プロジェクト|開発",
     re.IGNORECASE,
 )
-_FIRST_PERSON_PLURAL = re.compile(
+_FIRST_PERSON_PLURAL = lazy_compile(
     r"(?:we|our|wir|unser\w*|nous|notre|nuestr\w+|nosotros|noi|nós|nosso\w*)\b|我们|私たち", re.IGNORECASE
 )
 _MAX_SENTENCES = 5

@@ -26,6 +26,7 @@ from ricordo.curation.profile.updates import (
     parse_confidence,
 )
 from ricordo.errors import ReplyInvalid
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue
 from ricordo.workspace.profile import CATEGORIES, HISTORY_SUMMARIES, USER_SUMMARIES, FactSource
 
@@ -93,7 +94,7 @@ REQUIRED_PARTS = ("user", "history", "newFacts")
 """What an answer must have to be one."""
 _Row: TypeAlias = Mapping[str, JsonValue]
 _Item = TypeVar("_Item")
-_THINKING = re.compile(r"<(think(?:ing)?|reasoning|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THINKING = lazy_compile(r"<(think(?:ing)?|reasoning|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _MAX_ANSWER_CHARACTERS = 1_000_000
 _MAX_OBJECTS = 2_000
 _INVALID_REPLACEMENT = -1

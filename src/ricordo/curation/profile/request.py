@@ -23,6 +23,7 @@ from ricordo.curation.profile.reply import UPDATE_SCHEMA
 from ricordo.errors import InvalidSetting
 from ricordo.guard.fence import FencedItem, Trust, render_fence
 from ricordo.guard.redact import cut, cut_start
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.messages.types import JsonValue, Message, Text
 from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, Profile
@@ -105,7 +106,7 @@ _HINTS: Mapping[str, str] = {
     "goal": "The user says what they want to reach.",
     "decision": "The user decides something: keep it if it holds beyond this task.",
 }
-_SLOT = re.compile("|".join(map(re.escape, _SLOTS)))
+_SLOT = lazy_compile("|".join(map(re.escape, _SLOTS)))
 _ELLIPSIS = "..."
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 

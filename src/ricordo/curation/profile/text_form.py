@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 from ricordo.curation.profile.rendering import FACTS_HEADING, SUMMARY_HEADINGS
 from ricordo.errors import InvalidInput
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary, create_fact_id
 
 __all__ = ["apply_edited_text", "is_current_text", "render_editable"]
@@ -22,15 +23,15 @@ __all__ = ["apply_edited_text", "is_current_text", "render_editable"]
 
 _SUMMARY_BY_LABEL = {label: name for _, names in SUMMARY_HEADINGS for name, label in names}
 _HEADINGS = {*(heading for heading, _ in SUMMARY_HEADINGS), FACTS_HEADING}
-_REVISION_LINE = re.compile(r"^# revision \d+.*$", re.MULTILINE)
-_ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_FACT_PATTERN = re.compile(
+_REVISION_LINE = lazy_compile(r"^# revision \d+.*$", re.MULTILINE)
+_ESCAPED = lazy_compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
+_CONTROL_CHARACTERS = lazy_compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_FACT_PATTERN = lazy_compile(
     r"- \[(?P<label>(?:[^\]\\]|\\.)*)\] ?(?P<content>(?:[^\\]|\\.)*?)"
     r"(?: \(avoid: (?P<avoid>(?:[^\\]|\\.)*)\))?(?: \^(?P<id>\S+))?\s*"
 )
-_SUMMARY_PATTERN = re.compile(r"- (?P<label>[A-Za-z ]+):(?P<text>.*)")
-_DAYS_PATTERN = re.compile(r"([1-9]\d{0,8}) days?")
+_SUMMARY_PATTERN = lazy_compile(r"- (?P<label>[A-Za-z ]+):(?P<text>.*)")
+_DAYS_PATTERN = lazy_compile(r"([1-9]\d{0,8}) days?")
 _HELP_LINES = (
     "# Change a line, remove one, or add one such as `- [preference | 0.90] Likes tea`. A line without its `^id` is a",
     "# new fact. After the confidence, `pinned` keeps a fact, and `30 days` says how long it holds; `(avoid: ...)` at",

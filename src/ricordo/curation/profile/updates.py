@@ -17,6 +17,7 @@ from math import isfinite
 from typing import Literal
 
 from ricordo.language import split_sentences
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.history.repetition import contains_literally, repeats_partly
 from ricordo.workspace.profile import Fact, FactSource, Profile
 
@@ -235,8 +236,8 @@ def _contains_name(name: str, text: str) -> bool:
 
 
 _MIN_SHARED_WORDS = 0.5
-_BRACKETED_NAMES = re.compile(r"\(([^()]+)\)")
-_NOT_WORDS = re.compile(r"[\W_]+")
+_BRACKETED_NAMES = lazy_compile(r"\(([^()]+)\)")
+_NOT_WORDS = lazy_compile(r"[\W_]+")
 
 
 def remove_statement(profile: Profile, content: str) -> Profile:

@@ -4,7 +4,6 @@ Invariant: listing changes nothing; a task without a sign of life is shown as or
 document that can't be read hides no other.
 """
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from ricordo.jobs.tasks.codec import decode_tasks
 from ricordo.jobs.tasks.contract import Task
 from ricordo.jobs.tasks.store import FileTaskStore, is_not_a_file
 from ricordo.jobs.tasks.transitions import find_by_id, orphan_if_silent, request_cancel, sort_by_creation
+from ricordo.lazy import lazy_compile
 from ricordo.scope import encode_folder_name
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, parse_record_path, tasks_path
@@ -26,8 +26,8 @@ __all__ = ["TaskListing", "find_blocked_paths", "find_task", "list_tasks", "requ
 
 
 _AGENTS = f"{WORKSPACE}/agents"
-_BELOW_DOCUMENT = re.compile(rf"({_AGENTS}/[^/]+/tasks/[^/]+\.json)/.+")
-_TASKS_FOLDER = re.compile(rf"{_AGENTS}(?:/[^/]+(?:/tasks)?)?")
+_BELOW_DOCUMENT = lazy_compile(rf"({_AGENTS}/[^/]+/tasks/[^/]+\.json)/.+")
+_TASKS_FOLDER = lazy_compile(rf"{_AGENTS}(?:/[^/]+(?:/tasks)?)?")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ Invariants: a task that ended stays as it is; an orphaned one goes on only to it
 is cut but by `truncate_task`, which a store calls after it took the secrets out.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from datetime import datetime, timedelta
 from ricordo.errors import InvalidQuery, TaskNotFound
 from ricordo.guard.redact import cut
 from ricordo.jobs.tasks.contract import Task, TaskProgress, TaskState
+from ricordo.lazy import lazy_compile
 
 __all__ = [
     "MAX_ERROR",
@@ -47,7 +47,7 @@ MAX_ERROR = 2_000
 """How many characters of an error are kept."""
 MIN_ID_PART = 6
 """How many characters of an id are needed at least."""
-_PROCESS = re.compile(r"\bprocess \d+")
+_PROCESS = lazy_compile(r"\bprocess \d+")
 
 
 def apply_change(task: Task, change: Callable[[Task], Task]) -> Task:

@@ -3,11 +3,13 @@
 import mimetypes
 import re
 
+from ricordo.lazy import lazy_compile
+
 __all__ = ["UNKNOWN_TYPE", "guess_media_type", "is_file_id", "is_url", "make_data_uri", "parse_data_uri"]
 
 
 UNKNOWN_TYPE = "application/octet-stream"
-_DATA_URI = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
+_DATA_URI = lazy_compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 
 
 def make_data_uri(media_type: str, base64: str) -> str:

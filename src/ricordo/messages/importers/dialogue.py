@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import lazy_compile
 from ricordo.messages.importers.fields import first_value, parse_time, read_identifier
 from ricordo.messages.types import JsonValue, Media, Message, Part, Text
 
 __all__ = ["iterate_sessions", "read_dialogue_turn"]
 
 
-_SESSION = re.compile(r"session_(\d{1,6})", re.ASCII)
+_SESSION = lazy_compile(r"session_(\d{1,6})", re.ASCII)
 
 
 def iterate_sessions(dialogue: Mapping[str, JsonValue]) -> Iterator[tuple[int, list[JsonValue], JsonValue]]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue, Role
 
 __all__ = [
@@ -28,8 +29,8 @@ __all__ = [
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBER = re.compile(r"[+-]?\d{1,19}(\.\d+)?", re.ASCII)
-_SPOKEN_PATTERN = re.compile(
+_NUMBER = lazy_compile(r"[+-]?\d{1,19}(\.\d+)?", re.ASCII)
+_SPOKEN_PATTERN = lazy_compile(
     r"(\d{1,2}):(\d\d)\s*([ap])m on (\d{1,2}) ([a-z]{3})[a-z]*,? (\d{4})", re.ASCII | re.IGNORECASE
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

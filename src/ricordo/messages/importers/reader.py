@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from ricordo.errors import HistoryUnreadable, InvalidMessage
+from ricordo.lazy import lazy_compile
 from ricordo.messages.identity import fingerprint
 from ricordo.messages.importers.chat import read_chat_message, read_row
 from ricordo.messages.importers.claude_code import find_chain, read_rows
@@ -42,8 +43,8 @@ from ricordo.messages.types import JsonValue, Message
 __all__ = ["SessionNames", "read_history", "safe_session_id"]
 
 
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
-_UNSAFE_RUN = re.compile(r"[^A-Za-z0-9_]+", re.ASCII)
+_SAFE_NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
+_UNSAFE_RUN = lazy_compile(r"[^A-Za-z0-9_]+", re.ASCII)
 _SLUG_LENGTH = 60
 
 

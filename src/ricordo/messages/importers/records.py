@@ -20,6 +20,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, cast
 
 from ricordo.errors import FileMissing, HistoryUnreadable, InvalidMessage, StorageFailed
+from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue, Message
 
 __all__ = [
@@ -154,7 +155,7 @@ _MIB = 1024 * 1024
 _PROGRESS_STEP = 64 * 1024
 # so many lines of something else may stand before the first record of a file of lines
 _LINES_TO_A_RECORD = 1_000
-_ERROR_POSITION = re.compile(r"(?: at)?: line 1 column (\d+) \(char \d+\)", re.ASCII)
+_ERROR_POSITION = lazy_compile(r"(?: at)?: line 1 column (\d+) \(char \d+\)", re.ASCII)
 ProblemHandler = Callable[[ImportProblem], None]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages.importers.chatgpt import is_chatgpt, read_branch
 from ricordo.messages.importers.fields import (
     CONTENT_KEYS,
@@ -36,7 +37,7 @@ SUPPORTED_FORMATS = (
     "Codex rollouts and LangChain's messages_to_dict are not read yet."
 )
 _NESTED_LISTS = 3
-_DIALOGUE_SESSION = re.compile(r"session_\d{1,6}", re.ASCII)
+_DIALOGUE_SESSION = lazy_compile(r"session_\d{1,6}", re.ASCII)
 _CLAUDE_CODE_TYPES = frozenset({"user", "assistant", "system", "attachment"})
 _OTHER_CONTENT = ("tool_calls", "function_call", "thinking")
 

@@ -8,14 +8,15 @@ marks, a flag, an emoji sequence.
 import re
 import unicodedata
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens.estimate import Estimator, TokenCounter
 
 __all__ = ["clip_line", "cut_text", "safe_boundary"]
 
 
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENTITY = lazy_compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _LONGEST_ENTITY = 34
-_ESCAPE = re.compile(
+_ESCAPE = lazy_compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)",
     re.DOTALL,
 )

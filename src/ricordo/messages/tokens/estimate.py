@@ -9,13 +9,13 @@ Invariants: the time is linear in the length of the text, and no character is lo
 a text that is not empty is at least 1. Nothing opens a connection: a missing tokenizer is replaced by the estimate.
 """
 
-import re
 import string
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 from weakref import ref
 
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
 from ricordo.messages.json_text import dumps
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-_BEYOND_LATIN_1 = re.compile("[^\x00-\xff]+")
+_BEYOND_LATIN_1 = lazy_compile("[^\x00-\xff]+")
 _LATIN_1 = [chr(code) for code in range(256)]
 BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
     "latin_extended": ((0x01, 0x02),),

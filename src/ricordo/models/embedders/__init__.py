@@ -1,6 +1,7 @@
-"""An embedder by its name: `static`, `minilm`, `hashing`, or `provider:model`, such as `openai:text-embedding-3-small`.
+"""Loads an embedder by its name: `static`, `minilm`, `hashing`, or `provider:model`.
 
-Invariant: nothing of a vendor and no numpy is imported before an embedder is asked for.
+An example of the latter is `openai:text-embedding-3-small`. Invariant: no vendor's package and no numpy is imported
+before an embedder is loaded.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +42,7 @@ _LOCAL_EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {
     "minilm": _load_minilm,
     "hashing": _load_hashing,
 }
-"""Embedders that need nothing but this machine."""
+"""Embedders that run locally."""
 
 
 def load_embedder(
@@ -56,8 +57,8 @@ def load_embedder(
     """Return the embedder of this name; arguments and errors are those of `load_model`.
 
     `static` has its vectors inside a package (the extra `embed`), `minilm` a small model (the extra `minilm`),
-    `hashing` has none: it counts words. None of them needs a key or a network, and the other arguments mean nothing
-    to them. `timeout` is in seconds, for one request; `batch` is the most texts that one request carries.
+    `hashing` has no model: it counts words. None of them needs a key or a network, and they ignore the other arguments.
+    `timeout` is in seconds, for one request; `batch` is the maximum number of texts in one request.
 
     Raises:
         ModelNotFound, ModelKeyMissing, ExtraMissing: as `load_model` does.

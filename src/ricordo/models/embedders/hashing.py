@@ -1,4 +1,4 @@
-"""An embedder without a model: a text's words, and pieces of three letters of them, counted under hashed numbers.
+"""An embedder without a model: it counts the words of a text and their three-letter pieces under hashed numbers.
 
 It is weak: texts are near when they share words or parts of words. It needs no key and no network, and gives the same
 vector everywhere. The idea is feature hashing with a sign, after Weinberger et al. (2009).
@@ -26,12 +26,12 @@ class HashingEmbedder:
     """An `Embedder` that counts words; `dimension` is the length of its vectors."""
 
     def __init__(self, dimension: int = 1_024) -> None:
-        """Give vectors of `dimension` numbers: the fewer, the more words share one."""
+        """Use vectors of `dimension` numbers. A smaller dimension makes more words share a number."""
         self.dimension = dimension
         self.model_id = f"hashing:{dimension}"
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of length 1 for each text; texts without words have the same row."""
+        """Return one row of length 1 for each text; all texts without words have the same row."""
         return await run_sync(self._embed_texts, texts)
 
     def _embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -48,7 +48,7 @@ class HashingEmbedder:
 
 
 def _feature_weights(text: str) -> Iterator[tuple[str, float]]:
-    """Yield the features of a text and how much they count: often said counts more, though less each time."""
+    """Yield the features of a text and their weights. The weight grows with the square root of the count."""
     found = Counter(split_words(text))
     pieces: Counter[str] = Counter()
     for word, count in found.items():

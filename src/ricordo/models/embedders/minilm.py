@@ -1,9 +1,9 @@
-"""A small language model as an embedder: MiniLM, with 8-bit weights that a package brings along.
+"""A small language model as an embedder: MiniLM with 8-bit weights, which come in a package.
 
-It needs no key and no network and knows the order of words, but reads some two hundred short texts in a second. The
-model is all-MiniLM-L6-v2; the vocabulary of BERT lies beside this module.
+It needs no key and no network and considers word order, but embeds only about two hundred short texts per second. The
+model is all-MiniLM-L6-v2. BERT's vocabulary is in a file next to this module.
 
-Invariant: one text, one vector, whatever else is embedded with it, up to the rounding of the 8-bit weights' products.
+Invariant: the vector of a text does not depend on the other texts of the batch, up to rounding of the 8-bit products.
 """
 
 from collections.abc import Sequence
@@ -30,44 +30,44 @@ _MODEL = "model.onnx"
 _VOCABULARY = "wordpiece_uncased.txt"
 _DIMENSION = 384
 _MAX_TOKENS = 256
-"""What the model was trained to read of a text; what follows does not count."""
+"""The maximum tokens that the model was trained on; further tokens are ignored."""
 _MAX_CHARACTERS = 8_000
 _MAX_BATCH = 8
 _MAX_PADDING = 256
-"""Tokens of one run of the model, which takes some 50 to 150 ms: then others have their turn."""
+"""Maximum tokens of one run of the model, which takes about 50 to 150 ms. Other tasks run in between."""
 
 
 class MiniLMEmbedder:
-    """An `Embedder` by a model that a package brings along; `dimension` is 384."""
+    """An `Embedder` that runs a packaged model; `dimension` is 384."""
 
     model_id = "minilm:all-minilm-l6-v2-int8"
     dimension = _DIMENSION
 
     def __init__(self) -> None:
-        """Load the model, which takes half a second and 100 MB once in a process. Raises `ExtraMissing`."""
+        """Load the model, which takes half a second and 100 MB once per process. Raises `ExtraMissing`."""
         self._folder = _find_package()
         _load_session(self._folder)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of length 1 for each text; of a long text the first 256 pieces of words count."""
+        """Return one row of length 1 for each text; only the first 256 tokens of a long text count."""
         rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
         if not texts:
             return rows
         encodings = await run_sync(_encode, list(texts))
-        # a run can't be cut short, so whoever does not wait any longer is heard between two
+        # A run cannot be interrupted, so cancellations are handled between two runs.
         for some in group_by_length([len(each.ids) for each in encodings]):
             rows[some] = await run_sync(_run_model, self._folder, [encodings[at] for at in some])
         return rows
 
 
 def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
-    """Return which texts, by their places, are run together: such of like length, that little is padded.
+    """Return the indices of the texts of each run. Texts of similar length share a run, so that padding stays small.
 
-    At most 8 are, and no more than 256 tokens with what is padded, but for a single text.
+    A run has at most 8 texts and at most 256 tokens including padding; a single text may have more.
     """
     found: list[list[int]] = []
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
-        # they come in the order of their lengths, so the next one is the longest
+        # Texts come in order of length, so the next one is the longest.
         if not found or len(found[-1]) == _MAX_BATCH or (len(found[-1]) + 1) * lengths[at] > _MAX_PADDING:
             found.append([])
         found[-1].append(at)
@@ -75,9 +75,9 @@ def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def mean_pool(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return for each text the mean of what was made of its tokens, of the length 1.
+    """Return for each text the mean of its token states, scaled to length 1.
 
-    `states` has a row for each token of each text; `mask` is 1 for those that are there and 0 for what was padded.
+    `states` has a row for each token of each text; `mask` is 1 for tokens and 0 for padding.
     """
     there = mask[:, :, None].astype(np.float32)
     means = (states * there).sum(axis=1) / np.maximum(there.sum(axis=1), 1.0)
@@ -88,7 +88,7 @@ def mean_pool(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[n
 
 
 def _find_package() -> Path:
-    """Return the folder of the package with the model, which is not imported. Raises `ExtraMissing`."""
+    """Return the folder of the package with the model without importing it. Raises `ExtraMissing`."""
     if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
         raise ExtraMissing(
             "The minilm embedder needs a package that is not installed. Install it with: pip install 'ricordo[minilm]'"
@@ -100,7 +100,7 @@ def _find_package() -> Path:
 
 @cache
 def _load_session(folder: Path) -> Any:
-    """Return the model, ready to run on one thread: two would take each other's time where somebody works beside."""
+    """Return the model session on one thread: more threads would slow each other down on a busy machine."""
     import onnxruntime
 
     how = onnxruntime.SessionOptions()

@@ -1,6 +1,6 @@
-"""The adapter to embedders of every provider, over pydantic-ai's embedding models.
+"""The adapter to the embedders of every provider, based on pydantic-ai's embedding models.
 
-Invariant: each text has its row, in order, and each row the length 1; a reply of which that can't be made is an error.
+Invariant: each text has its row, in order, and each row has length 1. Any other reply is an error.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ __all__ = ["ProviderEmbedder", "connect_provider_embedder"]
 
 @dataclass(kw_only=True)
 class ProviderEmbedder:
-    """An `Embedder` at a provider; `dimension` is 0 until the first vectors came."""
+    """An `Embedder` at a provider; `dimension` is 0 until the first vectors arrive."""
 
     model_id: str
     model: EmbeddingModel
@@ -33,7 +33,9 @@ class ProviderEmbedder:
     dimension: int = 0
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text; see `Embedder`. A blank text is sent as one space, as providers refuse none."""
+        """Return one row for each text; see `Embedder`. A blank text is sent as one space; providers reject empty
+        texts.
+        """
         sent = [text if text.strip() else " " for text in texts]
         found: list[NDArray[np.float32]] = []
         for start in range(0, len(sent), self.batch):

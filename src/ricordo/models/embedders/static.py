@@ -1,10 +1,9 @@
-"""An embedder inside a package: one fixed vector for each token, and a text is the mean of its tokens' vectors.
+"""An embedder inside a package: one fixed vector for each token; a text is the mean of its tokens' vectors.
 
-It needs no key, no network and no second to start, and reads thousands of texts in one, but knows nothing of the order
-of words. The vectors are those of WordLlama; its files are read directly, since its own loader wants to download.
+It needs no key and no network, starts in less than a second and embeds thousands of texts per second, but ignores word
+order. The vectors are those of WordLlama. Its files are read directly, because its own loader downloads files.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
 from ricordo.errors import ExtraMissing
+from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 
 if TYPE_CHECKING:
@@ -31,13 +31,14 @@ _TENSOR = "embedding.weight"
 _DIMENSION = 256
 _HEADER_SIZE = 8
 _OTHER_WEIGHT = 0.05
-_WORD = re.compile(r"\w+")
+_WORD = lazy_compile(r"\w+")
 _MAX_CHARACTERS = 8_000
-"""What a mean of more tokens says is hardly about any of them, and a text of a megabyte would hold up the others."""
+"""Later text is ignored: a mean of more tokens says little about any of them, and a megabyte would block other
+calls."""
 
 
 class StaticEmbedder:
-    """An `Embedder` by a table of vectors that a package brings along; `dimension` is 256."""
+    """An `Embedder` that uses a packaged table of vectors; `dimension` is 256."""
 
     model_id = f"static:{_PACKAGE}-l2-supercat-{_DIMENSION}"
     dimension = _DIMENSION
@@ -47,14 +48,14 @@ class StaticEmbedder:
         self._folder = _find_package()
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of length 1 for each text; of a long text the first 8,000 characters count."""
+        """Return one row of length 1 for each text; only the first 8,000 characters of a long text count."""
         return await run_sync(_embed_texts, self._folder, list(texts))
 
     def query_vector(self, text: str, weights: Mapping[str, float]) -> NDArray[np.float32]:
-        """Return the vector of a query, of the length 1, each word counting by its weight; it does not wait.
+        """Return the vector of a query, of length 1, with each word weighted; it runs synchronously.
 
-        `weights` are above 0 and go by words in lower case, as of "How rare?": {"rare": 6.2}. Words without one, as
-        those that every sentence has, count next to nothing.
+        `weights` are above 0 and keyed by lower-case words, such as {"rare": 6.2} for "How rare?". A word without a
+        weight, such as a word that every sentence has, counts almost nothing.
         """
         table, tokenizer = _load_table(self._folder), _load_tokenizer(self._folder)
         cut = text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
@@ -74,12 +75,12 @@ class StaticEmbedder:
 
 
 def _token_weight(place: float, spans: Sequence[tuple[int, int, float]]) -> float:
-    """Return the weight of the word that stands at a place; what is no word, as a mark, counts next to nothing."""
+    """Return the weight of the word at a position. Anything else, such as punctuation, counts almost nothing."""
     return next((weight for start, end, weight in spans if start <= place <= end), _OTHER_WEIGHT)
 
 
 def _find_package() -> Path:
-    """Return the folder of the package with the vectors, which is not imported. Raises `ExtraMissing`."""
+    """Return the folder of the package with the vectors without importing it. Raises `ExtraMissing`."""
     spec = find_spec(_PACKAGE)
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     if not places or find_spec("tokenizers") is None:
@@ -91,7 +92,7 @@ def _find_package() -> Path:
 
 @cache
 def _load_table(folder: Path) -> NDArray[np.float32]:
-    """Return the vectors, one row a token, of a file as safetensors writes it: a header's size, its JSON, numbers."""
+    """Return the vectors, one row per token, from a safetensors file: header size, JSON header, numbers."""
     data = (folder / "weights" / _WEIGHTS).read_bytes()
     start = _HEADER_SIZE + int.from_bytes(data[:_HEADER_SIZE], "little")
     tensor = decode_json(data[_HEADER_SIZE:start])[_TENSOR]

@@ -1,3 +1,3 @@
-"""The history of a workspace: change sets, what they changed, what was forgotten, and how memories were used."""
+"""The history of a workspace: change sets, diffs, forgotten entries, and usage."""
 
 __all__: list[str] = []

@@ -1,10 +1,10 @@
-"""Change sets: every replacement of a file is one reversible unit, with who made it, why, and what was there before.
+"""Change sets: each replacement of files is one reversible unit with its author, its reason and the previous content.
 
 A change set is written in four durable steps: the contents before and after go to `history/objects/` under their
-digest, the record goes to `history/pending/`, the files are replaced one after the other, the record moves to
-`history/changes/`. A process that dies in between leaves a pending record; the next one to look restores the files,
-with what others did to them since. Where that collides, the file stays as it is and the record goes to
-`history/changes/`. Appends to a ledger need no record: the file tells them.
+digest, the record goes to `history/pending/`, the files are replaced one after the other, and the record moves to
+`history/changes/`. A process that dies in between leaves a pending record. The next process then restores the files and
+keeps what others changed in them since. If both collide, the file stays unchanged and the record goes to
+`history/changes/`. Appends to a ledger need no record, because the file itself shows them.
 """
 
 import json
@@ -60,7 +60,7 @@ _OPTIONAL_KEYS = frozenset({"user", "entries", "part_of"})
 
 @dataclass(frozen=True, kw_only=True)
 class FileChange:
-    """What a change did to one file: its version before and after, ABSENT where there was none."""
+    """The change of one file: its version before and after, ABSENT if there was no file."""
 
     path: str
     before: str
@@ -69,11 +69,11 @@ class FileChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One change set: `act` names what was done, `undoes` the change that it takes back.
+    """One change set: `act` names the operation, `undoes` the change that it reverts.
 
-    `user` is the id of the user whose act it is, empty where that is not known. `entries` are the ids of memories that
-    the act appended to ledgers, which needs no change of a file here. `part_of` is the id of the first change of the
-    same act, where one act made several.
+    `user` is the id of the user who made it, empty if unknown. `entries` are the ids of entries that the operation
+    appended to ledgers, which needs no change of a file here. `part_of` is the id of the first change of the same
+    operation, if it made several.
     """
 
     id: str
@@ -89,14 +89,14 @@ class Change:
 
 
 def encode_change(change: Change) -> bytes:
-    """Return the record of a change."""
+    """Return the encoded record of a change."""
     told = {name: value for name, value in asdict(change).items() if value or name not in _OPTIONAL_KEYS}
     written = json.dumps(told | {"at": format_rfc3339(change.at)}, ensure_ascii=False, indent=1)
     return (escape_json(written) + "\n").encode()
 
 
 def decode_change(data: bytes, change_id: str) -> Change:
-    """Return the change of a record. Raises: DocumentInvalid for one that nothing here wrote."""
+    """Decode the record of a change. Raises: DocumentInvalid for a record that Ricordo did not write."""
     try:
         value = decode_json(data)
         files = tuple(FileChange(**changed) for changed in value.pop("files"))
@@ -109,7 +109,7 @@ def decode_change(data: bytes, change_id: str) -> Change:
 
 
 def _check_change(change: Change, change_id: str) -> None:
-    """Raise ValueError or PathRefused where a value is not of its type, as JSON may hold any."""
+    """Raise ValueError or PathRefused if a value has the wrong type, as JSON may hold any."""
     words = [change.id, change.who, change.why, change.act, change.undoes or "", change.user, change.part_of]
     words += [*change.entries, *(text for file in change.files for text in (file.path, file.before, file.after))]
     if not all(isinstance(word, str) for word in words):
@@ -125,14 +125,14 @@ PENDING_FOLDER = "history/pending"
 OBJECTS_FOLDER = "history/objects"
 CHANGES_LOCK = "changes"
 CURATION_LOCK = "consolidate"
-"""Held by what writes memory from what it read before, and by what forgets; it is taken before CHANGES_LOCK."""
+"""Lock for writers that change memory based on earlier reads, and for `forget`; take it before CHANGES_LOCK."""
 _MAX_TRIES = 24
 _MAX_PAUSE_MS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """A file to be written: the version it is based on (ABSENT: there is none) and its new bytes (None: delete it)."""
+    """A file to write: the version it is based on (ABSENT: no file) and its new bytes (None: delete it)."""
 
     path: str
     expected: str
@@ -140,10 +140,10 @@ class Edit:
 
 
 class ChangeSets:
-    """The record of all change sets of a root, and the one way to make a new one."""
+    """All change sets of a root, and the only way to create one."""
 
     def __init__(self, files: FileStore, *, clock: Clock, ids: IdSource, user: str = "") -> None:
-        """Keep the history in `files`, beside the workspace; `user` is whose acts these are unless told otherwise."""
+        """Store the history in `files`, next to the workspace; `user` is the default author of changes."""
         self.clock = clock
         self._files = files
         self._ids = ids
@@ -161,9 +161,10 @@ class ChangeSets:
         entries: Sequence[str] = (),
         part_of: str = "",
     ) -> Change:
-        """Write all of `edits` or none, and return the record, whose id sorts after those of all records before.
+        """Write all of `edits` or none, and return the record, whose id sorts after all earlier ones.
 
-        Raises: VersionConflict if a file is not the version an edit was based on; StorageFull and its siblings.
+        Raises: VersionConflict if a file no longer has the version that its edit was based on; StorageFull and its
+        siblings.
         """
         async with self._files.lock(CHANGES_LOCK):
             await self._recover()
@@ -197,26 +198,26 @@ class ChangeSets:
         why: str = "",
         undoes: str | None = None,
     ) -> Change:
-        """Apply what `plan` returns, and plan again when a file changed in between, a few times at most.
+        """Apply the edits that `plan` returns, and plan again, a few times at most, if a file changed in between.
 
         Raises what `apply` and `plan` raise.
         """
         for tried in range(_MAX_TRIES):
             with suppress(VersionConflict):
                 return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
-            # whoever waits by chance does not meet the same one again
+            # a random pause, so that two writers do not collide again
             await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
         return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
 
     async def recover(self) -> int:
-        """Put back what change sets that were cut off had written; return how many there were."""
+        """Roll back interrupted change sets and return how many there were."""
         if not await self._files.list(PENDING_FOLDER):
             return 0
         async with self._files.lock(CHANGES_LOCK):
             return await self._recover()
 
     async def list_changes(self) -> list[Change]:
-        """Return all change sets, newest first; a record that can't be read is left out."""
+        """Return all change sets, newest first; records that can't be read are left out."""
         return await _read_changes(self._files)
 
     async def get_change(self, change_id: str) -> Change:
@@ -241,7 +242,7 @@ class ChangeSets:
     async def read_content(self, version: str) -> bytes | None:
         """Return the bytes of a version that a change replaced or wrote; None for ABSENT.
 
-        Raises: FileMissing, or DocumentInvalid when what was kept is damaged.
+        Raises: FileMissing, or DocumentInvalid if the stored content is damaged.
         """
         return await _read_content(self._files, version)
 
@@ -256,13 +257,13 @@ class ChangeSets:
         except StorageError as error:
             # a conflict wrote nothing; any other error may have come after the rename
             written = reached - isinstance(error, VersionConflict)
-            # nor is it on record then, although its record may be there
+            # a failed change is not recorded, although its record may exist already
             with suppress(StorageError, FileMissing):
                 await self._files.delete(f"{CHANGES_FOLDER}/{change.id}.json")
             with suppress(StorageError, FileMissing):
                 await self._roll_back(change, change.files[:written])
             raise
-        # the change is made; who recovers next removes what is left of its pending record
+        # the change is complete; the next recovery removes a remaining pending record
         with suppress(StorageError, FileMissing):
             await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
 
@@ -280,7 +281,7 @@ class ChangeSets:
     async def _recover(self) -> int:
         recovered = 0
         for info in await self._files.list(PENDING_FOLDER):
-            # a record or a content that is damaged stays for `doctor` to show, and stops no other change
+            # a damaged record or content stays for `doctor` to show, and blocks no other change
             with suppress(DocumentInvalid, FileMissing, VersionConflict):
                 change = await _read_change(self._files, info.path)
                 await self._roll_back(change, change.files)
@@ -288,7 +289,7 @@ class ChangeSets:
         return recovered
 
     async def _roll_back(self, change: Change, written: Sequence[FileChange]) -> None:
-        """Put the files of a change back that is not on record; one that can't be put back throughout goes there."""
+        """Restore the files of a change that is not recorded; record it if some file can't be fully restored."""
         record = f"{CHANGES_FOLDER}/{change.id}.json"
         if await self._files.info(record) is None:
             whole = [await self._restore_file(changed) for changed in reversed(written)]
@@ -297,7 +298,7 @@ class ChangeSets:
         await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
 
     async def _restore_file(self, changed: FileChange) -> bool:
-        """Restore a file that the change may have written, with what others did to it since; False if they collide."""
+        """Restore a file that the change may have written, keeping later edits by others; return False if they collide."""
         found = await self._read_if_exists(changed.path)
         version = found.version if found else ABSENT
         if version == changed.before:
@@ -328,7 +329,7 @@ class ChangeSets:
 
 
 async def count_pending(files: FileStore) -> int:
-    """Return how many change sets were cut off and not put back; one that is being made is waited for."""
+    """Return the number of interrupted change sets not yet rolled back; wait for a change set in progress."""
     if not await files.list(PENDING_FOLDER):
         return 0
     async with files.lock(CHANGES_LOCK):
@@ -336,13 +337,13 @@ async def count_pending(files: FileStore) -> int:
 
 
 async def read_newest_change_id(files: FileStore) -> str:
-    """Return the id of the change set that was recorded last, empty for none."""
+    """Return the id of the newest recorded change set, or an empty string."""
     listed = [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(CHANGES_FOLDER)]
     return max((name for name in listed if decode_id(name) is not None), default="")
 
 
 async def iter_replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
-    """Yield the path and the content of each memory document that a change replaced, as far as both are kept."""
+    """Yield the path and content of each memory document that a change replaced, if history still holds both."""
     for change in await _read_changes(files):
         for changed in change.files:
             if is_memory(changed.path):
@@ -383,7 +384,7 @@ async def _read_content(files: FileStore, version: str) -> bytes | None:
 
 
 def _refuse_mixed_encodings(path: str, found: bytes, data: bytes) -> None:
-    """Refuse to write UTF-8 into a document in UTF-16; a document that is UTF-8 throughout may take its place."""
+    """Refuse to write UTF-8 into a UTF-16 document; replacing it with pure UTF-8 is allowed."""
     if is_utf16(found) and (is_utf16(data) or b"\0" in data):
         raise DocumentInvalid(f"{path} is in UTF-16 and was left as it is: save it as UTF-8 and try again.")
 
@@ -395,13 +396,13 @@ def _to_file_change(edit: Edit) -> FileChange:
 
 
 def _revert_lines(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
-    """Return `found` without the change from `before` to `after`; None when what others did can't be told from it."""
+    """Revert the change from `before` to `after` in `found`; return None if it can't be separated from others' edits."""
     start = max((data for data in (before, after) if data and found.startswith(data)), key=len, default=b"")
     if start and start == before:
         return found
     removed = _line_set(before) - _line_set(after)
     if not start and removed & _line_set(found):
-        # the change had not come this far, or somebody took its lines back
+        # the change had not reached this file, or someone restored its lines
         untouched = removed <= _line_set(found) and _line_set(found).isdisjoint(_line_set(after) - _line_set(before))
         return found if untouched else None
     if before and (start or after == b""):
@@ -412,7 +413,7 @@ def _revert_lines(before: bytes | None, after: bytes | None, found: bytes) -> by
 
 
 def _revert_profile(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
-    """Return the profile `found` without the change from `before` to `after`; None where others changed the same."""
+    """Revert the change from `before` to `after` in the profile `found`; return None if others changed the same."""
     return merge_profile_documents(after or b"", found, before or b"")
 
 

@@ -1,10 +1,9 @@
-"""Checks of files of a root: damaged documents, profiles and change sets. Nothing is changed for them.
+"""Checks of files of a root: damaged documents, profiles and change sets. Nothing is changed.
 
-Any text is somebody's, so little is damage for sure: bytes that are no text, a field that is not closed or can't be
-read, and an end in the middle of a sentence.
+A person may write any text, so only this counts as damage: bytes that are not text, a field that is not closed or can't
+be read, and an end in the middle of a sentence.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from anyio.to_thread import run_sync
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.guard import has_secret
+from ricordo.lazy import lazy_compile
 from ricordo.storage import FileStore
 from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.history.change_sets import ChangeSets
@@ -25,7 +25,7 @@ __all__ = ["Check", "check_history", "find_broken_profiles", "find_damage"]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that was looked at: whether it is well, how many were found, and what to do if it is not."""
+    """The result of one check: whether it passed, the number of findings, and what to do if it failed."""
 
     name: str
     ok: bool
@@ -33,15 +33,15 @@ class Check:
     detail: str
 
 
-_UNCLOSED_FIELD = re.compile(rb"\[[A-Za-z][\w-]*::(?: [^\]]*)?\Z")
+_UNCLOSED_FIELD = lazy_compile(rb"\[[A-Za-z][\w-]*::(?: [^\]]*)?\Z")
 _DERIVED_PREFIX = "h"
 _STRICT_FIELDS = frozenset({"at", "since", "confidence"})
-"""Fields whose values follow a rule; what else can't be read may be a field of another tool."""
+"""Fields with values of a fixed format; other unreadable fields may belong to another tool."""
 _SENTENCE_ENDS = (b".", b"!", b"?", b":", b")", b"]", b"`", b'"', b"*", b"_", b"\xe2\x80\xa6", b"\xe3\x80\x82")
 
 
 def find_damage(data: bytes, located: Sequence[LocatedEntry]) -> tuple[str, ...]:
-    """Return what is damaged in a document, a few words with the line for each; `located` are its entries."""
+    """Return the damage in a document, a few words with the line for each; `located` are its entries."""
     found = [*_find_binary(data)]
     for one in located:
         block = data[one.offset : one.offset + one.length].rstrip()
@@ -64,7 +64,7 @@ def _find_binary(data: bytes) -> list[str]:
 
 
 def _find_truncation(data: bytes, located: Sequence[LocatedEntry]) -> list[str]:
-    """Return a last bullet that ends in the middle of a sentence, or of an id, where those before it carry ids."""
+    """Return a last bullet that ends inside a sentence or an id, if the bullets before it have ids."""
     last = located[-1] if located else None
     ids = [len(one.entry.id) for one in located[:-1] if not one.entry.id.startswith(_DERIVED_PREFIX)]
     if last is None or not ids or data.endswith(b"\n") or last.offset + last.length < len(data):
@@ -77,11 +77,11 @@ def _find_truncation(data: bytes, located: Sequence[LocatedEntry]) -> list[str]:
     return [] if whole else [f"line {last.end_line}: it ends in the middle of a line"]
 
 
-_SET_ASIDE_PROFILE = re.compile(r"(?:.*/)?profile\.broken-\d+\.json")
+_SET_ASIDE_PROFILE = lazy_compile(r"(?:.*/)?profile\.broken-\d+\.json")
 
 
 async def find_broken_profiles(files: FileStore) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what can't be read, a few words for each, and the files that were kept aside."""
+    """Return what can't be read, a few words for each, and the profile files set aside."""
     paths = [info.path for info in await files.list(WORKSPACE)]
     profiles = [path for path in paths if is_profile(path)]
     found = [each for path in profiles for each in await _find_broken_records(files, path)]
@@ -104,9 +104,9 @@ _MAX_PLACES = 3
 
 
 async def check_history(files: FileStore) -> list[Check]:
-    """Return the check of the records of changes and of the contents that they name, and that of secrets in these.
+    """Check the records of changes and the contents that they refer to, and search these for secrets.
 
-    The latter is there only where something was found.
+    The check for secrets is included only if some were found.
     """
     clock = SystemClock()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
@@ -124,7 +124,7 @@ async def check_history(files: FileStore) -> list[Check]:
 
 
 class _ContentChecker:
-    """Looks at each content once; `secret_counts` are the files of which one holds a secret, with how many do."""
+    """Checks each content once; `secret_counts` has the number of contents with a secret by file."""
 
     def __init__(self, changes: ChangeSets) -> None:
         self.secret_counts: dict[str, int] = {}
@@ -133,7 +133,7 @@ class _ContentChecker:
         self._line_results: dict[bytes, bool] = {}
 
     async def is_readable(self, path: str, version: str) -> bool:
-        """Tell whether a content can be read; what was erased is gone, and so it is to be."""
+        """Return whether a content can be read; erased content is missing on purpose and counts as readable."""
         if version not in self._results:
             self._results[version] = True
             try:
@@ -149,7 +149,7 @@ class _ContentChecker:
         return self._results[version]
 
     def _holds_secret(self, data: bytes) -> bool:
-        """Tell whether a content holds a secret; most of its lines stand in an earlier one too, and are known."""
+        """Return whether a content has a secret; lines already checked in other contents are not checked again."""
         lines = data.split(b"\n")
         if any(self._line_results.get(line) for line in lines):
             return True

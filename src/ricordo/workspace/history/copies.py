@@ -3,7 +3,7 @@
 Each statement that repeats an entry gets a tombstone with its digest, and readers mask it. In evicted results it is
 replaced.
 
-Invariant: a record that can't be read is not changed, and the others are searched all the same.
+Invariant: a record that can't be read is not changed, and the other records are still searched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,10 +34,9 @@ _MAX_READ_BYTES = 8_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class RecordCopies:
-    """What was found: `tombstones` for the statements in records, `edits` of evicted results, and `texts`, the
-    statements.
+    """The copies found: `tombstones` for statements in records, `edits` of evicted results, and `texts`, the statements.
 
-    `near` are the messages of the exchanges in which they occur, as (session, id).
+    `near` are the messages of the exchanges that contain them, as (session, id).
     """
 
     tombstones: tuple[Tombstone, ...] = ()
@@ -47,7 +46,7 @@ class RecordCopies:
 
 
 async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes) -> RecordCopies:
-    """Return where transcripts, states, compactions and evicted results of a root repeat what `entries` say."""
+    """Return the copies of `entries` in the transcripts, states, compactions and evicted results of a root."""
     search = _CopySearch(entries)
     found: dict[tuple[str, str, str], None] = {}
     near: set[tuple[str, str]] = set()
@@ -89,7 +88,7 @@ async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes)
 async def _drop_claimed(
     files: FileStore, found: dict[tuple[str, str, str], None], entries: Sequence[Entry], key: bytes
 ) -> dict[tuple[str, str, str], None]:
-    """Return what was found, without statements that only sound alike and belong to another memory."""
+    """Return the copies without statements that are only similar and belong to another entry."""
     contents = [entry.content for entry in entries]
     guesses = {row for row in found if row[2] and not contains_literally(row[2], contents)}
     if not guesses:
@@ -108,7 +107,7 @@ async def _read_or_none(files: FileStore, info: FileInfo) -> bytes | None:
 
 
 class _CopySearch:
-    """Searches records for what these entries say, and parses only records that may contain it."""
+    """Searches records for the content of entries, and parses only records that may contain it."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._contents = [*dict.fromkeys(each.content for each in entries)]
@@ -154,7 +153,7 @@ class _CopySearch:
         return found
 
     def mask(self, data: bytes) -> bytes:
-        """Return an evicted result without the statements; one that is not text is returned as it is."""
+        """Return an evicted result with the statements masked; binary results are returned unchanged."""
         try:
             text = data.decode() if len(data) <= _MAX_READ_BYTES and self._may_contain(data) else ""
         except UnicodeDecodeError:
@@ -176,7 +175,7 @@ def _decode_messages(lines: Sequence[bytes]) -> Iterator[Message]:
 
 
 def _group_exchanges(messages: Iterator[Message]) -> Iterator[list[Message]]:
-    """Yield the messages from each message of a user up to the next one."""
+    """Group messages into exchanges, each from one user message up to the next."""
     exchange: list[Message] = []
     for message in messages:
         if message.role == "user" and exchange:

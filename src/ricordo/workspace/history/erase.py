@@ -1,8 +1,8 @@
-"""Erase: remove what a memory says from every file of a root for good, and check that nothing of it is left.
+"""Erase: permanently remove the content of an entry from every file of a root, and check that nothing is left.
 
 Tombstones are added first. Then every file that contains it is rewritten, the copies in history are deleted, and the
-index is rebuilt from the files. A record without content is kept in `history/erasing/` until all of this is done;
-erasing the same again after an interruption finishes it.
+index is rebuilt from the files. A record without content stays in `history/erasing/` until all of this is done; erasing
+the same entry again after an interruption finishes it.
 """
 
 import json
@@ -57,7 +57,7 @@ __all__ = [
 
 
 ERASING_FOLDER = "history/erasing"
-"""The folder of the records of what is being erased, by id."""
+"""The folder for the records of unfinished erasures, by id."""
 _SKIPPED_FOLDERS = frozenset({"users", "tenants"})
 _MAX_PASSES = 4
 _MOST_NAMED = 20
@@ -65,9 +65,9 @@ _MOST_NAMED = 20
 
 @dataclass(frozen=True, kw_only=True)
 class EraseResult:
-    """What was erased: the ids, and how many files were changed, deleted, and searched at the end.
+    """The result of erasing: the ids, and how many files were changed, deleted, and searched at the end.
 
-    `inside_words` are the sorted paths of the files that still contain it as a part of longer words.
+    `inside_words` are the sorted paths of files that still contain the text as a part of longer words.
     """
 
     ids: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class EraseResult:
     inside_words: tuple[str, ...] = ()
 
     def merge(self, other: "EraseResult") -> "EraseResult":
-        """Return the sum of both."""
+        """Return the sum of two results."""
         return EraseResult(
             ids=tuple(dict.fromkeys((*self.ids, *other.ids))),
             changed=self.changed + other.changed,
@@ -89,7 +89,7 @@ class EraseResult:
 
 @dataclass(frozen=True, kw_only=True)
 class EraseTarget:
-    """A root to erase from: its `folder`, and `index`, the path of its index database, which can be built again."""
+    """A root to erase from: its `folder`, and `index`, the path of its rebuildable index database."""
 
     files: FileStore
     changes: ChangeSets
@@ -100,7 +100,7 @@ class EraseTarget:
 
 
 async def find_entry_versions(root: EraseTarget, entry_id: str) -> list[Entry]:
-    """Return the entry with this id as it is now, and as it was in earlier versions of documents, each once."""
+    """Return the current and earlier versions of the entry with this id, each once."""
     found = [one.entry for one in await find_entries(root.files, entry_id) if one.entry.id == entry_id]
     name = f"^{entry_id}".encode()
     async for path, data in iter_replaced_memory(root.files):
@@ -122,9 +122,9 @@ async def collect_erase_texts(root: EraseTarget, entries: Sequence[Entry], entry
 
 
 async def add_tombstones(root: EraseTarget, entries: Sequence[Entry], entry_id: str, *, with_copies: bool) -> None:
-    """Add tombstones of what is to be erased, where forgetting has added none.
+    """Add tombstones for the entries to erase, unless forgetting has added them.
 
-    With `with_copies` statements of records that say the same get one too.
+    With `with_copies`, statements in records that say the same get tombstones too.
     """
     copies = await find_copies(root.files, entries, key=root.key) if entries and with_copies else None
     stones = await read_tombstones(root.files)
@@ -148,13 +148,13 @@ async def begin_erasing(root: EraseTarget, entry_id: str, text: str = "") -> Non
 
 
 async def finish_erasing(root: EraseTarget, entry_id: str) -> None:
-    """Delete the record that this is being erased."""
+    """Delete the record of an erasure."""
     with suppress(FileMissing):
         await root.files.delete(f"{ERASING_FOLDER}/{entry_id}.json")
 
 
 async def list_unfinished(files: FileStore) -> dict[str, str]:
-    """Return the ids of what is being erased, or was when a process ended, with the digest of a text or nothing."""
+    """Return the ids of unfinished erasures, each with the digest of its text, or an empty string."""
     found: dict[str, str] = {}
     for info in await files.list(ERASING_FOLDER):
         name = info.path.rpartition("/")[2].removesuffix(".json")
@@ -197,7 +197,7 @@ async def _run_pass(root: EraseTarget, needles: ErasePatterns) -> EraseResult:
                 await run_sync(erase_rows, path, needles.erase)
                 changed += 1
         elif act == "text":
-            # a file that changed meanwhile is left to the next pass; one with a refused name is reported at the end
+            # a file changed meanwhile waits for the next pass; one with a refused name is reported at the end
             with suppress(VersionConflict, FileMissing, PathRefused):
                 await _rewrite_file(root.files, name, needles)
                 changed += 1
@@ -211,10 +211,10 @@ async def _rewrite_file(files: FileStore, name: str, needles: ErasePatterns) -> 
 
 
 def _choose_step(path: Path, needles: ErasePatterns) -> str:
-    """Return what to do with a file: "delete", change its "rows" or its "text"; empty for nothing."""
+    """Return how to erase from a file: "delete" it, change its "rows" or its "text"; empty for nothing."""
     data = _read_bytes(path)
     if data.startswith(SQLITE_MAGIC):
-        # nothing separates the columns of a row, so a text in one looks like a part of a longer word
+        # nothing separates the columns of a row, so a text in one may look like a part of a longer word
         return "rows" if needles.occur_anywhere_in(data) else ""
     if OBJECTS_FOLDER in path.as_posix():
         return "delete" if needles.occur_in(_decompress(data)) else ""
@@ -224,31 +224,31 @@ def _choose_step(path: Path, needles: ErasePatterns) -> str:
 
 
 def _drop_index(root: EraseTarget) -> None:
-    """Delete the index, its vectors and damaged copies of them; a process that has it open builds it again."""
+    """Delete the index, its vectors and damaged copies; a process that has it open rebuilds it."""
     for path in _index_files(root):
         with suppress(FileNotFoundError):
             path.unlink()
 
 
 def _index_files(root: EraseTarget) -> Iterator[Path]:
-    """Yield the files of the index, which are not changed but built again: a change would break its tables of words."""
+    """Yield the files of the index, which are rebuilt, not edited: an edit would corrupt their full-text tables."""
     for folder in {root.folder, root.index.parent}:
         yield from folder.glob(f"{root.index.stem}*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ScanResult:
-    """How many files were searched, which contain what was to be erased, and which only as a part of longer words."""
+    """How many files were searched, which contain an erased text, and which only inside longer words."""
 
     searched: int
     left: tuple[str, ...]
     inside_words: tuple[str, ...]
     databases: tuple[str, ...] = ()
-    """Those of `left` that are databases."""
+    """The paths in `left` that are databases."""
 
 
 def _incomplete(scan: _ScanResult) -> EraseIncomplete:
-    """Return the error that names the files which still contain it, and says what to do with each sort."""
+    """Return the error that names the files that still contain a text, with advice for each kind."""
     files = [path for path in scan.left if path not in scan.databases]
     told = []
     if files:
@@ -276,7 +276,7 @@ def _scan_files(root: EraseTarget, needles: ErasePatterns) -> _ScanResult:
 
 
 def _is_left(path: Path, needles: ErasePatterns) -> bool:
-    """Tell whether a file with one of the texts contains it as whole words, or, of a database, outside of its rows."""
+    """Return whether a file contains a text as whole words or, in a database, outside of its rows."""
     data = _read_bytes(path)
     if not data.startswith(SQLITE_MAGIC):
         return needles.occur_in(_decompress(data))
@@ -297,7 +297,7 @@ def _find_forgotten_texts(folder: Path, forgotten: ForgottenStatements) -> set[s
 
 
 def _iter_files(folder: Path) -> Iterator[Path]:
-    """Yield every file of a root but links and the files of the places of its users."""
+    """Yield every file of a root except links and files in the folders of its users."""
     for at, folders, names in os.walk(folder):
         if Path(at) == folder:
             folders[:] = [name for name in folders if name not in _SKIPPED_FOLDERS]
@@ -314,7 +314,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _decompress(data: bytes) -> bytes:
-    """Return the content of compressed bytes, and other bytes as they are."""
+    """Return decompressed content, or other bytes unchanged."""
     try:
         return zlib.decompress(data) if data[:1] == b"x" else data
     except zlib.error:

@@ -1,10 +1,10 @@
-"""The log of a root: every write, newest first.
+"""The log of a root: every change, newest first.
 
-Replacements have a record of their own. An append to a ledger needs none: its block in the file tells when, by whom and
-from which session, and its id is that of its first entry. Ledgers are read newest first, and no more than are needed.
+Replacements have records. An append to a ledger needs none: its block in the file has its time, author and session, and
+its id is that of the first entry. Ledgers are read newest first, and only as many as needed.
 
-Invariant: the order is that of ids, which never go backwards in a root, and within a ledger that of the file, so a
-clock that was set back changes nothing.
+Invariant: the order is that of ids, which never go backwards in a root, and within a ledger that of the file, so
+setting back the clock does not change it.
 """
 
 import re
@@ -20,6 +20,7 @@ from anyio.to_thread import run_sync
 from ricordo.clock import IdSource, decode_id
 from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, InvalidQuery, StorageError
+from ricordo.lazy import lazy_compile
 from ricordo.storage import FileStore
 from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.history.change_sets import Change, ChangeSets, read_newest_change_id
@@ -44,15 +45,14 @@ __all__ = [
 ]
 
 
-_TIME_FIELD = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
-_BULLET_START = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
-_EXTRACTED_FIELD = re.compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
+_TIME_FIELD = lazy_compile(rb"\[at:: ([^\]\\]{10,40})\]")
+_BULLET_START = lazy_compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
+_EXTRACTED_FIELD = lazy_compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerOutline:
-    """A ledger that was not parsed: no entry in it is newer than `newest_time`, and about `saved_count` of them were
-    saved by somebody rather than extracted. `last_id` is the id in it that sorts last.
+    """The outline of an unparsed ledger: no entry is newer than `newest_time`, and about `saved_count` of them were saved by a user or an agent rather than extracted. `last_id` is the greatest id in it.
     """
 
     path: str
@@ -62,7 +62,7 @@ class LedgerOutline:
 
 
 async def list_ledgers(files: FileStore, *, holding: str | None = None) -> list[LedgerOutline]:
-    """Return the ledgers, the one with the newest entry first; only those that may hold an id that begins `holding`.
+    """Return the ledgers, newest entry first; with `holding`, only those that may contain an id starting with it.
 
     A ledger that can't be read is left out.
     """
@@ -80,24 +80,24 @@ async def list_ledgers(files: FileStore, *, holding: str | None = None) -> list[
 
 
 async def advance_ids(files: FileStore, ids: IdSource) -> None:
-    """Make `ids` go on after what was written last to a root: its newest change set and the end of its last ledger."""
+    """Advance `ids` past the last ids written to a root: its newest change set and the end of its last ledger."""
     with suppress(FileMissing, StorageError):
         ids.follow(await read_newest_change_id(files))
         ids.follow(await read_newest_id(files))
 
 
 def sort_newest_first(ledgers: Iterable[LedgerOutline]) -> list[LedgerOutline]:
-    """Return the ledgers, the one with the newest entry first."""
+    """Sort ledgers by their newest entry, newest first."""
     return sorted(ledgers, key=lambda ledger: (ledger.newest_time, ledger.path), reverse=True)
 
 
 def may_be_saved(bullet: bytes) -> bool:
-    """Tell whether somebody may have saved the entry of this bullet, rather than that it was extracted."""
+    """Return whether a user or an agent may have saved the entry of this bullet, rather than extraction."""
     return _EXTRACTED_FIELD.search(bullet) is None
 
 
 def find_newest_time(data: bytes) -> datetime:
-    """Return the latest time of an entry in a ledger; the earliest there is for none."""
+    """Return the latest time of an entry in a ledger; the minimum time for none."""
     return max(map(_parse_time, {match[1] for match in _TIME_FIELD.finditer(data)}), default=_EARLIEST)
 
 
@@ -109,7 +109,7 @@ def outline_ledger(path: str, data: bytes) -> LedgerOutline:
 
 
 def _parse_time(text: bytes) -> datetime:
-    """Return the time that is written there; one that can't be read is no entry's time."""
+    """Parse a time; return the minimum time if that fails."""
     try:
         time = datetime.fromisoformat(text.decode("ascii"))
         return time.astimezone(UTC) if time.tzinfo else _EARLIEST
@@ -121,19 +121,19 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 _AT_ONCE = 500
-"""So many writes are put in order in some milliseconds."""
+"""The number of changes that can be sorted in a few milliseconds."""
 PERSON = "user"
-"""The writer of what a person asked for."""
+"""The author name of changes that a person requested."""
 UNREADABLE_ACT = "unreadable"
 """The act of a change whose record is damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryItem:
-    """One write: `act` is what was done, `paths` the files it touched, `entries` the ids it added.
+    """One change: `act` is the operation, `paths` the files it touched, `entries` the ids it added.
 
-    `undone` tells that a later change took it back; `undoes` is the id of the change that this one takes back. `user`
-    is the user whose act it is, empty where that is not known. A write has a greater `order` than all before it.
+    `undone` says that a later change reverted it; `undoes` is the id of the change that this one reverts. `user` is the
+    user who made it, empty if unknown. A change has a greater `order` than all earlier ones.
     """
 
     id: str
@@ -150,7 +150,7 @@ class HistoryItem:
 
 
 def is_by_person(item: HistoryItem) -> bool:
-    """Tell whether a person did this, rather than an agent or what works in the background; no undo counts."""
+    """Return whether a person made this change, not an agent or a background job; an undo does not count."""
     return item.who == PERSON and item.act != "undo"
 
 
@@ -162,11 +162,11 @@ async def list_history(
     holding: str | None = None,
     user: str | None = None,
 ) -> list[HistoryItem]:
-    """Return at most `limit` writes (all when None), newest first; empty for a new root.
+    """Return at most `limit` changes (all if None), newest first; empty for a new root.
 
-    The newest ledgers are read first, and no more of them than `limit` needs. With `holding`, of the ledgers only
-    those are read in which an id that begins so can be. With `user` the acts of other users are left out. Raises:
-    InvalidQuery if `limit` is below 1.
+    The newest ledgers are read first, and only as many as `limit` needs. With `holding`, only ledgers that may contain
+    an id starting with it are read. With `user`, changes of other users are left out. Raises: InvalidQuery if `limit`
+    is below 1.
     """
     if limit is not None and limit < 1:
         raise InvalidQuery(f"A history shows at least one write: the limit can't be {limit}.")
@@ -182,7 +182,7 @@ async def list_history(
 
 
 class _HistoryBuilder:
-    """The writes that were found so far."""
+    """Collects the changes found so far."""
 
     def __init__(self, records: Sequence[Change], user: str | None) -> None:
         undone, by_id = find_undone_ids(records), {change.id: change for change in records}
@@ -197,7 +197,7 @@ class _HistoryBuilder:
             self._change_by_entry |= dict.fromkeys(change.entries, head)
 
     def add_ledger(self, found: Iterable[tuple[LocatedEntry, ...]], before: str) -> None:
-        """Add the blocks of one ledger; `before` is the greatest id in those before it."""
+        """Add the blocks of one ledger; `before` is the greatest id in earlier ledgers."""
         last = before
         for number, block in enumerate(found, start=1):
             item = _append_to_item(block)
@@ -210,7 +210,7 @@ class _HistoryBuilder:
                 self._items[head.id] = replace(head, paths=paths)
 
     def add_unreadable(self, ids: Iterable[str]) -> None:
-        """Add the changes of which only the id can be told."""
+        """Add changes of which only the id is known."""
         for name in ids:
             item = HistoryItem(
                 id=name, at=_change_time(name), who="", act=UNREADABLE_ACT, why="Its record can't be read."
@@ -219,11 +219,11 @@ class _HistoryBuilder:
 
     @property
     def count(self) -> int:
-        """How many writes were found, those of other users too."""
+        """The number of changes found, including those of other users."""
         return len(self._items)
 
     def has_newest(self, limit: int, *, after: str) -> bool:
-        """Tell whether the `limit` newest are known, when all that is not read comes before the id `after`."""
+        """Return whether the `limit` newest changes are known, if everything unread comes before the id `after`."""
         if self.count < limit:
             return False
         items = self.newest(limit)
@@ -231,19 +231,19 @@ class _HistoryBuilder:
         return len(items) == limit and is_placed and items[-1].order[0] > after
 
     def newest(self, limit: int | None) -> list[HistoryItem]:
-        """Return at most `limit` of them, newest first."""
+        """Return at most `limit` changes, newest first."""
         seen = [item for item in self._items.values() if self._user is None or item.user in {"", self._user}]
         return sorted(seen, key=lambda item: item.order, reverse=True)[:limit]
 
 
 def _change_time(change_id: str) -> datetime:
-    """Return when a change was made, by its id; the beginning of time for a name that is no id."""
+    """Return the time of a change from its id; the minimum time for an invalid id."""
     value = decode_id(change_id)
     return datetime.fromtimestamp((value >> 80) / 1000, UTC) if value else datetime.min.replace(tzinfo=UTC)
 
 
 def _order_ledgers(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline, str]]:
-    """Return the ledgers, the last day first, each with the greatest id in those before it."""
+    """Return the ledgers, last day first, each with the greatest id in all earlier ledgers."""
     rows, last = list[tuple[LedgerOutline, str]](), ""
     for ledger in sorted(ledgers, key=lambda ledger: (str(ledger_date(ledger.path)), ledger.path)):
         rows.append((ledger, last))
@@ -252,7 +252,7 @@ def _order_ledgers(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline
 
 
 async def iter_appends(files: FileStore, path: str) -> AsyncIterator[tuple[LocatedEntry, ...]]:
-    """Yield the blocks that were appended to one ledger, in its order; none when it can't be read."""
+    """Yield the appended blocks of one ledger, in its order; nothing if it can't be read."""
     try:
         located = await read_entries(files, path)
     except (FileMissing, StorageError):
@@ -262,14 +262,14 @@ async def iter_appends(files: FileStore, path: str) -> AsyncIterator[tuple[Locat
 
 
 def _group_appends(located: Iterable[LocatedEntry]) -> Iterator[tuple[LocatedEntry, ...]]:
-    """Part entries that follow each other into what one append wrote; a bullet written by hand is none."""
+    """Group consecutive entries by the append that wrote them; bullets that a person typed are skipped."""
     for written, block in groupby(located, key=_append_key):
         if written is not None:
             yield tuple(block)
 
 
 def _append_key(found: LocatedEntry) -> tuple[datetime, str, str | None] | None:
-    """Return what the bullets of one append have in common; what a user or an agent saves is an append of its own."""
+    """Return what the bullets of one append share; each entry saved by a user or an agent is a separate append."""
     entry = found.entry
     if entry.time is None or entry.by == "hand":
         return None
@@ -306,7 +306,7 @@ def _change_to_item(change: Change, undone: bool) -> HistoryItem:  # noqa: FBT00
 
 
 def find_undone_ids(records: Sequence[Change]) -> set[str]:
-    """Return the ids that are undone now; an undo that was itself undone counts for nothing."""
+    """Return the ids of changes that are undone now; an undo that was itself undone does not count."""
     undone: set[str] = set()
     for change in sorted(records, key=lambda record: record.id, reverse=True):
         if change.undoes and change.id not in undone:

@@ -1,6 +1,6 @@
-"""The files of a root with forgotten statements masked in transcripts, states and journals, as a model reads them.
+"""A file store that masks forgotten statements in transcripts, states and journals, for reading by a model.
 
-Invariant: each line keeps its length, so offsets are those of the file on disk, which is not changed.
+Invariant: each line keeps its length, so offsets match the file on disk, which is not changed.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -23,16 +23,16 @@ _CACHE_SIZE = 4
 
 
 class MaskedFiles:
-    """Passes every call on to `files`, and hides forgotten statements when records are read; `key` is the root's."""
+    """Forwards calls to `files`, and masks forgotten statements when records are read; `key` is the root's."""
 
     def __init__(self, files: FileStore, key: bytes) -> None:
-        """Read nothing yet."""
+        """Wrap `files`."""
         self._files = files
         self._key = key
         self._cache: dict[tuple[str, str, str], bytes] = {}
 
     async def read(self, path: str) -> StoredFile:
-        """Return the whole file, with the version of what lies there. Raises `FileMissing`."""
+        """Return the whole file, with the version of the file on disk. Raises `FileMissing`."""
         stored = await self._files.read(path)
         session = _find_session(path)
         if session is None:
@@ -58,7 +58,7 @@ class MaskedFiles:
         return data[offset:] if length is None else data[offset : offset + length]
 
     async def info(self, path: str) -> FileInfo | None:
-        """Return what is known of the file."""
+        """Return the metadata of the file."""
         return await self._files.info(path)
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
@@ -78,7 +78,7 @@ class MaskedFiles:
         await self._files.delete(path, expected=expected)
 
     async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
-        """Return the folders that can't be read."""
+        """Return the unreadable folders."""
         return await self._files.list_unreadable(prefix)
 
     async def list(self, prefix: str = "") -> list[FileInfo]:

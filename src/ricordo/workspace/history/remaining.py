@@ -1,10 +1,9 @@
-"""Remaining: find what still says the words of a memory after it was forgotten.
+"""Remaining copies: find what still contains the words of an entry after it was forgotten.
 
-Forgetting removes an entry and its copies. A longer memory that contains the same words, and a plan or a todo in nearly
-the same words, stay: they are memories of their own, which only a person can judge. Nothing is changed here.
+Forgetting removes an entry and its copies. A longer entry that contains the same words, and a plan or a todo in nearly
+the same words, stay, because only a person can judge them. Nothing is changed here.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.guard import Redactor
 from ricordo.language import content_words, split_sentences
+from ricordo.lazy import lazy_compile
 from ricordo.storage import FileStore
 from ricordo.workspace.agent_state import salvage_state
 from ricordo.workspace.entry import Entry
@@ -36,16 +36,16 @@ __all__ = ["Remaining", "remaining_entries", "remaining_in"]
 _ROOT = 4
 _FEWEST = 3
 _LONG_FILE = b"[long::"
-_NOTES = re.compile(rf"{WORKSPACE}/(?:plans|rules|{AGENT_NOTES})/.+\.(?:md|txt)")
+_NOTES = lazy_compile(rf"{WORKSPACE}/(?:plans|rules|{AGENT_NOTES})/.+\.(?:md|txt)")
 _LARGEST = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remaining:
-    """Something that still says the words of a forgotten memory, with its secrets replaced by marks.
+    """Something that still contains the words of a forgotten entry, with its secrets replaced by marks.
 
-    `id` is that of a memory or of a fact of the profile, the path of a file below the root, or the session of a todo;
-    `text` is the whole memory, fact or todo, or the sentence of the file.
+    `id` is the id of an entry or of a profile fact, the path of a file below the root, or the session of a todo; `text`
+    is the whole entry, fact or todo, or the sentence of the file.
     """
 
     kind: Literal["memory", "fact", "file", "todo"]
@@ -54,16 +54,16 @@ class Remaining:
 
 
 def remaining_entries(entries: Iterable[Entry], gone: Entry) -> list[Remaining]:
-    """Return which of `entries` say what the forgotten entry said, or one of its sentences, each id once."""
+    """Return which of `entries` repeat the forgotten entry, or one of its sentences, each id once."""
     contents = _statements(gone.content)
     alike = {each.id: each.content for each in entries if each.id != gone.id and repeats_any(each.content, contents)}
     return [Remaining(kind="memory", id=name, text=text) for name, text in alike.items()]
 
 
 async def remaining_in(files: FileStore, gone: Entry, redactor: Redactor) -> list[Remaining]:
-    """Return what of a root still says what the forgotten entry said: memories, then facts, files and todos.
+    """Return what in a root still repeats the forgotten entry: entries, then facts, files and todos.
 
-    What can't be read is left out.
+    Files that can't be read are left out.
     """
     contents = _statements(gone.content)
     found = await run_sync(remaining_entries, await _entries(files, contents), gone)
@@ -83,14 +83,14 @@ def _guarded(found: Iterable[Remaining], redactor: Redactor) -> list[Remaining]:
 
 
 def _statements(content: str) -> list[str]:
-    """Return the content, and its sentences that say enough to be recognised, where it has several."""
+    """Return the content and, if it has several sentences, those long enough to be recognised."""
     sentences = [content[each.start : each.end] for each in split_sentences(content)]
     telling = [each for each in sentences if len(set(content_words(each))) >= _FEWEST]
     return [content, *(telling if len(sentences) > 1 else ())]
 
 
 async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
-    """Return the active entries that may say one of `contents`; others are not parsed."""
+    """Return the active entries that may repeat one of `contents`; others are not parsed."""
     roots = [[word[:_ROOT].encode() for word in dict.fromkeys(content_words(each))] for each in contents]
 
     def may_say(bullet: bytes) -> bool:

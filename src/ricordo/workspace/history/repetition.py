@@ -1,10 +1,9 @@
-"""Repetitions of a text: found in other texts, also in other words, and masked; or found in bytes, and erased. Pure.
+"""Repetitions of a text, found and masked in other texts even if reworded, or found and erased in bytes. Pure.
 
-A sentence repeats a content with three quarters of its words, or with all of them if it is short; one that lacks a
-number, a code or a single letter of it is about something else. In bytes a text is found whatever its case, white space
-and escapes.
+A sentence repeats a content with three quarters of its words, or with all of them if it is short. A sentence that lacks
+one of its numbers, codes or single letters does not repeat it. Search in bytes ignores case, white space and escapes.
 
-Invariant: erased in place, a line keeps its length, so offsets into a log stay valid.
+Invariant: with `in_place`, a line keeps its length, so offsets into a log stay valid.
 """
 
 import re
@@ -15,6 +14,7 @@ from ricordo.language.languages import word_bounds
 from ricordo.language.sentences import split_sentences
 from ricordo.language.similarity import containment
 from ricordo.language.words import content_words, split_words
+from ricordo.lazy import lazy_compile
 from ricordo.workspace.session_files import SessionFile, create_digest
 
 __all__ = [
@@ -34,15 +34,15 @@ __all__ = [
 
 
 FORGOTTEN_MARK = "(forgotten)"
-"""The mark in the place of forgotten text."""
+"""The replacement for forgotten text."""
 SENTENCE_END_MARKS = ".!?\u3002\uff01\uff1f"
-"""The marks at the end of a sentence, which a copy of it need not have."""
+"""The marks at the end of a sentence; a copy need not have them."""
 _MIN_OVERLAP = 0.75
 _NEAR = 0.6
 _MIN_WORDS = 3
 _SHORT_WORDS = 4
 _MAX_LENGTH_RATIO = 2
-_ITEM = re.compile(r"\s*(?:(?:[-*+>#\u2022]+|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+")
+_ITEM = lazy_compile(r"\s*(?:(?:[-*+>#\u2022]+|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+")
 _IGNORED_LETTERS = frozenset("ai")
 _PART_OVERLAP = 0.4
 _NEAR_OVERLAP = 0.5
@@ -50,9 +50,9 @@ _MIN_PART_WORDS = 2
 
 
 def mask_repetitions(text: str, contents: Iterable[str], *, near: bool = False) -> str:
-    """Return `text` with each passage that repeats one of `contents` replaced by a mark.
+    """Return `text` with each passage that repeats one of `contents` masked.
 
-    With `near` the text is about the same exchange, and half of the words are enough.
+    With `near` the text is from the same exchange, and half of the words are enough.
     """
     for content in contents:
         text = _mask_sentences(_literal_pattern(content).sub(FORGOTTEN_MARK, text), content)
@@ -63,24 +63,24 @@ def mask_repetitions(text: str, contents: Iterable[str], *, near: bool = False) 
 
 
 def repeats_any(text: str, contents: Iterable[str]) -> bool:
-    """Tell whether a passage of `text` repeats one of `contents`."""
+    """Return whether a passage of `text` repeats one of `contents`."""
     return any(_literal_pattern(content).search(text) or _mask_sentences(text, content) != text for content in contents)
 
 
 def contains_literally(text: str, contents: Iterable[str]) -> bool:
-    """Tell whether `text` contains one of `contents` literally."""
+    """Return whether `text` contains one of `contents` literally."""
     return any(_literal_pattern(content).search(text) for content in contents)
 
 
 def nearly_says(text: str, content: str) -> bool:
-    """Tell whether `text` repeats `content`, or has a sentence with three fifths of its words where those are many."""
+    """Return whether `text` repeats `content`, or a sentence has three fifths of its words if it is not short."""
     if repeats_any(text, [content]):
         return True
     return len(set(content_words(content))) > _SHORT_WORDS and repeats_partly(text, [content], least=_NEAR)
 
 
 def sentences_like(text: str, content: str) -> list[str]:
-    """Return the lines and sentences of `text` that repeat `content` or nearly do, in order, each once.
+    """Return the lines and sentences of `text` that repeat or nearly repeat `content`, in order, each once.
 
     A content of several sentences can only be found as a line.
     """
@@ -95,7 +95,8 @@ def sentences_like(text: str, content: str) -> list[str]:
 
 
 def is_repetition(text: str, content: str) -> bool:
-    """Tell whether `text` has all words of `content`, the same numbers, codes and letters, and at most as many more."""
+    """Return whether `text` has all words of `content`, the same numbers, codes and letters, and at most twice its words.
+    """
     said, wanted = set(content_words(text)), set(content_words(content))
     return (
         wanted <= said
@@ -105,9 +106,9 @@ def is_repetition(text: str, content: str) -> bool:
 
 
 def repeats_partly(text: str, contents: Iterable[str], *, least: float = _PART_OVERLAP) -> bool:
-    """Tell whether a sentence of `text` has the `least` share of the words of one of `contents`, and two at least.
+    """Return whether a sentence of `text` shares at least two words and the `least` share of one of `contents`.
 
-    Use it only for text that is known to be about the content, such as a reply to it.
+    Use it only for text known to be about the content, such as a reply to it.
     """
     sentences = [text[each.start : each.end] for each in split_sentences(text)]
     return any(_shares_words(sentence, content, least) for content in contents for sentence in sentences)
@@ -116,9 +117,9 @@ def repeats_partly(text: str, contents: Iterable[str], *, least: float = _PART_O
 def mask_session(
     file: SessionFile, contents: Sequence[str], ids: Collection[str], *, near: bool = False
 ) -> SessionFile:
-    """Return a session file without these entries and without passages that repeat `contents`; digests are made again.
+    """Return a session file without these entries and repetitions of `contents`; digests are recreated.
 
-    With `near` its session is the one in which the entries were said.
+    With `near` it is the session in which the entries were said.
     """
     entries = tuple(entry for entry in file.entries if entry.id not in ids)
     made = file.pending and bool(file.entries)
@@ -149,7 +150,7 @@ def _shares_words(sentence: str, content: str, least: float) -> bool:
 
 
 def _distinctive_words(text: str) -> set[str]:
-    """Return the words that tell two statements apart which are the same otherwise: numbers, codes, single letters."""
+    """Return the words that distinguish otherwise equal statements: numbers, codes, single letters."""
     return {
         word
         for word in split_words(text)
@@ -172,31 +173,31 @@ def _mask_sentences(text: str, content: str) -> str:
 
 
 ERASED_MARK = "[erased]"
-"""The mark in the place of erased text; in a log an asterisk for a text that is shorter."""
+"""The replacement for erased text; in a log, shorter texts become an asterisk."""
 _SPACE_PATTERN = r"(?:\s|\\+[nrt])+"
 _ESCAPE_BEFORE = r"(?<=\\n)|(?<=\\r)|(?<=\\t)|(?<=\\u[2-9a-f][0-9a-f]{3})"
 _ENTITIES = {"<": "lt", ">": "gt", "&": "amp", '"': "quot", "'": "#39"}
 
 
 class ErasePatterns:
-    """The texts to erase: as whole words, or with `inside_words` also as a part of longer words."""
+    """The texts to erase: as whole words, or with `inside_words` also inside longer words."""
 
     def __init__(self, texts: Iterable[str], *, inside_words: bool = False) -> None:
-        """Look for each of `texts`, without the punctuation at its end."""
+        """Compile patterns for `texts`, without the punctuation at their end."""
         self.texts = tuple(sorted({text for text in texts if _split_words(text)}, key=len, reverse=True))
         self._anywhere = _compile_alternatives(_text_pattern(text) for text in self.texts)
         self._pattern = self._anywhere if inside_words else _compile_alternatives(map(_whole_word_pattern, self.texts))
 
     def __bool__(self) -> bool:
-        """Tell whether there is a text to look for."""
+        """Return whether there is a text to search for."""
         return bool(self.texts)
 
     def occur_in(self, data: bytes) -> bool:
-        """Tell whether `data` contains a text to erase."""
+        """Return whether `data` contains a text to erase."""
         return self._pattern.search(_decode(data)) is not None
 
     def occur_anywhere_in(self, data: bytes) -> bool:
-        """Tell whether `data` contains one of the texts, also as a part of longer words."""
+        """Return whether `data` contains one of the texts, even inside longer words."""
         return self._anywhere.search(_decode(data)) is not None
 
     def erase(self, data: bytes, *, in_place: bool = False) -> bytes:

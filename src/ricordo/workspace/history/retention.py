@@ -1,7 +1,7 @@
-"""Retention of history: change sets are kept for some days, in no more than some bytes, but the newest always.
+"""Retention of history: old change sets are removed by age and total size, but the newest always stay.
 
-Only records of what was replaced are removed, never what stands in a file. Records go before contents, so a stop in
-between leaves contents that nothing names, which the next run removes.
+Only records and replaced contents are removed, never the content of a file. Records go before contents, so an
+interruption leaves unreferenced contents, which the next run removes.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ __all__ = ["HistoryConfig", "HistoryRetentionResult", "select_expired", "trim_hi
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryConfig:
-    """How long history is kept: `days`, and less where it takes more than `most_bytes`, but `least_days` always."""
+    """How long history stays: `days`, or less if it exceeds `most_bytes`, but at least `least_days`."""
 
     days: int = 90
     least_days: int = 30
     most_bytes: int = 200_000_000
 
     def __post_init__(self) -> None:
-        """Raise InvalidSetting for less than a day, a least that is more than the most, and a size below 0."""
+        """Raise InvalidSetting if `least_days` is below 1, `days` below `least_days`, or `most_bytes` below 0."""
         if self.least_days < 1:
             raise InvalidSetting(f"least_days is a number of at least 1, not {self.least_days}.")
         if self.days < self.least_days:
@@ -43,7 +43,7 @@ class HistoryConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryRetentionResult:
-    """How many change sets were given up, and how many bytes of what they had replaced."""
+    """The number of removed change sets, and of bytes of replaced content removed with them."""
 
     changes: int = 0
     bytes: int = 0
@@ -57,9 +57,9 @@ class HistoryRetentionResult:
 async def trim_history(
     files: FileStore, changes: ChangeSets, *, now: datetime, config: HistoryConfig | None = None
 ) -> HistoryRetentionResult:
-    """Give up the change sets that are past their time. A second call right after it does nothing.
+    """Remove the expired change sets. A second call right after it does nothing.
 
-    While a change set is cut off and not yet put back, nothing is given up. Raises: StorageError.
+    While an interrupted change set is not rolled back, nothing is removed. Raises: StorageError.
     """
     async with files.lock(CHANGES_LOCK):
         if await files.list(PENDING_FOLDER):
@@ -68,7 +68,7 @@ async def trim_history(
         readable = {change.id for change in records}
         listed = await files.list(CHANGES_FOLDER)
         if any(_change_id(info) not in readable for info in listed):
-            # a record that can't be read may name any content
+            # a record that can't be read may refer to any content
             return HistoryRetentionResult()
         contents = await files.list(OBJECTS_FOLDER)
         sizes = {_object_version(info): info.size for info in contents}
@@ -87,9 +87,9 @@ async def trim_history(
 def select_expired(
     records: Sequence[Change], sizes: dict[str, int], *, now: datetime, config: HistoryConfig
 ) -> list[str]:
-    """Return the ids of the change sets to give up, the oldest first. Pure.
+    """Return the ids of the change sets to remove, oldest first. Pure.
 
-    `sizes` are the bytes that are kept of each content, which several change sets may name.
+    `sizes` are the stored bytes of each content, which several change sets may share.
     """
     newest_first = sorted(records, key=lambda change: change.id, reverse=True)
     held: set[str] = set()

@@ -1,13 +1,11 @@
-"""Tombstones: records of what was forgotten, without its content, by which forgotten statements are recognised and
-masked.
+"""Tombstones: records of forgotten entries without content, used to recognise and mask forgotten statements.
 
-A tombstone has the id of the entry, the message that stated it, and a keyed digest of its words, whatever their case,
+A tombstone has the id of the entry, the message that stated it, and a keyed digest of its words, regardless of case,
 white space and punctuation; without the key of the root nobody can test a guess. A statement is a text, a line, a
 sentence, what follows the first colon of either, or a text in the arguments of a tool call.
 """
 
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +16,7 @@ from hashlib import blake2b
 from ricordo.clock import format_rfc3339
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.language.sentences import split_sentences
+from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json, dumps, loads
 from ricordo.messages.types import JsonValue, Message, Part, Text, ToolCall, ToolResult
 from ricordo.storage import ABSENT, FileStore
@@ -39,8 +38,8 @@ __all__ = [
 ]
 
 
-_WORD_BREAK = re.compile(r"[\s\u2014]+")
-_SENTENCE_MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
+_WORD_BREAK = lazy_compile(r"[\s\u2014]+")
+_SENTENCE_MARKS = lazy_compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
 _OPENING_MARKS = "\"'`([{\u00a1\u00bf\u00ab\u00bb\u2018\u201a\u201c\u201e\u300c\u300e\uff08"
 _CLOSING_MARKS = (
     ".,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f)]}\u00ab\u00bb\u201c\u201d\u300d\u300f\uff09`"
@@ -50,9 +49,9 @@ _CLOSING_QUOTES = "\"'\u2019"
 
 @dataclass(frozen=True, kw_only=True)
 class Tombstone:
-    """One entry that was forgotten: its id, the digest of its content, and the message that stated it, if any.
+    """One forgotten entry: its id, the digest of its content, and the message that stated it, if any.
 
-    `at` is when it was forgotten, as RFC 3339 in UTC, and `by` who forgot it; both are empty where that is not known.
+    `at` is when it was forgotten, as RFC 3339 in UTC, and `by` who forgot it; both are empty if unknown.
     """
 
     id: str
@@ -64,18 +63,18 @@ class Tombstone:
 
     @property
     def origin(self) -> str:
-        """When and by whom it was forgotten, in words that begin with a space; empty where that is not known."""
+        """A phrase that says when and by whom it was forgotten, with a leading space; empty if unknown."""
         return f" at {self.at} by {self.by}" if self.at else ""
 
     def to_line(self) -> bytes:
-        """Return it as a line of a file of tombstones."""
+        """Return the line of this tombstone for the tombstone file."""
         values = {name: value for name, value in asdict(self).items() if value or name in {"id", "digest"}}
         return json.dumps(values).encode() + b"\n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tombstones:
-    """The tombstones of a workspace as they stand in its file of this version; `messages` are (session, id) pairs."""
+    """The tombstones in this version of a workspace's file; `messages` are (session, id) pairs."""
 
     ids: frozenset[str] = frozenset()
     digests: frozenset[str] = frozenset()
@@ -85,16 +84,16 @@ class Tombstones:
     version: str = ABSENT
 
     def render_with(self, stones: Iterable[Tombstone]) -> bytes:
-        """Return the file with these tombstones more."""
+        """Return the file content with these tombstones appended."""
         start = self.data if not self.data or self.data.endswith(b"\n") else self.data + b"\n"
         return start + b"".join(stone.to_line() for stone in stones)
 
 
 def content_digest(content: str, key: bytes) -> str:
-    """Return 32 hex digits that are equal for texts with the same words, whatever their case and sentence marks.
+    """Return 32 hex digits that are equal for texts with the same words, regardless of case and punctuation.
 
-    What is attached to a word in any other way belongs to it: symbols, signs, and points between digits. A text of
-    nothing but sentence marks is taken as it is.
+    All other characters attached to a word belong to it: symbols, signs, and points between digits. A text of only
+    punctuation is used unchanged.
     """
     folded = unicodedata.normalize("NFC", content).casefold()
     words = [word for piece in _WORD_BREAK.split(folded) if (word := _strip_marks(piece))]
@@ -103,7 +102,7 @@ def content_digest(content: str, key: bytes) -> str:
 
 
 def _strip_marks(piece: str) -> str:
-    """Return a word without the marks of the sentence around it; empty for nothing but such marks."""
+    """Return a word without surrounding punctuation; empty if it is only punctuation."""
     if _SENTENCE_MARKS.fullmatch(piece):
         return ""
     bare = piece.lstrip(_OPENING_MARKS)
@@ -117,7 +116,7 @@ def _strip_marks(piece: str) -> str:
 
 
 def create_tombstone(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tombstone:
-    """Return the tombstone of an entry that is forgotten now."""
+    """Return the tombstone of an entry that is being forgotten now."""
     stating = entry.source.messages[0] if entry.source.messages else ""
     return Tombstone(
         id=entry.id,
@@ -130,10 +129,10 @@ def create_tombstone(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tomb
 
 
 def find_tombstone(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | None:
-    """Return the tombstone by which an entry is known as forgotten; None for one that is not.
+    """Return the tombstone that marks an entry as forgotten, or None.
 
-    It has the same id, or the same words and is older than the forgetting. An entry without a time counts as older,
-    and so does each where it is not known when its words were forgotten.
+    It has the same id, or the same words and is older than the forgetting. An entry without a time counts as older, and
+    so does every entry if the time of forgetting is unknown.
     """
     digest = content_digest(entry.content, key) if stones.digests else ""
     if entry.id not in stones.ids and digest not in stones.digests:
@@ -146,7 +145,7 @@ def find_tombstone(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | 
 
 
 async def read_tombstones(files: FileStore, path: str = TOMBSTONES) -> Tombstones:
-    """Return the tombstones of the workspace, or of the file at `path`; lines that can't be read count for nothing."""
+    """Return the tombstones of the workspace, or of the file at `path`; lines that can't be read are skipped."""
     try:
         stored = await files.read(path)
     except FileMissing:
@@ -156,7 +155,7 @@ async def read_tombstones(files: FileStore, path: str = TOMBSTONES) -> Tombstone
 
 @lru_cache(maxsize=8)
 def parse_tombstones(data: bytes, version: str = ABSENT) -> Tombstones:
-    """Return the tombstones in the bytes of their file; lines that can't be read count for nothing."""
+    """Parse a tombstone file; lines that can't be read are skipped."""
     rows = [row for line in data.split(b"\n") if line.strip() and (row := _parse_line(line))]
     return Tombstones(
         ids=frozenset(row.id for row in rows),
@@ -177,7 +176,7 @@ def _parse_line(line: bytes) -> Tombstone | None:
         return None
 
 
-_LIST_ITEM = re.compile(r"\s*(?:[-*+>\u2022]|\d{1,3}[.)])\s+")
+_LIST_ITEM = lazy_compile(r"\s*(?:[-*+>\u2022]|\d{1,3}[.)])\s+")
 _CACHE_SIZE = 4096
 _JSON_CHARACTERS = ' \t"{}[],:\\'
 _MIN_BARE_CHARS = 8
@@ -193,25 +192,25 @@ class ForgottenStatements:
 
     @classmethod
     def from_tombstones(cls, stones: Tombstones, key: bytes) -> "ForgottenStatements":
-        """Return what recognises the statements of these tombstones."""
+        """Create the matcher for these tombstones."""
         return cls(stones.digests, stones.messages, key)
 
     def __bool__(self) -> bool:
-        """Tell whether anything was forgotten."""
+        """Return whether anything was forgotten."""
         return bool(self.digests or self.messages)
 
     def contains(self, text: str) -> bool:
-        """Tell whether `text`, which may contain arguments of tool calls, contains a forgotten statement."""
+        """Return whether `text`, which may contain tool call arguments, contains a forgotten statement."""
         return bool(self.digests) and _contains_cached(text, self.digests, self.key)
 
     def find(self, text: str) -> list[str]:
-        """Return the statements of `text` that were forgotten."""
+        """Return the forgotten statements in `text`."""
         return [said for said in _iter_statements(text) if content_digest(said, self.key) in self.digests]
 
     def find_in_file(self, data: bytes) -> set[str]:
-        """Return the forgotten statements in the content of a file: in the texts of JSON, else in its lines.
+        """Return the forgotten statements in a file: in the strings of JSON, else in its lines.
 
-        Signs of JSON around a statement are no part of it.
+        JSON punctuation around a statement is not part of it.
         """
         said = {each for text in _iter_file_texts(data.decode("utf-8", "replace")) for each in self.find(text)}
         bare = {each.strip(_JSON_CHARACTERS) for each in said}
@@ -228,7 +227,7 @@ class ForgottenStatements:
     def mask_message(self, message: Message, session: str = "") -> Message:
         """Return the message with its forgotten statements replaced by marks.
 
-        All texts of a message are replaced if it is known to contain one in `session` and none is recognised.
+        All texts of a message are replaced if it is known to contain one in `session` but none is recognised.
         """
         parts = tuple(_map_part(part, self.mask) for part in message.parts)
         if parts == message.parts and (session, message.id) in self.messages:
@@ -237,9 +236,9 @@ class ForgottenStatements:
 
 
 def find_repetitions(texts: Sequence[str], contents: Sequence[str], *, near: bool = False) -> list[str]:
-    """Return the statements of `texts` that repeat one of `contents`, also in other words, each once.
+    """Return the statements in `texts` that repeat one of `contents`, even reworded, each once.
 
-    With `near` the texts are from the same exchange as what is forgotten, and fewer common words are enough.
+    With `near` the texts are from the same exchange as the forgotten entry, and fewer common words are enough.
     """
     found: dict[str, None] = {}
     for text in texts:
@@ -259,13 +258,13 @@ def find_repetitions(texts: Sequence[str], contents: Sequence[str], *, near: boo
 
 
 def collect_texts(message: Message) -> list[str]:
-    """Return all texts of a message: its own, those in the arguments of its calls, and those of tool results."""
+    """Return all texts of a message: its content, the strings in call arguments, and tool results."""
     calls = [text for call in message.tool_calls for text in _json_texts(call.arguments)]
     return [text for text in (message.text, *calls, *(each.text for each in message.tool_results)) if text.strip()]
 
 
 def _is_sentence_of_any(said: str, contents: Sequence[str]) -> bool:
-    """Tell whether `said` is a sentence of one of `contents` that has several."""
+    """Return whether `said` is one of several sentences in one of `contents`."""
     bare = _LIST_ITEM.sub("", said, count=1).strip()
     return len(bare.split()) > 2 and any(bare in content and bare != content.strip() for content in contents)
 
@@ -280,7 +279,7 @@ def _iter_statements(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         at = line.find("{")
         for inner in _json_texts(line[at:]) if at >= 0 else ():
-            # arguments of a tool are JSON in JSON
+            # arguments of a tool call are JSON inside JSON
             yield from (
                 _iter_statements(inner)
                 if inner.startswith("{")
@@ -289,7 +288,7 @@ def _iter_statements(text: str) -> Iterator[str]:
 
 
 def _iter_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of statements in `text`, larger ones first; none is empty."""
+    """Yield the spans of non-empty statements in `text`, larger ones first."""
     if not text.strip():
         return
     yield 0, len(text)
@@ -365,7 +364,7 @@ def _map_texts(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
 
 
 def _iter_file_texts(content: str) -> Iterator[str]:
-    """Yield the texts of a file: those of its JSON or of its lines of JSON, and other lines as they are."""
+    """Yield the texts of a file: the strings of its JSON or JSON lines, and other lines unchanged."""
     if texts := _json_texts(content):
         yield from _iter_nested_texts(texts)
     else:
@@ -374,14 +373,14 @@ def _iter_file_texts(content: str) -> Iterator[str]:
 
 
 def _iter_nested_texts(texts: Iterable[str]) -> Iterator[str]:
-    """Yield texts, and of those that are JSON the texts in them."""
+    """Yield texts, replacing each one that is JSON by the strings in it."""
     for text in texts:
         inner = _json_texts(text) if text.lstrip().startswith(("{", "[")) else ()
         yield from _iter_nested_texts(inner) if inner else (text,)
 
 
 def _json_texts(arguments: str) -> Collection[str]:
-    """Return the texts in a JSON text; none when it is not JSON."""
+    """Return the strings in a JSON text; none if it is not JSON."""
     found: list[str] = []
 
     def note(text: str) -> str:

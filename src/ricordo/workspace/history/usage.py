@@ -1,13 +1,12 @@
-"""The usage of memories: when each was shown, used and confirmed.
+"""Usage records: when each entry was shown, used and confirmed.
 
-Notes are appended to `usage.jsonl` a little later, many together, and nothing waits for them. Many processes may
-append; a line that can't be read is skipped. A long file is rewritten with one line for each memory.
+Records are appended to `usage.jsonl` in batches with a short delay, and nothing waits for them. Several processes may
+append; a line that can't be read is skipped. A long file is rewritten with one line for each entry.
 
-Invariant: nothing here decides how a memory ranks.
+Invariant: usage recorded here does not affect ranking.
 """
 
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import FileMissing, InvalidMessage, RicordoError, RootMoved, StorageError, VersionConflict
+from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue
 from ricordo.messages.json_text import dumps, loads
 from ricordo.storage import FileStore
@@ -31,7 +31,7 @@ __all__ = ["MemoryUsage", "UsageAct", "UsageCount", "UsageLog", "compact_usage",
 UsageAct: TypeAlias = Literal["shown", "used", "confirmed"]
 _LOG = logging.getLogger("ricordo.memory")
 _ACTS: tuple[UsageAct, ...] = get_args(UsageAct)
-_ID_ATTRIBUTE = re.compile(r' id="([0-9A-Za-z-]+)"')
+_ID_ATTRIBUTE = lazy_compile(r' id="([0-9A-Za-z-]+)"')
 _BATCH_SECONDS = 2.0
 _CLOSE_SECONDS = 2.0
 _MAX_WAITING = 1_000
@@ -42,14 +42,14 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class UsageCount:
-    """How often something happened to a memory, and the first and the last time; None where it never did."""
+    """How often an event happened to an entry, and its first and last time; None if it never happened."""
 
     count: int = 0
     first: datetime | None = None
     last: datetime | None = None
 
     def add(self, count: int, first: datetime, last: datetime) -> "UsageCount":
-        """Return this with `count` more of it, which happened from `first` to `last`."""
+        """Return this count with `count` more events, which happened from `first` to `last`."""
         return UsageCount(
             count=self.count + count,
             first=min(self.first, first) if self.first else first,
@@ -59,7 +59,7 @@ class UsageCount:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryUsage:
-    """What happened to one memory.
+    """The usage of one entry.
 
     It was `shown` by a search, a reminder or a prompt, `used` when it was opened, and `confirmed` by a person.
     """
@@ -69,14 +69,14 @@ class MemoryUsage:
     confirmed: UsageCount = field(default_factory=UsageCount)
 
     def add(self, act: UsageAct, more: UsageCount) -> "MemoryUsage":
-        """Return this with `more` of one of the three."""
+        """Return this usage with `more` events of one kind."""
         known: UsageCount = getattr(self, act)
         if not more.count or more.first is None or more.last is None:
             return self
         return replace(self, **{act: known.add(more.count, more.first, more.last)})
 
     def merge(self, other: "MemoryUsage") -> "MemoryUsage":
-        """Return this with what another place knows of the same memory."""
+        """Return the sum of this usage and that of the same entry in another place."""
         both = self
         for act in _ACTS:
             both = both.add(act, getattr(other, act))
@@ -84,12 +84,12 @@ class MemoryUsage:
 
     @property
     def last(self) -> datetime | None:
-        """When anything happened to it last."""
+        """The time of the latest event."""
         return max((each for act in _ACTS if (each := getattr(self, act).last)), default=None)
 
 
 def read_usage(data: bytes) -> dict[str, MemoryUsage]:
-    """Return what a file says of each memory by its id; a line that can't be read says nothing."""
+    """Return the usage of each entry in a file by its id; lines that can't be read are skipped."""
     found: dict[str, MemoryUsage] = {}
     for line in data.split(b"\n"):
         for name, act, more in _parse_line(line):
@@ -98,20 +98,20 @@ def read_usage(data: bytes) -> dict[str, MemoryUsage]:
 
 
 def compact_usage(data: bytes, *, most: int = _MAX_MEMORIES) -> bytes:
-    """Return what a file says with one line for each memory, for the `most` of them that something happened to last."""
+    """Return a usage file with one line for each entry, limited to the `most` entries with the latest events."""
     known = read_usage(data)
     newest = sorted(known, key=lambda name: (known[name].last or _NEVER, name), reverse=True)[:most]
     return b"".join(_render_line(_summary_row(name, known[name])) for name in reversed(newest))
 
 
 def parse_shown_ids(text: str) -> frozenset[str]:
-    """Return the ids of the memories that a fenced block shows."""
+    """Return the ids of the entries that a fenced block shows."""
     return frozenset(_ID_ATTRIBUTE.findall(text))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _UsageNote:
-    """Something that happened; `ids` may be looked for when it is written."""
+    """One event to record; `ids` may be a function that finds them when it is written."""
 
     act: UsageAct
     at: str
@@ -121,12 +121,11 @@ class _UsageNote:
 
 
 class UsageLog:
-    """The usage file of one root. `record` writes nothing: `serve` does, a little later, and `close` does at
-    the end.
+    """The usage file of one root. `record` only queues events: `serve` writes them a little later, and `close` the rest.
     """
 
     def __init__(self, files: FileStore, clock: Clock) -> None:
-        """Keep it among `files`."""
+        """Record usage in `files`."""
         self._files = files
         self._clock = clock
         self._waiting: list[_UsageNote] = []
@@ -135,7 +134,7 @@ class UsageLog:
         self._is_enabled = True
 
     def disable(self) -> None:
-        """Note nothing any more."""
+        """Stop recording."""
         self._is_enabled = False
 
     def record(
@@ -146,9 +145,10 @@ class UsageLog:
         how: str,
         session: str = "",
     ) -> None:
-        """Note what happens now to the memories with these ids; `how` is one word, such as `recall`.
+        """Record an event of now for the entries with these ids; `how` is one word, such as `recall`.
 
-        Instead of ids, what finds them can be given: it is called beside, and its error drops the note.
+        Instead of ids, a function that finds them can be given: it is called in the background, and its error drops the
+        event.
         """
         if not self._is_enabled or len(self._waiting) >= _MAX_WAITING:
             return
@@ -159,14 +159,14 @@ class UsageLog:
             self._wake_event.set()
 
     async def serve(self) -> None:
-        """Write what is noted, what comes within two seconds together, until this is cancelled."""
+        """Write queued events in batches of two seconds, until this is cancelled."""
         while True:
             await self._wake_event.wait()
             await anyio.sleep(_BATCH_SECONDS)
             await self.write()
 
     async def close(self) -> None:
-        """Write what is left, within two seconds."""
+        """Write the remaining events, within two seconds."""
         if self._waiting:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                 await self.write()
@@ -174,9 +174,9 @@ class UsageLog:
             _LOG.warning("What was shown and used of memories was not noted %d times.", len(self._waiting))
 
     async def write(self) -> None:
-        """Write what was noted up to now. What can't be written is dropped: no work fails for it.
+        """Write the events queued so far. If that fails they are dropped, so that no work fails because of usage.
 
-        What can't be written as the root is away waits until it is back.
+        If the root has been moved away, they wait until it is back.
         """
         async with self._write_lock:
             self._wake_event = anyio.Event()
@@ -194,7 +194,7 @@ class UsageLog:
                 return
 
     async def read_all(self) -> Mapping[str, MemoryUsage]:
-        """Return what is known of each memory, by its id. Raises `StorageError`."""
+        """Return the usage of each entry by its id. Raises `StorageError`."""
         await self.write()
         try:
             stored = await self._files.read(USAGE)
@@ -237,7 +237,7 @@ def _render_line(row: dict[str, JsonValue]) -> bytes:
 
 
 def _parse_line(line: bytes) -> list[tuple[str, UsageAct, UsageCount]]:
-    """Return what a line says: of which memory, what happened to it, and how often."""
+    """Return the entries that a line names, the kind of event, and how often it happened."""
     try:
         row = loads(line) if line.startswith(b"{") else None
     except (InvalidMessage, ValueError):

@@ -1,8 +1,7 @@
-"""Earlier versions: what was remembered at a moment, what one write changed, and which messages had their extraction
-undone.
+"""Earlier versions: entries as of a moment, diffs of changes, and messages whose extraction was undone.
 
-A document at a moment is what the first later change set found, or the file of today. Of its entries those count that
-were said by then; a bullet without a time counts from the day of its ledger.
+A document as of a moment is the version before the first later change set, or the current file. Only its entries said
+by then count; a bullet without a time counts from the day of its ledger.
 """
 
 import difflib
@@ -27,9 +26,9 @@ __all__ = ["ChangeDiff", "FileDiff", "diff_change", "find_undone_messages", "rea
 
 
 async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: datetime) -> list[Entry]:
-    """Return what was remembered at `moment`, newest first, each once: as curated memory had it, if it had.
+    """Return the entries as of `moment`, newest first, each once; the version in curated memory is preferred.
 
-    `moment` has an offset. Raises: ChangeNotFound when what was replaced since is not kept any more.
+    `moment` has an offset. Raises: ChangeNotFound if history no longer holds the content replaced since then.
     """
     later = [change for change in await changes.list_changes() if change.at > moment]
     first: dict[str, str] = {}
@@ -38,7 +37,7 @@ async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: date
     paths = {MEMORY_PATH, *(info.path for info in await files.list(LEDGERS)), *first}
     look = _PastFiles(files, changes, first, moment)
     found: dict[str, Entry] = {}
-    # what comes last wins: curated memory
+    # the last one wins: curated memory
     for path in sorted(filter(_holds_entries, paths), key=lambda path: (is_curated(path), path)):
         data = await look.content(path)
         for located in await run_sync(_parse_until, data, path, moment):
@@ -53,7 +52,7 @@ async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: date
 
 
 class _PastFiles:
-    """The files as they were."""
+    """Reads files as of a moment."""
 
     def __init__(self, files: FileStore, changes: ChangeSets, first: dict[str, str], moment: datetime) -> None:
         self._files = files
@@ -62,7 +61,7 @@ class _PastFiles:
         self._moment = moment
 
     async def content(self, path: str) -> bytes:
-        """Return a file as it was, and what was appended to it since; empty where there was none."""
+        """Return a file as of the moment, and what was appended to it since; empty if there was no file."""
         if path not in self._first:
             with suppress(FileMissing):
                 return (await self._files.read(path)).data
@@ -76,7 +75,7 @@ class _PastFiles:
             ) from error
 
     async def load_entry(self, found: LocatedEntry) -> Entry:
-        """Return an entry with its whole content."""
+        """Return an entry with its full content."""
         data = await self.content(f"{WORKSPACE}/{found.long_path}") if found.long_path else b""
         return replace(found.entry, content=data.decode("utf-8", "replace")) if data else found.entry
 
@@ -86,7 +85,7 @@ def _holds_entries(path: str) -> bool:
 
 
 def _parse_until(data: bytes, path: str, moment: datetime) -> list[LocatedEntry]:
-    """Return the entries of a document that were said by then; a bullet without a time counts from its ledger's day."""
+    """Return the entries of a document said by `moment`; a bullet without a time counts from its ledger's day."""
     day = ledger_date(path)
     is_later = day is not None and day > moment.astimezone().date()
     return [
@@ -101,9 +100,9 @@ _CONTEXT_LINES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class FileDiff:
-    """What a write did to one file, as a unified diff; `text` is empty where it left the file as it was.
+    """The change of one file as a unified diff; `text` is empty if the file did not change.
 
-    `created` and `deleted` tell of a file that was not there before, or is not there after it.
+    `created` and `deleted` say that the file was missing before or after the change.
     """
 
     path: str
@@ -113,27 +112,27 @@ class FileDiff:
 
     @property
     def added_lines(self) -> int:
-        """How many lines came."""
+        """The number of added lines."""
         return sum(line.startswith("+") and not line.startswith("+++") for line in self.text.split("\n"))
 
     @property
     def removed_lines(self) -> int:
-        """How many lines went."""
+        """The number of removed lines."""
         return sum(line.startswith("-") and not line.startswith("---") for line in self.text.split("\n"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeDiff:
-    """A write and what it did to each of its files."""
+    """A change and the diff of each of its files."""
 
     item: HistoryItem
     files: tuple[FileDiff, ...]
 
 
 async def diff_change(files: FileStore, changes: ChangeSets, item: HistoryItem, *, redactor: Redactor) -> ChangeDiff:
-    """Return what the write `item` did, without the secrets that `redactor` finds in it.
+    """Return the diff of the change `item`, without the secrets that `redactor` finds in it.
 
-    Raises: ChangeNotFound when what it replaced is not kept any more.
+    Raises: ChangeNotFound if history no longer holds the replaced content.
     """
     found = await _diff_files(files, changes, item)
     return await run_sync(
@@ -159,7 +158,7 @@ async def _diff_files(files: FileStore, changes: ChangeSets, item: HistoryItem) 
 
 
 async def _diff_append(files: FileStore, path: str, item: HistoryItem) -> FileDiff:
-    """Return what an append gave to a ledger, as it stands there."""
+    """Return the lines that an append added to a ledger, as the file has them now."""
     data = b""
     with suppress(FileMissing):
         data = (await files.read(path)).data
@@ -181,9 +180,9 @@ def _decode_lines(data: bytes | None) -> Sequence[str]:
 
 
 async def find_undone_messages(files: FileStore, changes: ChangeSets, session: str) -> set[str]:
-    """Return the ids of the messages of a session whose extraction was undone, as far as history says.
+    """Return the ids of messages of a session whose extraction was undone, as far as history shows.
 
-    A message from which a current entry was extracted is not one of them.
+    Messages from which a current entry was extracted are excluded.
     """
     undone = {
         name
@@ -198,7 +197,7 @@ async def find_undone_messages(files: FileStore, changes: ChangeSets, session: s
 
 
 async def _iter_undone_entries(changes: ChangeSets) -> AsyncIterator[Entry]:
-    """Yield the entries that undone changes had added to ledgers."""
+    """Yield the ledger entries removed by undone changes."""
     records = await changes.list_changes()
     undone = find_undone_ids(records)
     for change in records:
