@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ricordo.errors import RicordoError
     from ricordo.extraction.config import FlushConfig
     from ricordo.messages import Message
+    from ricordo.messages.importers import read_history
     from ricordo.runtime.memory import Memory
     from ricordo.scope import Scope
     from ricordo.workspace.entry import Entry
@@ -40,6 +41,7 @@ __all__ = [
     "ToolResultEvictionConfig",
     "TruncateArgsConfig",
     "__version__",
+    "read_history",
 ]
 
 __version__ = "0.1.0"
@@ -54,6 +56,7 @@ __getattr__ = lazy_exports(
         "TruncateArgsConfig",
         ".errors": "RicordoError",
         ".extraction.config": "FlushConfig",
+        ".messages.importers.reader": "read_history",
         ".messages.types": "Message",
         ".runtime.memory": "Memory",
         ".scope": "Scope",

@@ -59,7 +59,7 @@ class IdSource(Protocol):
         ...
 
     def may_lag(self) -> bool:
-        """Return whether the clock was set back, so that another source may have issued a later id than the next one."""
+        """Return whether the clock was set back, so another source may have issued a later id than the next one."""
         ...
 
 

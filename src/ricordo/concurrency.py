@@ -278,8 +278,9 @@ class YieldPolicy(Protocol):
         ...
 
     def yield_now(self) -> None:
-        """Return when the step may continue; called within a step, in a worker thread, every few milliseconds or less
-        often.
+        """Return when the step may continue.
+
+        It is called within a step, in a worker thread, every few milliseconds or less often.
         """
         ...
 

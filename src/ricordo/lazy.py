@@ -10,9 +10,9 @@ __all__ = ["lazy_compile", "lazy_exports"]
 
 
 def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a `__getattr__` for `package` that loads each of its names at the first use (PEP 562).
+    """Return a `__getattr__` for `package` that loads each name at its first use (PEP 562).
 
-    `modules` maps a module, relative to the package, to the names it defines, with spaces between.
+    `modules` maps a module, relative to the package, to the names it defines, separated by spaces.
     """
     homes = {name: module for module, names in modules.items() for name in names.split()}
 
@@ -27,14 +27,14 @@ def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], ob
 
 
 class _LazyPattern:
-    """A pattern that is compiled at its first use; from then on its methods are those of the compiled one."""
+    """A pattern that is compiled at its first use and then has the methods of the compiled pattern."""
 
     def __init__(self, pattern: str | bytes, flags: int) -> None:
         self._source = pattern, flags
 
     def __getattr__(self, name: str) -> object:
         compiled: object = re.compile(*self._source)  # type: ignore[type-var]  # one of the two
-        # attributes of the instance are found without this method
+        # attributes of the instance are found without `__getattr__`
         vars(self).update((each, getattr(compiled, each)) for each in _PATTERN_MEMBERS)
         return getattr(compiled, name)
 
@@ -43,9 +43,9 @@ _PATTERN_MEMBERS = tuple(name for name in dir(re.Pattern) if not name.startswith
 
 
 def lazy_compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return a pattern that is compiled at its first use, as most processes use few of the hundreds there are.
+    """Return a pattern that is compiled at its first use, since most processes use few of the hundreds of patterns.
 
-    It has the methods of a compiled pattern, and can't be passed to the functions of `re`. Raises at the first use:
+    It has the methods of a compiled pattern, but can't be passed to the functions of `re`. Raises at the first use:
     `re.error`.
     """
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))

@@ -22,6 +22,7 @@ PUBLIC = [
     "ToolResultEvictionConfig",
     "TruncateArgsConfig",
     "__version__",
+    "read_history",
 ]
 
 

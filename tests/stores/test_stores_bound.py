@@ -1,10 +1,12 @@
 """A bound store: what a backend offers is exactly what was asked for, and nothing gets past scope and guard."""
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.curation.marks import MarkAct
 from ricordo.errors import ReasonRequired
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
@@ -13,11 +15,13 @@ from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Query
 from ricordo.search.results import Hit
 from ricordo.stores import Backend, Driver, Forgets, Lists, StoreParts, Undoes
+from ricordo.stores.contract import Marks
 from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]
 
 SHOP = Scope(user="me", project="shop")
+SECRET = "ghp_" + "1A2b3C4d5E6f7G8h9I0j" * 2
 
 
 class Shelf(Backend):
@@ -86,10 +90,41 @@ async def test_a_capability_has_only_what_its_protocol_names() -> None:
     assert other is not None
     assert await other.entries() == []
     assert {name for name in dir(lists) if not name.startswith("__")} == {"entries", "get"}
-    for hook in ("write", "find", "preamble", "sessions"):
+    for hook in ("write", "find", "preamble", "shelf"):
         assert not hasattr(lists, hook)
     assert store.offers(Forgets) is None
     assert store.offers(Undoes) is None
+
+
+class MarkingShelf(Shelf):
+    """A backend whose memories can be pinned, too."""
+
+    def _driver(self, scope: Scope) -> Driver:
+        del scope
+        return MarkingDriver(self)
+
+
+class MarkingDriver(ShelfDriver):
+    """Pins without looking."""
+
+    async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+        del who
+        return replace(await self.get(entry_id), pinned=act == "pin")
+
+
+async def test_what_a_backend_of_another_returns_never_shows_a_secret_that_was_edited_in() -> None:
+    shelf = MarkingShelf()
+    store = shelf.bind(SHOP)
+    saved = await store.save(Entry(content="The token."))
+    shelf.kept[0] = replace(saved, content=f"The token is {SECRET}.")
+    marks, lists = store.offers(Marks), store.offers(Lists)
+    assert marks is not None
+    assert lists is not None
+    pinned = await marks.mark_entry(saved.id, "pin", who="me")
+    assert pinned.pinned
+    for entry in (pinned, await lists.get(saved.id), *(await lists.entries())):
+        assert SECRET not in entry.content
+        assert "The token is " in entry.content
 
 
 @pytest.mark.parametrize("asked", [Writes, WritesAndLists, ShelfDriver, object])

@@ -1,7 +1,7 @@
-"""The store of an agent: the memory of its root, another one that was named, or nothing where neither can be opened.
+"""The store of an agent: the memory of its root, another store, or none if neither can be opened.
 
-Transcripts, state and the inbox stay in the root whichever store it is, and what is forgotten is hidden in them too.
-Extraction and consolidation write to the root's memory, so both are off with another store.
+Transcripts, state and the inbox are always in the root, and forgotten entries are hidden there too. Extraction and
+consolidation write to the root's memory, so both are off with another store.
 """
 
 import logging
@@ -42,10 +42,10 @@ StoreStatus: TypeAlias = Literal["own", "other", "off", "broken"]
 
 @dataclass(frozen=True, kw_only=True)
 class AgentStore:
-    """The store that an agent remembers with: the root's `own`, another one, or nothing.
+    """The store of an agent: the root's `own`, `other`, or one that saves nothing.
 
-    Nothing is `off` where nobody wants memory, and `broken` where it could not be opened. `folder` is where another
-    one keeps its files, None where that is not known.
+    The status of the last is `off` if memory is not wanted, and `broken` if it could not be opened. `folder` holds the
+    files of another store, None if unknown.
     """
 
     store: Store
@@ -54,27 +54,27 @@ class AgentStore:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the memory of the agent's root, which is learned into and consolidated."""
+        """Whether this is the memory of the agent's root, which is used for extraction and consolidation."""
         return self.status == "own"
 
     @property
     def label(self) -> str:
-        """What holds what is remembered, for people and models: a root's files, or the store."""
+        """The name of the store for people and models: the root's files, or the store."""
         return MEMORY_FILES if self.is_own else "the store"
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is remembered."""
+        """Whether the agent has memory."""
         return self.status in {"own", "other"}
 
     @classmethod
     def from_root(cls, workspace: Workspace) -> "AgentStore":
-        """Return the root's own."""
+        """Return the root's own store."""
         return cls(store=workspace.store, status="own")
 
 
 def uses_root_memory(given: str | Store | None, settings: Settings, root: Path) -> bool:
-    """Tell whether an agent of `root` remembers in the root itself, so that it learns and consolidates."""
+    """Return whether an agent of `root` uses the root's own memory, so that it extracts and consolidates."""
     return not isinstance(given, Store) and _means_root(
         parse_address(given or get_default_store() or settings.store), root
     )
@@ -90,11 +90,11 @@ async def open_agent_store(
     workspace: Workspace | None,
     required: bool,
 ) -> AsyncIterator[AgentStore]:
-    """Open what an agent of `root` remembers with, and close it at the end, also a store that was given open.
+    """Open the store of an agent of `root` and close it at the end, also a store that was passed open.
 
-    An address that is not `given` is the default of the process, else that of the settings. A store that can't be
-    opened is told to the log once, and nothing is remembered, unless it is `required`. Raises: InvalidInput for an
-    address of no store; ScopeError; with `required` what kept it closed.
+    If no address is `given`, use the default of the process, or else of the settings. A store that can't be opened is
+    logged once, and the agent has no memory, unless it is `required`. Raises: InvalidInput for an invalid address;
+    ScopeError; with `required` the error from opening the store.
     """
     async with AsyncExitStack() as stack:
         if isinstance(given, Store):
@@ -146,7 +146,7 @@ async def _open_address(
 
 
 async def _enter_backend(stack: AsyncExitStack, opening: AbstractAsyncContextManager[Backend]) -> Backend:
-    """Open a backend, whose closing with the stack can fail nobody: what kept it open is told."""
+    """Open a backend on the stack. An error from closing it is only logged."""
 
     async def close_backend(
         kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None
@@ -165,7 +165,7 @@ async def _enter_backend(stack: AsyncExitStack, opening: AbstractAsyncContextMan
 
 
 def _opener_from_settings(scope: Scope, parts: Dependencies, root: Path) -> StoreOpener:
-    """Return what opens the store of the settings: that of a config.toml lies beside it, and not far from it."""
+    """Return the opener for the store of the settings; a relative path in config.toml is based on the root."""
     origin = parts.settings.origins.get("store")
     if origin is None or origin.kind != "file":
         return StoreOpener(scope=scope, parts=parts)
@@ -173,7 +173,7 @@ def _opener_from_settings(scope: Scope, parts: Dependencies, root: Path) -> Stor
 
 
 def _means_root(address: Address, root: Path) -> bool:
-    """Tell whether an address means the memory of the root."""
+    """Return whether an address names the memory of the root."""
     if address.scheme != "layered":
         return False
     return not address.place or expand_home(address.place).resolve() == root.resolve()
@@ -191,13 +191,13 @@ def _check_scope(store: Store, scope: Scope) -> None:
 
 
 async def _hide_copies(place: MemoryRoot, gone: Entry, who: str) -> None:
-    """Hide what the conversations in the root of an agent say of what was forgotten in another store."""
+    """Hide the copies of an entry in the agent's conversations after it was forgotten in another store."""
     if await forget_copies(place.files, place.changes, gone, key=place.key, who=who, why=_FORGET_REASON):
         await place.index.refresh()
 
 
 async def _close(store: Store) -> None:
-    """Write what the store holds back; what keeps it from that is told, and what was saved before is kept."""
+    """Flush and close the store; a failure is logged, and entries saved before stay."""
     try:
         await close_store(store)
     except StorageError as error:

@@ -1,6 +1,6 @@
 """Checks of an agent's arguments that types can't make. Each error says what is expected.
 
-Invariant: what is returned is of the stated type, whatever was passed.
+Invariant: the returned value has the stated type, whatever was passed.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 def check_strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
-    """Return the strategies; None for none named. Raises: InvalidSetting."""
+    """Return the strategies; None if none were passed. Raises: InvalidSetting."""
     if given is None:
         return None
     return _check_sequence(
@@ -45,7 +45,7 @@ def check_tools(given: Sequence[Tool]) -> tuple[Tool, ...]:
 
 
 def parse_permission_rules(given: Sequence[str]) -> tuple[PermissionRule, ...]:
-    """Return the rules that the lines say. Raises: InvalidSetting."""
+    """Parse lines into permission rules. Raises: InvalidSetting."""
     lines = _check_sequence(
         "permissions", given, "lines such as `deny shell(git push*)`", lambda each: isinstance(each, str)
     )
@@ -59,7 +59,7 @@ def check_sub_agents(given: Sequence[SubAgent | RemoteAgent]) -> tuple[SubAgent 
 
 
 def check_opt_in_tools(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return the names of the tools that are asked for; None for what the settings say. Raises: InvalidSetting."""
+    """Return the names of the opt-in tools; None to use the settings. Raises: InvalidSetting."""
     if given is None:
         return None
     return _check_sequence(
@@ -68,7 +68,7 @@ def check_opt_in_tools(given: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def check_approve(given: ApprovalHandler | None) -> ApprovalHandler | None:
-    """Return who is asked. Raises: InvalidSetting."""
+    """Return the approval handler. Raises: InvalidSetting."""
     if given is not None and not callable(given):
         raise InvalidSetting(
             f"approve is an async function that takes what is asked and returns a bool, not {given!r}."
@@ -77,7 +77,7 @@ def check_approve(given: ApprovalHandler | None) -> ApprovalHandler | None:
 
 
 def check_state_store(given: StateStore | None) -> StateStore | None:
-    """Return where the state is kept. Raises: InvalidSetting."""
+    """Return the state store. Raises: InvalidSetting."""
     if given is not None and not _has_methods(given, "load", "save"):
         raise InvalidSetting(
             f"states is a ricordo.workspace.agent_state.StateStore, which loads and saves, not {given!r}."
@@ -86,7 +86,7 @@ def check_state_store(given: StateStore | None) -> StateStore | None:
 
 
 def _check_sequence(name: str, given: Sequence[_T], kind: str, fits: Callable[[object], bool]) -> tuple[_T, ...]:
-    """Return what was given as several, be it empty. Raises `InvalidSetting` for one alone, and for another kind."""
+    """Return a sequence, which may be empty, as a tuple. Raises `InvalidSetting` for a single value or a wrong type."""
     several: object = given
     if isinstance(several, str) or not isinstance(several, Sequence) or not all(map(fits, several)):
         raise InvalidSetting(f"{name} are several {kind}, in a list, not {given!r}.")

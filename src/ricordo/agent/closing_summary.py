@@ -1,8 +1,8 @@
 """The closing summary of a session: a paragraph, tags and open threads, by a model or by rules.
 
-It is made from the whole transcript, which no compaction shortens; a long one is summarized part by part.
+It is made from the whole transcript, which no compaction shortens. A long transcript is summarized in parts.
 
-Invariant: the text of a model's failure is never a summary.
+Invariant: the error text of a model is never a summary.
 """
 
 import re
@@ -35,9 +35,9 @@ __all__ = [
 
 
 MAX_SUMMARY_BYTES = 1_024
-"""Bytes in UTF-8 of a summary, its tags and its open threads together: about as much in every script."""
+"""Maximum size of a summary, its tags and its open threads together, in UTF-8 bytes: similar in every script."""
 CLOSING_SECONDS = 20.0
-"""How long a closing summary may take: what a person is ready to wait for at the end."""
+"""Time limit of a closing summary, in seconds: about as long as a person will wait at the end."""
 _MAX_TAGS = 5
 _MAX_TAG_BYTES = 40
 _MAX_THREADS = 5
@@ -65,7 +65,7 @@ _PREVIOUS_HEADING = "What happened before this part:"
 
 @dataclass(frozen=True, kw_only=True)
 class ClosingSummary:
-    """What a session was about: a paragraph, words to find it by, what was left open, and what asking for it took."""
+    """The summary of a session: a paragraph, search tags, open threads, and the usage and cost of the model."""
 
     summary: str
     tags: tuple[str, ...] = ()
@@ -77,9 +77,9 @@ class ClosingSummary:
 async def summarize_by_model(
     model: ChatModel, messages: Sequence[Message], *, seconds: float = CLOSING_SECONDS
 ) -> ClosingSummary:
-    """Return what `model` says of the conversation, within `seconds` in all.
+    """Return the summary that `model` writes of the conversation, within `seconds` in all.
 
-    Raises: ModelError, also for an answer that says nothing; TimeoutError.
+    Raises: ModelError, also for an empty answer; TimeoutError.
     """
     items = await run_sync(render_messages, messages)
     room = int((model.window or _UNKNOWN_WINDOW) * _WINDOW_SHARE)
@@ -92,16 +92,16 @@ async def summarize_by_model(
 
 
 def summarize_by_rules(messages: Sequence[Message]) -> ClosingSummary:
-    """Return the sentence that says most of what was talked about, and its topics; empty where nothing was said."""
+    """Return the most informative sentence as the summary, and the topics as tags; empty without messages."""
     return ClosingSummary(summary=extract_title(messages), tags=extract_tags(messages))
 
 
 def parse_summary(answer: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the summary, the tags and the open threads that an answer holds.
+    """Return the summary, the tags and the open threads of an answer.
 
-    It is split at its last `TAGS:`; without one there are no tags, and all of it is the summary. Tags are trimmed, in
-    lower case, each once; blank ones are dropped. All of it has at most LONGEST_CLOSING bytes, the threads 400 of them:
-    those that come last are left out.
+    The answer is split at its last `TAGS:`; without one, all of it is the summary and there are no tags. Tags are
+    stripped, lower-cased and deduplicated; blank ones are dropped. The result has at most MAX_SUMMARY_BYTES bytes, its
+    threads at most 400 of them; the last threads are left out first.
     """
     marks = list(_TAGS.finditer(answer))
     said = answer[: marks[-1].start()] if marks else answer
@@ -117,7 +117,7 @@ def parse_summary(answer: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
 
 
 def list_read_files(messages: Sequence[Message]) -> tuple[str, ...]:
-    """Return the paths that tools were asked to read, in the order of the first time, at most 50."""
+    """Return the paths that tools were asked to read, in the order of first use, at most 50."""
     paths: dict[str, None] = {}
     for message in messages:
         for call in message.tool_calls:
@@ -128,7 +128,7 @@ def list_read_files(messages: Sequence[Message]) -> tuple[str, ...]:
 
 
 def count_user_turns(messages: Sequence[Message]) -> int:
-    """Return how often a person said something."""
+    """Return the number of messages from the user."""
     return sum(
         message.role == "user" and get_mark(message) is None and not message.tool_results for message in messages
     )
@@ -150,7 +150,7 @@ async def _ask_model(
 
 
 def _shorten(text: str, longest: int) -> str:
-    """Return the text within so many bytes: cut after its last sentence that fits, else after a word."""
+    """Return the text in at most `longest` bytes, cut after its last sentence that fits, or else after a word."""
     if _byte_length(text) <= longest:
         return text
     head = _cut_bytes(text, longest - _byte_length("…"))
@@ -159,7 +159,7 @@ def _shorten(text: str, longest: int) -> str:
 
 
 def _cut_bytes(text: str, longest: int) -> str:
-    """Return the longest beginning of the text that has at most so many bytes, and splits no character and no mark."""
+    """Return the longest prefix of at most `longest` bytes that splits no character and no combining mark."""
     return cut(text, len(text.encode(errors="replace")[:longest].decode(errors="ignore")))
 
 

@@ -1,9 +1,9 @@
-"""The journal of compactions: one JSON object a line, for a compaction or for its undoing. Pure.
+"""The journal of compactions: one JSON object per line, for a compaction or its undo. Pure.
 
-A message that the transcript holds is its id alone; any other message is written whole.
+A message that is in the transcript is stored as its id; any other message is stored in full.
 
-Invariants: `parse_journal(render_record(record))` gives the record back. A line that can't be read is reported and
-hides no other; of several lines with one handle the last counts.
+Invariants: `parse_journal(render_record(record))` returns the record. A line that can't be read is reported and does
+not affect other lines. If several lines have one handle, the last counts.
 """
 
 from collections.abc import Sequence
@@ -37,11 +37,11 @@ _ACTS: dict[str, Act] = {act: act for act in get_args(Act)}
 
 @dataclass(frozen=True, kw_only=True)
 class Compaction:
-    """One compaction: its handle, what it did, when and why.
+    """One compaction: its handle, action, time and reason.
 
-    `first` and `last` are the ids of the first and the last of the `messages` that it took away. The tokens are those
-    of the window's messages, without the system prompt. Of one that was undone just now, `missing` tells how many of
-    the messages could not be brought back, as they can't be found any more; else it is 0.
+    `first` and `last` are the ids of the first and last of the removed `messages`. The tokens are those of the window's
+    messages, without the system prompt. After an undo, `missing` is the number of messages that could not be restored
+    because they no longer exist; otherwise it is 0.
     """
 
     handle: str
@@ -59,7 +59,7 @@ class Compaction:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageReference:
-    """A message as the transcript holds it, and the parent that the window's copy names."""
+    """A message in the transcript, by id, and the parent id of the window's copy."""
 
     id: str
     parent: str | None = None
@@ -70,8 +70,8 @@ JournalMessage: TypeAlias = MessageReference | Message
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionRecord:
-    """What brings a window back: `before` in its order, the places in it of what went (`removed_places`), and the ids
-    of what took their place (`inserted_ids`).
+    """The data to restore a window: its messages `before`, in order, the positions of the removed messages in it
+    (`removed_places`), and the ids of their replacements (`inserted_ids`).
     """
 
     compaction: Compaction
@@ -82,9 +82,9 @@ class CompactionRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Journal:
-    """What a journal holds: compactions by when they were made last, the oldest first, and the broken lines.
+    """The contents of a journal: compactions by the time they were last made, oldest first, and broken lines.
 
-    `is_torn` tells that the last line is among the latter, so that what happened last is not known.
+    `is_torn` is True if the last line is broken, so that the latest change is unknown.
     """
 
     records: tuple[CompactionRecord, ...] = ()
@@ -93,7 +93,7 @@ class Journal:
 
 
 def render_record(noted: CompactionRecord) -> bytes:
-    """Write a compaction as one line."""
+    """Encode a compaction as one line."""
     made = noted.compaction
     return _encode_line(
         {
@@ -114,12 +114,12 @@ def render_record(noted: CompactionRecord) -> bytes:
 
 
 def render_undo(handle: str, at: datetime) -> bytes:
-    """Write as one line that a compaction was undone."""
+    """Encode the undo of a compaction as one line."""
     return _encode_line({"v": _VERSION, "undone": handle, "at": format_rfc3339(at)})
 
 
 def parse_journal(data: bytes) -> Journal:
-    """Read all lines of a journal."""
+    """Parse all lines of a journal."""
     found: dict[str, CompactionRecord] = {}
     broken: list[BrokenLine] = []
     torn = False
@@ -142,7 +142,7 @@ def _apply_line(fields: dict[str, JsonValue], found: dict[str, CompactionRecord]
             found[undone] = replace(known, compaction=replace(known.compaction, undone=True))
         return
     noted = _parse_record(fields)
-    # made again after it was undone, it is the newest
+    # A compaction that was made again after its undo is the newest.
     found.pop(noted.compaction.handle, None)
     found[noted.compaction.handle] = noted
 
@@ -170,7 +170,7 @@ def _parse_record(fields: dict[str, JsonValue]) -> CompactionRecord:
 
 
 def _parse_places(value: JsonValue, most: int) -> tuple[int, ...]:
-    """Return the places of all runs, each below `most`; nothing is built of a number before it is known to be one."""
+    """Return the positions of all runs, each below `most`; numbers are checked before a range is built."""
     found: list[int] = []
     least = 0
     for run in _check_list(value, "gone"):
@@ -207,7 +207,7 @@ def _parse_message(value: JsonValue) -> JournalMessage:
 
 
 def _to_runs(places: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the places as runs, each from its start to before its end."""
+    """Return the positions as runs, each with its start (inclusive) and end (exclusive)."""
     runs: list[tuple[int, int]] = []
     for place in places:
         if runs and runs[-1][1] == place:

@@ -1,9 +1,9 @@
 """Step middleware that compacts the window when it is due, and again when the model refuses its size.
 
-Requests are measured in tokens as the provider counts them, learned from its reports.
+Requests are measured in the provider's tokens, calibrated from the usage it reports.
 
-Invariants: a reduction that can be undone is recorded before anything goes on with it. The error raised at the end is
-the provider's own. What can't be made to fit is refused in words before it is sent.
+Invariants: a reduction that can be undone is recorded before its window is used. The final error is the provider's own.
+A request that can't be made to fit is refused with an explanation before it is sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,14 +31,14 @@ __all__ = ["CompactionMiddleware", "MeasuredRequest", "RequestMeter", "create_me
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRequest:
-    """A request as a window to reduce, and its estimated tokens before any correction."""
+    """A request as a window to reduce, and its estimated tokens before correction."""
 
     window: Window
     estimate: RequestEstimate
 
     @property
     def tokens(self) -> int:
-        """The tokens of the window's messages, corrected."""
+        """The corrected number of tokens of the window's messages."""
         return round(self.estimate.messages * self.window.ratio)
 
 
@@ -48,8 +48,9 @@ class RequestMeter:
     def __init__(
         self, *, model: str = "", limit: int | None = None, ratio: float = 1.0, most_messages: int | None = None
     ) -> None:
-        """Begin with what is known: the model's window in tokens, the `ratio` of an earlier session, 0.25 to 4, and how
-        many messages one request may have."""
+        """Start with known values: the model's window in tokens (`limit`), the `ratio` of an earlier session (0.25 to
+        4), and the maximum number of messages in a request.
+        """
         self._model = model
         self._declared = limit
         self._refused_limit: int | None = None
@@ -60,27 +61,27 @@ class RequestMeter:
 
     @property
     def ratio(self) -> float:
-        """What the estimated tokens of messages are multiplied by; keep it for the next session."""
+        """The factor from estimated to actual tokens of messages; save it for the next session."""
         return self._calibration.corrections[self._model].factor
 
     @property
     def limit(self) -> int | None:
-        """The model's window in tokens: what it was said to be, or less where a refusal told so; None if not known."""
+        """The model's window in tokens: the declared one, or a smaller one from a refusal; None if unknown."""
         return min((each for each in (self._declared, self._refused_limit) if each is not None), default=None)
 
     def learn_limits(self, *, window: int | None, messages: int | None) -> None:
-        """Take in what a refusal told: the model's window in tokens, and how many messages a request may have.
+        """Store the limits from a refusal: the model's window in tokens and the maximum number of messages.
 
-        A window that is smaller than a request that was answered is not believed.
+        A window smaller than a request that was answered is ignored.
         """
         if window is not None and window >= self._largest_answered:
             self._refused_limit = window
         self._most_messages = messages or self._most_messages
 
     async def measure(self, request: ModelRequest, *, forced: str = "", limit: int | None = None) -> MeasuredRequest:
-        """Return `request` as a window; `limit` in tokens takes the place of the model's.
+        """Return `request` as a window; `limit` in tokens replaces the model's limit.
 
-        What the provider adds of its own counts as overhead, and so does the reminder: nothing can shorten them.
+        Tokens that the provider adds and the reminder count as overhead, because they can't be shortened.
         """
         estimate = await self._estimate(request)
         total = self._calibration.correct(self._model, estimate.input)
@@ -97,10 +98,10 @@ class RequestMeter:
         return MeasuredRequest(window=window, estimate=estimate)
 
     async def learn(self, request: ModelRequest, reported: int, *, answered: bool = True) -> None:
-        """Take in what the provider counted for `request`: input tokens, those of its cache included; 0 tells nothing.
+        """Calibrate with the input tokens that the provider reported for `request`, cached ones included; 0 is ignored.
 
-        See `Usage.input` of a reply, and `size` of an overflow, which was not `answered`. A window that a refusal told
-        is forgotten where a larger request was answered.
+        `reported` is `Usage.input` of a reply, or `size` of an overflow, which was not `answered`. The window from a
+        refusal is dropped once a larger request was answered.
         """
         if answered:
             self._largest_answered = max(self._largest_answered, reported)
@@ -110,7 +111,7 @@ class RequestMeter:
             self._calibration = self._calibration.observe(self._model, estimated=estimated, reported=reported)
 
     async def _estimate(self, request: ModelRequest) -> RequestEstimate:
-        """Return the estimate, made in a worker thread: a large window takes long; asked twice, it is made once."""
+        """Return the estimate, made in a worker thread because a large window takes long; the last one is cached."""
         if self._last and _is_same_request(self._last[0], request):
             return self._last[1]
         found = await run_sync(_estimate_tokens, request)
@@ -119,7 +120,7 @@ class RequestMeter:
 
 
 def create_meter(model: ChatModel, *, ratio: float) -> RequestMeter:
-    """Return the measure of a session with `model`, which begins with what is documented of its limits."""
+    """Return a meter for `model`, initialized with its documented limits."""
     limit, most = declared_window(model), max_messages(model)
     return RequestMeter(model=model.name, limit=limit, ratio=ratio, most_messages=most)
 
@@ -136,9 +137,9 @@ def _estimate_tokens(request: ModelRequest) -> RequestEstimate:
 async def run_strategy(
     strategy: Strategy, measured: MeasuredRequest, emitter: Emitter, scope: Scope | None
 ) -> Reduction:
-    """Run one strategy and report it, a skipped or failed run too, with messages and tokens before and after.
+    """Run one strategy and report it, also if skipped or failed, with messages and tokens before and after.
 
-    One that raises an error of ours has failed and leaves the window as it was: nobody's turn ends because of it.
+    A strategy that raises a RicordoError has failed and leaves the window unchanged; the turn continues.
     """
     window = measured.window
     report = StrategyReport(
@@ -176,10 +177,10 @@ async def reduce_request(
     undone: int = 0,
     noted: RecordReduction | None = None,
 ) -> tuple[ModelRequest, tuple[StrategyReport, ...]]:
-    """Return `request` with what is left of its window after each of `strategies` in turn, and what each did.
+    """Return `request` with its window reduced by each of `strategies` in turn, and the report of each.
 
-    The request is the same when nothing got smaller. `limit` in tokens takes the place of the model's window; for what
-    else is told to the strategies see `Window`, and for `noted` the ladder.
+    The same request is returned if nothing got smaller. `limit` in tokens replaces the model's window. For the other
+    arguments of the strategies see `Window`, for `noted` see `run_pipeline`.
     """
 
     async def run_in_request(strategy: Strategy, window: Window) -> Reduction:
@@ -215,7 +216,7 @@ def _report_sizes(progress: StageProgress, report: StrategyReport) -> None:
 
 
 def _report_outcome(progress: StageProgress, report: StrategyReport, forced: str) -> None:
-    """Say why the run ended as it did; of a forced one, what forced it."""
+    """Set the reason for the outcome of a run, with the trigger of a forced run."""
     reason = ": ".join(dict.fromkeys(part for part in (forced, report.reason) if part)) or report.status
     match report.status:
         case "failed":
@@ -231,7 +232,7 @@ _TOO_MANY = "the request had more messages than the provider takes"
 
 
 class CompactionMiddleware:
-    """Step middleware that runs reductions in their order and learns from each reply how large requests really are."""
+    """Step middleware that runs reductions in order and calibrates token counts with each reply."""
 
     def __init__(
         self,
@@ -244,15 +245,14 @@ class CompactionMiddleware:
         undone: Callable[[], int] = int,
         refused: Sequence[Strategy] | None = None,
     ) -> None:
-        """Run `strategies`, in their order.
+        """Run `strategies` in order.
 
-        Middleware that adds to the system prompt stands outside of this, to be counted.
-
-        A request that overflows the model's window is made again up to `overflow_retries` times, each time after forced
-        reductions to a smaller target; one overflow more, one that nothing could be done about, and one in the middle
-        of a streamed reply are raised. `noted` keeps what brings a window back, see the ladder. `undone` returns how
-        many messages the window had when a person last undid a compaction, 0 for never. `refused` are run after an
-        overflow, by default `strategies`.
+        Middleware that adds to the system prompt must be outside of this one to be counted. A request that overflows
+        the model's window is retried up to `retries` times, each time after forced reductions to a smaller target. The
+        overflow is raised after the last retry, if nothing could be reduced, or in the middle of a streamed reply.
+        `noted` records how to restore a window, see `run_pipeline`. `undone` returns the number of messages in the
+        window when a person last undid a compaction, 0 for never. `refused` are the strategies after an overflow, by
+        default `strategies`.
         """
         self._strategies = tuple(strategies)
         self._overflow_strategies = self._strategies if refused is None else tuple(refused)
@@ -263,7 +263,7 @@ class CompactionMiddleware:
         self._get_undone = undone
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on with what is left of the window. Raises `ModelOverflow`, also for what never fits."""
+        """Reduce the window and continue. Raises `ModelOverflow`, also for a request that can never fit."""
         reduced, _ = await reduce_request(
             request,
             self._strategies,
@@ -279,12 +279,12 @@ class CompactionMiddleware:
         return response
 
     async def _check_fixed(self, request: ModelRequest) -> None:
-        """Raise `ModelOverflow` where what is always sent, whatever is reduced, is larger than the window."""
+        """Raise `ModelOverflow` if the part of a request that can't be reduced is larger than the window."""
         limit = self._measure.limit
         if limit is None:
             return
         measured = await self._measure.measure(request)
-        # a correction that is too high would refuse every request, and so never be corrected itself
+        # A correction that is too high would refuse every request, so it would never be corrected itself.
         around = min(measured.window.overhead, measured.estimate.input - measured.estimate.messages)
         carried = sum(estimate_text(each.text) for each in find_instructions(request.window))
         pinned = round(carried * min(1.0, measured.window.ratio))
@@ -295,8 +295,9 @@ class CompactionMiddleware:
     async def _send(
         self, request: ModelRequest, step: StepHandler, retries: int, target: int | None
     ) -> tuple[ModelRequest, ModelResponse]:
-        """Return the response and the request that got it; `target` is what the messages were to take, None before
-        the first overflow."""
+        """Return the response and the request that got it; `target` is the last target size of the messages, None
+        before the first overflow.
+        """
         watched, heard = _watch_reply(request)
         try:
             return request, await step(watched)
@@ -309,9 +310,9 @@ class CompactionMiddleware:
     async def _force_reduction(
         self, request: ModelRequest, overflow: ModelOverflow, before: int | None
     ) -> tuple[ModelRequest, int]:
-        """Return the request with a smaller window, and what its messages were to take.
+        """Return the request with a smaller window, and the target size of its messages.
 
-        Raises `overflow` when it did not get any smaller.
+        Raises `overflow` if the window did not get smaller.
         """
         await self._measure.learn(request, overflow.size or 0, answered=False)
         self._measure.learn_limits(window=overflow.window, messages=overflow.messages)
@@ -346,7 +347,7 @@ class CompactionMiddleware:
 
 
 def _fixed_size_text(limit: int, *, around: int, pinned: int) -> str:
-    """Say that what is always sent does not fit, and what to do."""
+    """Return the error text for a request whose fixed part does not fit, with advice."""
     more = f", and what is pinned or carried on about {pinned:,}" if pinned else ""
     return (
         f"The system prompt and the tools take about {around:,} tokens{more}, more than the model's window of "
@@ -356,7 +357,7 @@ def _fixed_size_text(limit: int, *, around: int, pinned: int) -> str:
 
 
 def _watch_reply(request: ModelRequest) -> tuple[ModelRequest, anyio.Event]:
-    """Return the request, and an event that is set as soon as anything is heard of its reply."""
+    """Return the request, and an event that is set when the first part of its reply arrives."""
     heard = anyio.Event()
     listener = request.turn.listener
     if listener is None:

@@ -1,9 +1,9 @@
 """Compactions of a session: list, expand and undo them, and edit, remove or pin messages of the window.
 
-What a compaction removes stays in the transcript; the journal keeps what the window was.
+Messages that a compaction removes stay in the transcript; the journal stores the previous window.
 
 Invariants: a compaction that can't be recorded does not happen. The window is durable before its compaction counts as
-undone, and undoing again after a kill gives the same window. What came after a compaction stays when it is undone.
+undone, and undoing again after a kill gives the same window. Messages added after a compaction stay when it is undone.
 """
 
 import logging
@@ -54,7 +54,7 @@ _MESSAGE_PREFIX = "m:"
 
 
 class Compactions:
-    """The compactions of the session that `keeper` keeps; see the module."""
+    """The compactions of the session in `keeper`; see the module."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class Compactions:
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
-        """Keep the journal in `files`, in this process's memory when None, or not `writable_folder`.
+        """Store the journal in `files`, or in this process's memory if `files` is None or not `writable`.
 
-        `redactor` takes secrets out on the way.
+        `redactor` removes secrets before storing.
         """
         self._session_state = keeper
         self._files = files
@@ -82,18 +82,18 @@ class Compactions:
         self._reported_broken_lines = 0
 
     async def record(self, window: Window, reduction: Reduction) -> None:
-        """Keep, durably, what brings `window` back after `reduction`. Raises `StorageError`; then nothing is noted."""
+        """Durably record how to restore `window` after `reduction`. Raises `StorageError`, and then records nothing."""
         await self._append(await run_sync(self._render_record, window, reduction))
         self._session_state.replace_window(self._session_state.state.window, undone=0)
 
     async def all(self) -> tuple[Compaction, ...]:
-        """Return every compaction of this session, newest first; empty when there was none, or its record is lost."""
+        """Return every compaction of this session, newest first; empty if there are none or the journal is lost."""
         return tuple(each.compaction for each in reversed((await self._read_journal()).records))
 
     async def expand(self, handle: str) -> ExpandedMessages:
-        """Return what a compaction took away, as it was said, in order; `m:` and an id opens one message.
+        """Return the original messages that a compaction removed, in order; `m:` and an id returns one message.
 
-        A summary that was among it is given as the summary. What can't be found any more, as a person erased it, is
+        A removed summary is returned as the summary. Messages that no longer exist, because a person erased them, are
         left out and counted. Raises: CompactionNotFound; MessageNotFound.
         """
         with self._emitter.stage("expand", self._scope) as progress:
@@ -102,12 +102,12 @@ class Compactions:
             return opened
 
     async def undo(self, handle: str | None = None) -> Compaction:
-        """Put back what a compaction took away, the newest one when None, in its place; what came in since stays.
+        """Restore the messages that a compaction removed (None: the newest compaction); later messages stay.
 
-        A running turn is waited for. The window is kept durably before this returns, and is not compacted again at
-        once. Messages that can't be found any more are counted as `missing`. Raises: CompactionNotFound; UndoRefused
-        for one that is undone already, that a later one builds on, or whose place is not in the window any more, and
-        where nothing of it can be found; StorageError, and then the window stays as it was.
+        Waits for a running turn. The window is saved before this returns, and is not compacted again at once. Messages
+        that no longer exist are counted as `missing`. Raises: CompactionNotFound; UndoRefused if the compaction is
+        already undone, a later one builds on it, its place is no longer in the window, or none of its messages exist;
+        StorageError, and then the window is unchanged.
         """
         if self._files is not None and not self._writable:
             raise StorageReadOnly("The root can't be written to, so nothing is undone: `expand` opens what went.")
@@ -126,18 +126,18 @@ class Compactions:
             return replace(noted.compaction, undone=True, missing=found.missing)
 
     async def remove(self, message_id: str) -> Compaction:
-        """Take a message out of the window; `undo` with the handle brings it back. The transcript keeps it.
+        """Remove a message from the window; `undo` with the handle restores it. The transcript keeps it.
 
-        With its calls go their results, and with a result its call. A running turn is waited for. Raises:
-        MessageNotFound; StorageError, and then the window stays as it was.
+        Calls are removed together with their results, and results with their call. Waits for a running turn. Raises:
+        MessageNotFound; StorageError, and then the window is unchanged.
         """
         return await self._edit_window(lambda window: remove_message(window, message_id))
 
     async def edit(self, message_id: str, text: str) -> Compaction:
-        """Let a message of the window say `text`, as a message of its own; `undo` with the handle takes that back.
+        """Replace a message of the window with a new message of `text`; `undo` with the handle reverts that.
 
-        The transcript keeps what was said. A running turn is waited for. Raises: InvalidMessage for a blank text;
-        MessageNotFound; StorageError, and then the window stays as it was.
+        The transcript keeps the original. Waits for a running turn. Raises: InvalidMessage for a blank text;
+        MessageNotFound; StorageError, and then the window is unchanged.
         """
         if not text.strip():
             raise InvalidMessage("A message can't be made blank: `remove` takes it out.")
@@ -162,17 +162,17 @@ class Compactions:
             return _find_by_handle(reduction.report.handle, await self._read_journal()).compaction
 
     async def pin(self, message_id: str) -> Message:
-        """Let a message of the window be carried through every compaction, word for word; return it.
+        """Keep a message of the window unchanged through every compaction; return it.
 
-        A running turn is waited for. Raises: MessageNotFound; StorageError.
+        Waits for a running turn. Raises: MessageNotFound; StorageError.
         """
         return await self._set_pin(message_id, on=True)
 
     async def unpin(self, message_id: str) -> Message:
-        """Let a message go again as others do; return it.
+        """Unpin a message and return it.
 
-        One that a compaction took away already is carried by its summary no longer. A running turn is waited for.
-        Raises: MessageNotFound; StorageError.
+        If a compaction already removed the message, its summary stops carrying it. Waits for a running turn. Raises:
+        MessageNotFound; StorageError.
         """
         return await self._set_pin(message_id, on=False)
 
@@ -192,7 +192,7 @@ class Compactions:
             return marked
 
     async def _release_pin(self, message_id: str, window: Sequence[Message]) -> Message:
-        """Take what was pinned out of the summaries that carry it; return it as it was said."""
+        """Remove a pinned message from the summaries that carry it; return the original message."""
         held = [each for each in find_instructions(window) if each.kind == "pinned" and each.id == message_id]
         if not held:
             raise MessageNotFound(f"No message of the window has the id {message_id}, and no summary carries it.")
@@ -241,7 +241,7 @@ class Compactions:
         return message if self._redactor is None else redact_message(message, self._redactor)
 
     async def _find_message(self, message_id: str) -> Message:
-        """Return a message as it was said; one that the transcript lacks as the window or the journal has it."""
+        """Return the original of a message; if the transcript lacks it, the copy in the window or the journal."""
         if not message_id:
             raise MessageNotFound("The id of a message is missing: it stands after `m:`.")
         said = await self._load_originals()
@@ -256,7 +256,7 @@ class Compactions:
         raise MessageNotFound(f"No message of this session has the id {message_id}.")
 
     async def _load_originals(self) -> Mapping[str, Message]:
-        """Return what was said, by id."""
+        """Return the original messages by id."""
         if self._files is None:
             return self._session_state.recorded_messages
         state = self._session_state.state
@@ -317,7 +317,7 @@ def _find_by_handle(handle: str, journal: Journal) -> CompactionRecord:
 def _undo_in_window(
     noted: CompactionRecord, journal: Journal, said: Mapping[str, Message], window: Sequence[Message], *, named: bool
 ) -> RestoredWindow:
-    """Return the window without a compaction, as it is if that is so already. Raises `UndoRefused`."""
+    """Return the window without a compaction, unchanged if it is already restored. Raises `UndoRefused`."""
     if not noted.compaction.undone and is_restored(noted, said, window):
         return RestoredWindow(window=tuple(window))
     if journal.is_torn and not named:

@@ -1,4 +1,4 @@
-"""Messages and files of a session without what was forgotten: no request and no summary repeats it."""
+"""Messages and files of a session without forgotten content, so that no request or summary repeats it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ __all__ = ["create_forgotten_middleware", "read_unforgotten_messages", "searchab
 
 
 def create_forgotten_middleware(workspace: Workspace | None, store: Store) -> tuple[StepMiddleware, ...]:
-    """Return what keeps out of the window of a session what was forgotten; nothing without a root."""
+    """Return the middleware that removes forgotten content from a session's window; empty without a root."""
     if workspace is None:
         return ()
     place, layers = workspace.memory_root, store.offers(LayeredMemory)
@@ -34,22 +34,22 @@ def create_forgotten_middleware(workspace: Workspace | None, store: Store) -> tu
 
 
 async def searchable_files(root: Path, place: Path) -> FileStore:
-    """Return the files of a place in `root` as searches read them: records say nothing that was forgotten.
+    """Return the files of a place in `root` for searching, with forgotten content masked in records.
 
-    Nothing is opened or mended by this. Raises: DocumentInvalid for a damaged key.
+    This opens and repairs nothing. Raises: DocumentInvalid for a damaged key.
     """
     return MaskedFiles(root_files(place), digest_key(await load_guard_key(root_files(root))))
 
 
 async def read_unforgotten_messages(place: MemoryRoot, agent: str, session: str) -> Sequence[Message]:
-    """Return the messages of a session that say nothing that was forgotten, oldest first; empty for no session."""
+    """Return the messages of a session without forgotten content, oldest first; empty for an unknown session."""
     messages = (await read_transcript(place.files, transcript_path(agent, session))).messages
     forgotten = await place.read_forgotten()
     return await run_sync(_filter_forgotten, messages, forgotten, session) if forgotten else messages
 
 
 def _filter_forgotten(messages: Sequence[Message], forgotten: ForgottenStatements, session: str) -> Sequence[Message]:
-    """Return the messages without those that say it, also in other words than one of them does."""
+    """Return the messages without those that repeat forgotten content, also paraphrased."""
     left = [message for message in messages if (session, message.id) not in forgotten.messages]
     gone = [text for message in left for text in forgotten.find("\n".join(collect_texts(message)))]
     return [message for message in left if not find_repetitions(collect_texts(message), gone)] if gone else left

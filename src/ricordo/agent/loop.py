@@ -367,7 +367,7 @@ class AgentLoop:
         return result
 
     async def _step(self, going: _TurnProgress, step: StepHandler, number: int) -> TurnResult | None:
-        """Make one request and run the calls of its reply; return the result of the turn if that was the last request."""
+        """Make one request and run the calls of its reply; return the result of the turn if it has ended."""
         reply = await self._request_reply(going, step, number)
         message, repeated = deduplicate_call_ids(reply.message)
         calls = ToolCallBatch(message.tool_calls, going.turn, self._call_options)

@@ -1,11 +1,11 @@
-"""Memories for a session beyond the preamble: about its first message, about each turn, and updates of plain stores.
+"""Memories for a session beyond the preamble: for its first message, for each turn, and updates of plain stores.
 
-The opening context shares the preamble's budget and repeats nothing of it; what only a ledger holds is not in it. For a
-turn memories are chosen once and looked up again before each request. A plain store is read again only where its files
-changed.
+The opening context shares the preamble's budget and repeats nothing from it. Entries that only a ledger holds are not
+in it. Memories for a turn are chosen once and looked up again before each request. A plain store is read again only if
+its files changed.
 
-Invariants: a request waits for memory no longer than the configured time, and trouble with it ends no turn. What was
-forgotten since it was shown is a correction, which begins a new prompt.
+Invariants: a request waits for memory at most the configured time, and an error in memory ends no turn. An entry that
+was shown and then forgotten is a correction, which starts a new prompt.
 """
 
 import logging
@@ -64,23 +64,22 @@ _MAX_CANDIDATES = 20
 _MAX_MEMORY_TOKENS = Tokens(300)
 _BUDGET_SHARE = 4
 _MATCH_CHARS = 160
-"""So many characters of a memory tell that it is shown: the line of the index for a topic quotes fewer of them."""
+"""Number of characters to recognize a shown memory by: the index line of a topic quotes fewer of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningContext:
-    """What is loaded from `store` at a session's start, `max_memories` memories at most; `emitter` hears of
-    its phases.
-    """
+    """The memories loaded from `store` at a session's start, at most `max_memories`; `emitter` gets the phases."""
 
     store: Store
     max_memories: int = DEFAULT_OPENING_MEMORIES
     emitter: Emitter = field(default_factory=lambda: Emitter(SystemClock()))
 
     async def extend_preamble(self, text: str, budget: Tokens, opening: str, *, now: datetime) -> str:
-        """Return the preamble followed by what has to do with `opening`, both within `budget`; else the preamble.
+        """Return the preamble and the memories related to `opening`, both within `budget`; or only the preamble.
 
-        What is loaded takes at most a quarter of the budget, and the preamble gives way for it. Raises `StorageError`.
+        The memories take at most a quarter of the budget, and the preamble is shortened for them. Raises
+        `StorageError`.
         """
         hits = (
             [hit for hit in await self.find_candidates(opening) if not _is_excluded(hit)] if self.max_memories else []
@@ -96,7 +95,7 @@ class OpeningContext:
         return _join(text, render_fence(items, note=_OPENING_NOTE))
 
     async def find_candidates(self, opening: str) -> list[Hit]:
-        """Return what may have to do with what is said: plain stores find only what holds a word as it is written."""
+        """Return hits that may relate to a text; plain stores find only exact words."""
         with self.emitter.stage("scan", self.store.scope) as progress:
             if not search_words(opening):
                 progress.skipped = _NO_QUESTION
@@ -112,7 +111,7 @@ class OpeningContext:
         hits = [hit for form in forms for hit in await self.store.recall(form, _MAX_CANDIDATES)]
         lists = self.store.offers(Lists) if self.store.offers(KeepsSessions) else None
         if lists:
-            # a session is found as what it was about: what was saved in it is looked through here
+            # Recall matches a session by its summary; its saved entries are searched here.
             entries = await lists.entries()
             queries = [Query(text=form, sorts=MEMORY_SORTS) for form in forms]
             hits += await run_sync(
@@ -130,22 +129,20 @@ class OpeningContext:
 
 
 def latest_user_text(window: Sequence[Message]) -> str:
-    """Return the newest text of the user in a window; empty without one."""
+    """Return the newest text of the user in a window; empty if there is none."""
     spoken = (each.text for each in reversed(window) if each.role == "user" and get_mark(each) is None and each.text)
     return next(spoken, "")
 
 
 def select_unseen(hits: Sequence[Hit], text: str, shown: str, most: int) -> list[Hit]:
-    """Return at most `max_memories` of the hits that have to do with `text`, the best first, none of which `shown`
-    shows.
-    """
+    """Return at most `most` of the hits that relate to `text`, best first, without those that `shown` contains."""
     seen = normalize_words(shown)
     return select_relevant(text, [hit for hit in hits if not _is_shown(hit, shown, seen)], most)
 
 
 def _is_excluded(hit: Hit) -> bool:
-    """Tell whether it is no part of an opening: a fact of the profile, which has a block of its own in the prompt, or
-    what was extracted and only a ledger holds, which is found by search until it is consolidated.
+    """Return whether a hit is left out of an opening: facts of the profile, which has its own block in the prompt, and
+    extracted entries that only a ledger holds, which are found by search until they are consolidated.
     """
     return is_profile(hit.path) or (hit.entry.by == "flush" and is_memory(hit.path) and not is_curated(hit.path))
 
@@ -154,13 +151,13 @@ def _is_shown(hit: Hit, shown: str, seen: str) -> bool:
     entry = hit.entry
     if entry.id and f' id="{entry.id}"' in shown:
         return True
-    # a session is found with its path before its summary
+    # A session is found with its path before its summary.
     words = normalize_words(entry.content.removeprefix(f"[{hit.path}] "))[:_MATCH_CHARS]
     return f" {words}" in f" {seen}"
 
 
 def shorten_memory(item: FencedItem) -> FencedItem:
-    """Return a memory as it is loaded unasked: its first 300 tokens."""
+    """Return the first 300 tokens of a memory that is loaded automatically."""
     short = cut_text(item.text, _MAX_MEMORY_TOKENS.count)
     return item if short == item.text else replace(item, text=f"{short} […]")
 
@@ -177,16 +174,14 @@ _LOG = logging.getLogger("ricordo.agent")
 
 @dataclass(kw_only=True)
 class _MemorySearch:
-    """One look into memory; `hits` is None until it has come to its end, and when it failed."""
+    """One search in memory; `hits` is None until it has ended, and if it failed."""
 
     hits: list[Hit] | None = None
     ready: anyio.Event = field(default_factory=anyio.Event)
 
 
 class TurnMemories:
-    """What the requests of one session are reminded of; it looks while the block of `search_in_background` runs, else
-    not.
-    """
+    """The memories for the requests of one session. It searches only inside the block of `search_in_background`."""
 
     def __init__(
         self,
@@ -197,7 +192,7 @@ class TurnMemories:
         clock: Clock,
         emitter: Emitter | None = None,
     ) -> None:
-        """Look into `store`; `keeper` knows what the session was told before, `emitter` hears of each phase."""
+        """Search `store`; `keeper` holds the memories delivered before, `emitter` gets each phase."""
         self._emitter = emitter or Emitter(clock)
         self._context = OpeningContext(store=store, max_memories=config.memories, emitter=self._emitter)
         self._config = config
@@ -210,7 +205,7 @@ class TurnMemories:
 
     @asynccontextmanager
     async def search_in_background(self) -> AsyncIterator[None]:
-        """Look while the block runs; a look that does not let itself be cancelled is waited for at its end."""
+        """Allow searches while the block runs. At its end, searches that can't be cancelled are awaited."""
         async with background_group() as group:
             self._group = group
             try:
@@ -221,7 +216,7 @@ class TurnMemories:
     def wrap_reminder(
         self, remind: Callable[[ModelRequest], Awaitable[ComposedReminder]]
     ) -> Callable[[ModelRequest], Awaitable[ComposedReminder]]:
-        """Return `remind` with what is recalled put before what it says."""
+        """Return `remind` with the recalled memories put before its text."""
 
         async def compose_with_memories(request: ModelRequest) -> ComposedReminder:
             message, told = await remind(request)
@@ -237,7 +232,7 @@ class TurnMemories:
         return compose_with_memories
 
     async def _recall(self, request: ModelRequest) -> list[RecalledMemory]:
-        """Return what the newest message of the turn is answered with in sight; nothing where it says nothing."""
+        """Return the memories for the newest message of the turn; empty if it has no text."""
         text = latest_user_text(request.turn.messages)
         if self._group is None or not search_words(text):
             return []
@@ -265,7 +260,7 @@ class TurnMemories:
         chosen: list[RecalledMemory] | None,
         delivered: Sequence[str],
     ) -> list[RecalledMemory]:
-        """Return what is chosen of the hits, or what still holds of what was `chosen` before in this turn."""
+        """Choose memories from the hits, or return those of `chosen`, from earlier in this turn, that still hold."""
         others = [hit for hit in hits if hit.entry.source.session != request.turn.session]
         now = self._clock.now()
         fresh = select_unseen(others, text, _visible_text(request), len(others))
@@ -275,7 +270,7 @@ class TurnMemories:
         return select_memories(found.items(), delivered, self._config)
 
     async def _await_hits(self, group: "TaskGroup", text: str) -> list[Hit] | None:
-        """Return what may have to do with `text`; None when that is not known in time."""
+        """Return hits that may relate to `text`; None if the search takes too long."""
         if self._current_search is not None:
             return None
         self._current_search = looking = _MemorySearch()
@@ -299,7 +294,7 @@ def _hit_key(hit: Hit) -> str:
 
 
 def _visible_text(request: ModelRequest) -> str:
-    """Return all in a request that shows memory: its prompt, what was told of memory, and the results of tools."""
+    """Return all text in a request that shows memory: its prompt, memory messages, and the results of tools."""
     return "\n".join([request.system, *(text for message in request.window for text in _memory_texts(message))])
 
 
@@ -309,7 +304,7 @@ def _memory_texts(message: Message) -> list[str]:
 
 
 class StoreWatcher:
-    """What `store` shows within `budget`; `folder` holds all its files, and without one it is read each time."""
+    """The entries that `store` shows within `budget`. `folder` holds its files; without one it is read each time."""
 
     def __init__(self, store: Store, budget: Tokens, folder: Path | None) -> None:
         self._store = store
@@ -323,7 +318,7 @@ class StoreWatcher:
 
     async def load_snapshot(self) -> MemorySnapshot:
         """Return what the preamble shows now. Raises `StorageError`."""
-        # before it is read: what is written meanwhile is seen the next time
+        # Taken before reading, so that a write in the meantime is seen the next time.
         seen = await run_sync(folder_fingerprint, self._folder) if self._folder else None
         if seen is None or seen != self._fingerprint:
             found = parse_preamble(await self._store.preamble(self._budget))
@@ -335,7 +330,7 @@ class StoreWatcher:
         return self._snapshot
 
     async def mark_shown(self, text: str) -> None:
-        """Note what the prompt shows of memory: an entry of it that is no longer there was forgotten."""
+        """Store the ids of the entries in the prompt: an entry of these that disappears was forgotten."""
         lines = parse_preamble(text).lines
         entries = await self._list_entries() if lines else []
         self._shown_ids = await run_sync(_find_shown_ids, lines, entries)
@@ -345,7 +340,7 @@ class StoreWatcher:
 
 
 def _find_shown_ids(lines: Sequence[MemoryLine], entries: Sequence[Entry]) -> frozenset[str]:
-    """Return the ids of those entries that the lines show: by the id, or, as a file is shown, by the first line."""
+    """Return the ids of the entries in the lines, matched by id or, for a file, by the first line."""
     ids = {line.id for line in lines if line.id}
     words = {line.normalized_text for line in lines if not line.id}
     return frozenset(
@@ -356,7 +351,7 @@ def _find_shown_ids(lines: Sequence[MemoryLine], entries: Sequence[Entry]) -> fr
 
 
 def folder_fingerprint(folder: Path) -> tuple[tuple[str, int, int, int], ...] | None:
-    """Return what tells that a file below `folder` changed, without reading one; None where that can't be told."""
+    """Return a value that changes with the files below `folder`, without reading them; None on an error."""
     found: list[tuple[str, int, int, int]] = []
     try:
         for place, _, names in os.walk(folder, onerror=_raise):

@@ -1,10 +1,10 @@
 """Step middleware for memory: the system prompt, the profile, updates of memory, and forgotten content.
 
-The system prompt is made once a session, so that requests share a prefix. What changed in memory since is a message
-after the newest one. Both it and the profile bear the mark of memory and are never recorded. What a person had
-forgotten is taken out of the window.
+The system prompt is built once per session, so that requests share a prefix. Later changes in memory are sent as a
+message after the newest one. The update and the profile are marked as memory and never recorded. Forgotten content is
+removed from the window.
 
-Invariants: an update never stands between a call and its result. While nothing is forgotten, messages do not change.
+Invariants: an update never comes between a call and its result. While nothing is forgotten, messages do not change.
 """
 
 import re
@@ -45,20 +45,20 @@ _SessionKey: TypeAlias = tuple[Scope, str, str]
 
 
 class SystemPromptMiddleware:
-    """Step middleware that sets `Request.system`; each session of each agent and scope has its own."""
+    """Step middleware that sets `ModelRequest.system`, with one prompt per session, agent and scope."""
 
     def __init__(self, make: Callable[[ModelRequest], Awaitable[str]]) -> None:
-        """Let `make` write the prompt from the session's first request, which has the base prompt and the tools."""
+        """Build the prompt with `make` from the session's first request, which has the base prompt and the tools."""
         self._make = make
         self._prompts: dict[_SessionKey, str] = {}
         self._lock = anyio.Lock()
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on with the session's prompt. Raises as `add_prompt` does."""
+        """Continue with the session's prompt. Raises as `add_prompt` does."""
         return await step(await self.add_prompt(request))
 
     async def add_prompt(self, request: ModelRequest) -> ModelRequest:
-        """Return `request` with the session's prompt. Raises what making it raised; the next one then tries again."""
+        """Return `request` with the session's prompt. If building it fails, raise; the next request tries again."""
         turn = request.turn
         key = (turn.scope, turn.agent, turn.session)
         async with self._lock:
@@ -67,9 +67,9 @@ class SystemPromptMiddleware:
         return replace(request, system=self._prompts[key])
 
     def invalidate(self, session: str | None = None) -> None:
-        """Let the next request make the prompt anew: of `session`, of all when None.
+        """Rebuild the prompt with the next request, of `session` or of all if None.
 
-        Every call opens a new prefix, so it belongs after a compaction or after a person's correction.
+        Every call starts a new prefix, so call it after a compaction or a person's correction.
         """
         self._prompts = {key: made for key, made in self._prompts.items() if session is not None and key[2] != session}
 
@@ -86,7 +86,7 @@ _REMOVED_SOURCE = "no longer in memory"
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryLine:
-    """One line of curated memory, or one entry that was saved, which has an `id`."""
+    """One line of curated memory, or one saved entry, which has an `id`."""
 
     text: str
     source: str
@@ -95,46 +95,46 @@ class MemoryLine:
 
     @property
     def normalized_text(self) -> str:
-        """What is compared: a line that moved to another document is the same line."""
+        """The text for comparisons: a line that moved to another document is the same line."""
         return normalize_words(self.text)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemorySnapshot:
-    """What the preamble shows, line by line; `corrections` differs once a person had something forgotten."""
+    """The lines that the preamble shows; `corrections` changes when a person has something forgotten."""
 
     lines: tuple[MemoryLine, ...] = ()
     corrections: str = ""
 
 
 class ShownMemory(Protocol):
-    """What the system prompt shows of memory, and what it would show now."""
+    """The memory that the system prompt shows, and the memory it would show now."""
 
     @property
     def write_count(self) -> int:
-        """How often the prompt was written."""
+        """How often the prompt was built."""
         ...
 
     @property
     def snapshot(self) -> MemorySnapshot:
-        """What memory held when the prompt was written."""
+        """The memory when the prompt was built."""
         ...
 
     async def load_current(self) -> MemorySnapshot:
-        """Return what memory holds now. It is asked before every request: cheap where nothing changed."""
+        """Return the current memory. Called before every request, so cheap if nothing changed."""
         ...
 
     async def is_own(self, line: MemoryLine, session: str) -> bool:
-        """Tell whether this was saved or learned in `session`, which so knows it."""
+        """Return whether a line was saved or learned in `session`, which therefore knows it."""
         ...
 
     async def is_in_memory(self, line: MemoryLine) -> bool:
-        """Tell whether memory still holds a line that the preamble shows no more."""
+        """Return whether memory still holds a line that the preamble no longer shows."""
         ...
 
 
 class MemoryUpdateMiddleware:
-    """Step middleware for one session, inside of all that shortens the window or writes the prompt anew."""
+    """Step middleware for one session, inside all middleware that shortens the window or rebuilds the prompt."""
 
     def __init__(
         self,
@@ -146,9 +146,9 @@ class MemoryUpdateMiddleware:
         budget: Tokens = UPDATE_BUDGET,
         where: str = _MEMORY_FILES,
     ) -> None:
-        """Tell what changes against `snapshot`, in at most `budget` tokens an update; `where` is what holds the rest.
+        """Send changes since `snapshot`, in at most `budget` tokens per update; `where` names the place of the rest.
 
-        `at_once` lets `inject` write the prompt anew from `base` instead, which a correction does anyway.
+        With `at_once`, `inject` rebuilds the prompt from `base` instead, as it always does after a correction.
         """
         self._shown = shown
         self._inject = inject
@@ -161,7 +161,7 @@ class MemoryUpdateMiddleware:
         self._own_texts: set[str] = set()
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on with an update where there is one to tell, and without those that the prompt now holds."""
+        """Continue with an update if memory changed, and without updates that the prompt now includes."""
         now = await self._shown.load_current()
         if now != self._shown.snapshot and (self._at_once or now.corrections != self._shown.snapshot.corrections):
             self._inject.invalidate(request.turn.session)
@@ -174,7 +174,7 @@ class MemoryUpdateMiddleware:
         return await step(replace(request, window=(*request.window, update)) if update else request)
 
     async def _build_update(self, request: ModelRequest, now: MemorySnapshot) -> Message | None:
-        """Return what is to be told on top of the updates that the window holds."""
+        """Return the update that follows the updates in the window; None if there is nothing new."""
         told = [self._told_snapshots[message.id] for message in request.window if message.id in self._told_snapshots]
         before = told[-1] if told else self._shown.snapshot
         if now == before:
@@ -193,24 +193,24 @@ class MemoryUpdateMiddleware:
         return update
 
     def _drop_stale_updates(self, request: ModelRequest) -> ModelRequest:
-        """Leave out the updates of an earlier prompt, also those that an undone compaction brought back."""
+        """Remove the updates of an earlier prompt, also those restored by undoing a compaction."""
         window = tuple(each for each in request.window if not is_update(each) or each.id in self._told_snapshots)
         return replace(request, window=window) if len(window) < len(request.window) else request
 
     async def _is_known(self, line: MemoryLine, session: str) -> bool:
-        """Tell whether the agent said this itself, also once consolidation has placed it."""
+        """Return whether the agent saved this line itself, also after consolidation has placed it."""
         if line.normalized_text not in self._own_texts and await self._shown.is_own(line, session):
             self._own_texts.add(line.normalized_text)
         return line.normalized_text in self._own_texts
 
 
 def is_update(message: Message) -> bool:
-    """Tell whether a message tells what changed in memory during the session."""
+    """Return whether a message is an update about changes in memory."""
     return message.metadata.get(_UPDATE_KEY) is True
 
 
 def parse_preamble(preamble: str, corrections: str = "") -> MemorySnapshot:
-    """Return the lines of a fenced preamble; headings are none, and neither is what says that two contradict."""
+    """Return the lines of a fenced preamble, without headings and contradiction markers."""
     texts = parse_fence(preamble) or ()
     found: list[MemoryLine] = []
     for head, text in zip(_ITEM.findall(preamble), texts, strict=False):
@@ -224,7 +224,7 @@ def parse_preamble(preamble: str, corrections: str = "") -> MemorySnapshot:
 
 
 def diff_snapshots(before: MemorySnapshot, now: MemorySnapshot) -> tuple[list[MemoryLine], list[MemoryLine]]:
-    """Return the lines that are new, and those that are there no more, each in its order."""
+    """Return the added lines and the removed lines, each in order."""
     old, new = {line.normalized_text for line in before.lines}, {line.normalized_text for line in now.lines}
     return (
         [line for line in now.lines if line.normalized_text not in old],
@@ -235,9 +235,9 @@ def diff_snapshots(before: MemorySnapshot, now: MemorySnapshot) -> tuple[list[Me
 def render_update(
     new: Sequence[MemoryLine], gone: Sequence[MemoryLine], room: int, *, where: str = _MEMORY_FILES
 ) -> str:
-    """Return the fenced update within `room` tokens: whole lines, what is new first, then a pointer to the rest.
+    """Return the fenced update within `room` tokens: whole lines, new ones first, then a pointer to the rest.
 
-    Nothing but the pointer, if not even one line fits.
+    If not even one line fits, it is only the pointer.
     """
     told = [
         *(
@@ -262,7 +262,7 @@ def _frame_update(items: Sequence[FencedItem], left_out: int, where: str) -> str
 
 
 def _join_items(items: Sequence[FencedItem]) -> list[FencedItem]:
-    """Return the items with neighbours of one source in one, as far as nobody needs their ids."""
+    """Return the items with neighbours from one source merged, unless they have ids."""
     found: list[FencedItem] = []
     for item in items:
         last = found[-1] if found else None
@@ -281,17 +281,17 @@ _PROFILE_KEY = "ricordo.profile"
 
 
 class ProfileMiddleware:
-    """Step middleware for one session, inside of all that shortens the window or writes the prompt anew."""
+    """Step middleware for one session, inside all middleware that shortens the window or rebuilds the prompt."""
 
     def __init__(self, shown: ShownMemory, block: Callable[[ModelRequest], Awaitable[str]]) -> None:
-        """Add what `block` returns, once for each time that `shown` was written; nothing where it is empty."""
+        """Add the text of `block` once each time that `shown` was built; add nothing if it is empty."""
         self._shown = shown
         self._block = block
         self._id = ""
         self._write_count = 0
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on with the message."""
+        """Continue with the profile message."""
         if self._shown.write_count != self._write_count:
             self._write_count, self._id = self._shown.write_count, ""
         window = tuple(each for each in request.window if _PROFILE_KEY not in each.metadata or each.id == self._id)
@@ -309,21 +309,21 @@ class ProfileMiddleware:
 
 
 class ForgottenMiddleware:
-    """Step middleware, outside of all that reads the window or shortens it."""
+    """Step middleware, outside all middleware that reads or shortens the window."""
 
     def __init__(self, forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
-        """Hide what `forgotten` recognises; it is asked before each request, and cheap where nothing changed."""
+        """Hide what `forgotten` recognises; it is called before each request and is cheap if nothing changed."""
         self._forgotten = forgotten
         self._known: Sequence[ForgottenStatements] = ()
         self._hidden_messages: dict[str, Message] = {}
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on with a window that says nothing of it but for the newest request of the user."""
+        """Continue with a window without forgotten content, except in the newest request of the user."""
         known = await self._forgotten()
         if known != self._known:
             self._known = known
             self._hidden_messages = {}
-        # what the user asks now is no copy, even in the same words
+        # The user's new request is not a copy, even with the same words.
         asked = find_newest_request(request.window)
         new = [
             message

@@ -1,9 +1,9 @@
-"""Permission rules from memories: what remembered rules forbid of tool calls, or ask a person about.
+"""Permission rules from memories: rules that forbid tool calls or ask a person for approval.
 
-They are read from every document of every visible root, so a rule holds as long as one document has it. Only forgetting
-the memory, or undoing its save, switches it off.
+They are read from every document of every visible root, so a rule holds as long as one document contains it. Only
+forgetting the memory, or undoing its save, removes it.
 
-Invariant: a document that is there and can't be read is never taken for one without rules.
+Invariant: a document that exists but can't be read is never treated as one without rules.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,48 +26,48 @@ _MAX_TRIES = 5
 
 
 class RuleSource(Protocol):
-    """A place of memories, as far as their rules are read in it: its `files`, under a `label` of its own."""
+    """A place of memories with rules: its `files`, under a unique `label`."""
 
     @property
     def label(self) -> str:
-        """What tells it from the others."""
+        """The unique name of the place."""
         ...
 
     @property
     def files(self) -> FileStore:
-        """Where its documents are."""
+        """The files with its documents."""
         ...
 
 
 class ListsRuleSources(Protocol):
-    """Whose memory it is: what `Layers` offers of its places is one."""
+    """The owner of several places; implemented by the layers of `LayeredMemory`."""
 
     async def places(self) -> Sequence[RuleSource]:
-        """Return the visible places, the narrowest first."""
+        """Return the visible places, narrowest first."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SourceRules:
-    """What was read of one place: the documents as they were listed, and the rules of each by its path."""
+    """The documents of one place as listed, and the rules of each by path."""
 
     listing: tuple[FileInfo, ...] = ()
     rules: Mapping[str, tuple[PermissionRule, ...]] = field(default_factory=dict)
 
 
 class MemoryRules:
-    """Returns the rules of what is remembered in the places of one scope."""
+    """Reads the rules from memories in the places of one scope."""
 
     def __init__(self, layers: ListsRuleSources) -> None:
-        """Read the places of `layers`, each document again only when its size or its time of modification changed."""
+        """Read the places of `layers`; a document is read again only if its size or modification time changed."""
         self._layers = layers
         self._cache: dict[str, _SourceRules] = {}
 
     async def __call__(self) -> tuple[PermissionRule, ...]:
-        """Return the rules of all visible places, the narrowest place first, each rule of a memory once.
+        """Return the rules of all visible places, narrowest place first, each memory's rule once.
 
-        `why` is the first line of the memory, `source` is `memory <id>`. Raises: StorageError if a document or a folder
-        of memory is there and can't be read: then its rules are not known.
+        `why` is the first line of the memory, `source` is `memory <id>`. Raises: StorageError if a document or folder
+        of memory exists but can't be read, because its rules are then unknown.
         """
         places = await self._layers.places()
         return _deduplicate([rule for place in places for rule in await self._read_rules(place)])
@@ -76,7 +76,7 @@ class MemoryRules:
         """Return the rules of one place, those of MEMORY.md first, then by path."""
         read = self._cache.get(place.label, _SourceRules())
         for _ in range(_MAX_TRIES):
-            # after reading it is listed once more, so that a document that is just being moved is not missed
+            # List again after reading, so that a document that is being moved is not missed.
             listing = await _list_documents(place.files)
             if read.listing == listing:
                 break
@@ -89,13 +89,13 @@ async def _list_documents(files: FileStore) -> tuple[FileInfo, ...]:
     """Return the documents that can hold entries, MEMORY.md first."""
     memory = await files.info(MEMORY_PATH)
     listed = [info for info in await files.list(LEDGERS) if is_memory(info.path)]
-    # the file of a long entry is its content and nothing else: what looks like a rule in it is none
+    # The file of a long entry is only its content: text in it that looks like a rule is not one.
     entries = [info for info in listed if not info.path.startswith(f"{LEDGERS}/long/")]
     return (*([memory] if memory else []), *entries)
 
 
 async def _read_changed(files: FileStore, listing: Sequence[FileInfo], before: _SourceRules) -> _SourceRules:
-    """Return what the documents of `listing` hold; those that are as they were `before` are not read again."""
+    """Return the rules in the documents of `listing`; documents unchanged since `before` are not read again."""
     closed = await files.list_unreadable(LEDGERS)
     if closed:
         raise StorageFailed(f"The folder {closed[0]} can't be read, so the rules in it are not known.")
@@ -118,7 +118,7 @@ def _parse_rules(path: str, data: bytes) -> tuple[PermissionRule, ...]:
         return ()
     found = parse_entries(data, path, only=lambda bullet: RULE_FIELD_START in bullet)
     if not all(_has_own_id(one, data) for one in found):
-        # the id of a bullet that has none depends on all bullets before it
+        # The id of a bullet without its own depends on all bullets before it.
         found = parse_entries(data, path)
     return tuple(_to_rule(one.entry, one.entry.rule) for one in found if one.entry.rule and one.entry.is_rule)
 

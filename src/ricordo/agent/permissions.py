@@ -1,9 +1,9 @@
 """Permission rules of a session, and the gate that decides on each tool call.
 
-Plan mode comes first, then rules of the program, of the session, and of memory. A rule about a path also holds for
-what symbolic links lead to.
+Plan mode is checked first, then the rules of the program, of the session and of memory. A rule about a path also
+applies to the targets of symbolic links.
 
-Invariant: where a rule may forbid a call and can't be read, no tool that acts is called.
+Invariant: if a rule that may forbid a call can't be read, no tool that acts is called.
 """
 
 import json
@@ -43,15 +43,15 @@ __all__ = ["PathResolver", "Permissions", "RuleGate", "describe_call"]
 _LOG = logging.getLogger("ricordo.agent")
 _TARGET_ARGUMENTS = frozenset({"command", "path", "file_path", "url", "query", "pattern"})
 _SHELL = "shell"
-"""The tool that would show a person the same as a question of the gate does; others show more, such as a diff."""
+"""A tool whose own question would show the same as the gate's; other tools show more, such as a diff."""
 _INLINE_CHARS = 20_000
-"""Characters up to which a call is decided on at once: a long one takes a thread, so that nobody waits for it."""
+"""Characters up to which a call is decided on directly; a longer call is decided on in a thread."""
 _LoadRules = Callable[[], Awaitable[Sequence[PermissionRule]]]
 _ResolvePaths = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
 
 
 class RuleGate:
-    """Decides by plan mode, then by rules; a `Gate`."""
+    """A `PermissionGate` that decides by plan mode, then by rules."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class RuleGate:
         approve: ApprovalHandler | None = None,
         real: _ResolvePaths | None = None,
     ) -> None:
-        """Decide by what `standing` returns at each call, by the rules `given`, and by those that memory holds.
+        """Decide by the state from `standing` at each call, by the rules `given`, and by the rules in memory.
 
-        What a rule asks for is asked of `approve`, one question at a time; with nobody to ask, the call is refused.
-        `real` returns what the paths among texts really name, for a denial or a question about that.
+        A rule that asks calls `approve`, one question at a time; without `approve` the call is refused. `real` returns
+        the targets of the paths among texts, for rules that deny or ask.
         """
         self._standing = standing
         self._configured_rules = tuple(given)
@@ -75,10 +75,10 @@ class RuleGate:
         self._approval_lock = anyio.Lock()
 
     async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> GateDecision:
-        """Decide on a call: plan mode refuses what acts, then a denial, a question, or a permission decides.
+        """Decide on a call: plan mode refuses tools that act; then rules that deny, ask or allow, in this order.
 
-        Of the rules of one kind, the first one: those given, then the session's, then the remembered ones. Raises what
-        `approve` raises.
+        Among rules of one kind the first one decides: given rules, then the session's, then those in memory. Raises the
+        errors of `approve`.
         """
         del context
         called = describe_call(tool.spec, arguments)
@@ -86,17 +86,17 @@ class RuleGate:
         if isinstance(found, GateDecision):
             return found
         async with self._approval_lock:
-            # the answer to the question before may have come with a rule that decides this one
+            # The answer to the previous question may have added a rule that decides this call.
             found = await self._find_decision(tool, called)
             return found if isinstance(found, GateDecision) else await self._ask_person(found, called, arguments)
 
     async def allows(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> bool:
-        """Tell whether a call may be made without asking anybody."""
+        """Return whether a call may run without asking anybody."""
         found = await self._find_decision(tool, describe_call(tool.spec, arguments))
         return isinstance(found, GateDecision) and not found.refusal
 
     async def _find_decision(self, tool: Tool, called: PermissionQuery) -> GateDecision | PermissionRule:
-        """Return the verdict, or the rule by which a person is to be asked."""
+        """Return the decision, or the rule that requires asking a person."""
         standing, acts = self._standing(), get_effect(tool) == "acts"
         if standing.plan.active and acts:
             return GateDecision(refusal=_plan_mode_refusal(called.tool, standing.plan))
@@ -118,7 +118,7 @@ class RuleGate:
         return GateDecision(approved=rule is not None)
 
     async def _add_resolved_paths(self, called: PermissionQuery, rules: Sequence[PermissionRule]) -> PermissionQuery:
-        """Return the call with what its paths really name among its texts, where a rule asks for that."""
+        """Return the call with the targets of its paths added to its texts, if a rule requires that."""
         if self._resolve_paths is None or called.tool in COMMAND_TOOLS or not has_restriction(rules, called.tool):
             return called
         return replace(called, texts=(*called.texts, *await self._resolve_paths(called.texts)))
@@ -143,25 +143,25 @@ class RuleGate:
 
 
 class Permissions:
-    """The rules of one session, for people and programs; each change is durable when its method returns."""
+    """The rules of one session, for people and programs. Each change is durable when its method returns."""
 
     def __init__(self, keeper: WorkStateHolder, configured: Sequence[PermissionRule] = ()) -> None:
-        """Work on what `keeper` holds; `configured_rules` are the rules of the settings, which hold as well."""
+        """Manage the rules in `keeper`; `configured` are the rules of the settings, which also apply."""
         self._keeper = keeper
         self.configured_rules = tuple(configured)
         self._tool_names: frozenset[str] = frozenset()
 
     def set_tool_names(self, tools: Iterable[str], given: Iterable[PermissionRule] = ()) -> None:
-        """Take these for the names of all tools there are: the log is told of a rule that names another.
+        """Set the names of all tools; a rule that names another tool is logged.
 
-        It is told so at once of those `given`, and of each that is added from now on.
+        The rules `given` are checked now, each rule that is added later when it is added.
         """
         self._tool_names = frozenset(tools)
         for rule in given:
             self._warn_of_unknown_tool(rule)
 
     def names_unknown_tool(self, rule: PermissionRule) -> bool:
-        """Tell whether a rule names, without a `*`, a tool that the agent does not have."""
+        """Return whether a rule names, without a `*`, a tool that the agent does not have."""
         return bool(self._tool_names) and "*" not in rule.pattern.tool and rule.pattern.tool not in self._tool_names
 
     @property
@@ -170,24 +170,24 @@ class Permissions:
         return self._keeper.work_state.permissions
 
     async def allow(self, text: str, *, why: str = "") -> PermissionRule:
-        """Let calls through unasked, such as `shell(git status)`. See `deny`."""
+        """Allow calls without asking, such as `shell(git status)`. See `deny`."""
         return await self._add("allow", text, why)
 
     async def deny(self, text: str, *, why: str = "") -> PermissionRule:
         """Refuse calls, such as `shell(git push*)` or `write_file`; the model is told `why`.
 
-        It takes the place of what was decided for the same pattern. One that names a tool that the agent does not have
-        is kept, and told to the log. Raises: InvalidSetting for a text that is no pattern, and for one with a secret;
-        StorageError, and then nothing has changed.
+        The rule replaces an earlier one with the same pattern. A rule for a tool that the agent does not have is saved
+        and logged. Raises: InvalidSetting for an invalid pattern or one with a secret; StorageError, and then nothing
+        has changed.
         """
         return await self._add("deny", text, why)
 
     async def ask(self, text: str, *, why: str = "") -> PermissionRule:
-        """Have a person asked before calls, such as `write_file(src/*)`. See `deny`."""
+        """Ask a person before calls, such as `write_file(src/*)`. See `deny`."""
         return await self._add("ask", text, why)
 
     async def remove(self, text: str) -> bool:
-        """Take back a rule, named by its line or by its pattern, and tell whether there was one.
+        """Remove a rule, given as its line or its pattern; return whether there was one.
 
         Raises: InvalidSetting for a text that is neither; StorageError, and then nothing has changed.
         """
@@ -227,10 +227,10 @@ class Permissions:
 
 
 def describe_call(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> PermissionQuery:
-    """Return a call as rules see it.
+    """Return a call as a query for rules.
 
-    What it acts on is the first text, in the order of the schema, among the arguments named command, path, file_path,
-    url, query and pattern, else the first text of all; empty when there is none.
+    Its argument is the first text, in the order of the schema, among the arguments named command, path, file_path, url,
+    query and pattern; otherwise the first text of all; empty if there is none.
     """
     fields = spec.parameters.get("properties")
     names = [*fields] if isinstance(fields, Mapping) else []
@@ -261,7 +261,7 @@ def _replace_rules(standing: WorkState, rules: Sequence[PermissionRule]) -> Work
 
 
 def _render_arguments(argument: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Return all arguments to be read by a person, empty when there is no more than the one that was named."""
+    """Return all arguments as JSON for a person; empty if `argument` is the only one."""
     if [*arguments.values()] in ([argument], []):
         return ""
     return replace_surrogates(json.dumps(arguments, ensure_ascii=False, indent=2))
@@ -294,22 +294,22 @@ def _reason_suffix(rule: PermissionRule) -> str:
 
 
 _MAX_TEXT_CHARS, _MAX_PATH_CHARS = 100_000, 4_096
-"""The most characters of a text that is looked at, and, without its detours, of a path."""
+"""The maximum characters of a text that is checked, and of a normalized path."""
 
 
 class PathResolver:
-    """Sees through the links in paths: a leading slash means the workspace, or the disk, anything else the folder."""
+    """Resolves links in paths: a leading slash means the workspace or the disk, otherwise the folder."""
 
     def __init__(self, folder: Path, workspace: Path) -> None:
-        """Look from the working directory `folder`, and from `workspace`."""
+        """Resolve paths relative to the working directory `folder` and to `workspace`."""
         self._folder = folder
         self._workspace = workspace
 
     async def __call__(self, texts: Sequence[str]) -> list[str]:
-        """Return what those of `texts` really name that name something else than they say.
+        """Return the real paths of those `texts` that are paths to another place than they say.
 
-        What lies in the working directory is told from there, what lies in the workspace with a leading slash, and all
-        else from the top of the disk.
+        Paths in the working directory are relative to it, paths in the workspace have a leading slash, and all others
+        are absolute.
         """
         paths = [text for text in dict.fromkeys(texts) if _may_be_path(text)]
         return await run_sync(self._resolve_all, paths) if paths else []
@@ -325,13 +325,13 @@ class PathResolver:
 
 
 def _resolve(start: str, path: str) -> list[str]:
-    """Return what a path names where that is another one; `..` behind a link is read in both ways."""
+    """Return the real paths of a path if they differ from it; `..` behind a link is resolved in both ways."""
     whole = f"{start}/{path}"
     plain = os.path.normpath(whole)
     try:
         real = dict.fromkeys((os.path.realpath(whole), os.path.realpath(plain)))
     except (OSError, ValueError):
-        # what the system can't take as a path leads nowhere
+        # A text that the system does not accept as a path leads nowhere.
         return []
     return [each for each in real if each != plain or start == "/"]
 

@@ -1,7 +1,7 @@
-"""PromptBuilder: the system prompt of a session, the memory and the profile in it, and when it is built again.
+"""PromptBuilder: the system prompt of a session, its memory and profile, and when it is rebuilt.
 
-A summary begins a new prefix anyway, so the prompt is built with it; else it stays the same bytes. The profile is the
-same for every session, so it is chosen by a query only in a message of its own.
+A summary starts a new prefix anyway, so the prompt is rebuilt with it; otherwise its bytes stay the same. In the prompt
+the profile is the same for every session; only as a separate message is it chosen by a query.
 """
 
 import logging
@@ -71,7 +71,7 @@ _PROFILE_SOURCE = "the profile"
 def create_profile_view(
     options: AgentOptions, config: InjectionConfig | None, workspace: Workspace | None, memory: AgentStore
 ) -> "ProfileView | None":
-    """Return what an agent is shown of the profile; None where that or memory is off, or memory is none of a root."""
+    """Return the agent's view of the profile; None if profile or memory is off, or memory is not the root's own."""
     shows = options.memory_tools or options.memory_hooks
     if config is None or not shows or workspace is None or not memory.is_own:
         return None
@@ -79,10 +79,10 @@ def create_profile_view(
 
 
 class ProfileView:
-    """Shows the profile that `store` keeps as `config` says."""
+    """Renders the profile in `store` according to `config`."""
 
     def __init__(self, store: ProfileStore, config: InjectionConfig, redactor: Redactor) -> None:
-        """Begin with nothing read. `redactor` takes out the secrets that people wrote into it."""
+        """Create a view without reading the profile. `redactor` removes secrets that people wrote into it."""
         self._redactor = redactor
         self._store = store
         self._config = config
@@ -91,11 +91,11 @@ class ProfileView:
 
     @property
     def is_in_prompt(self) -> bool:
-        """Whether it stands in the system prompt, and not in a message."""
+        """Whether the profile is in the system prompt rather than in a message."""
         return self._config.placement == "system"
 
     async def render(self, room: int, query: str | None = None) -> str:
-        """Return the block in at most `room` tokens; empty when nothing is known, and a word where it can't be read."""
+        """Return the profile in at most `room` tokens; empty if there is none, a note if it can't be read."""
         try:
             profile = await self._store.load()
         except RicordoError as error:
@@ -105,7 +105,7 @@ class ProfileView:
         return self._redactor.clean((await run_sync(render)).text)
 
     async def load_lines(self) -> tuple[MemoryLine, ...]:
-        """Return all that is known, line by line; what was read last where it can't be read."""
+        """Return the profile line by line; the lines read last if it can't be read."""
         try:
             profile = await self._store.load()
         except RicordoError as error:
@@ -120,11 +120,11 @@ class ProfileView:
         return tuple(self._lines)
 
     def was_learned_in(self, line: MemoryLine, session: str) -> bool:
-        """Tell whether a line was learned from what was said in `session`, where it is known already."""
+        """Return whether a line is known to have been learned in `session`."""
         return self._lines.get(line) == session
 
     async def is_in_profile(self, line: MemoryLine) -> bool | None:
-        """Tell whether the profile still says what a line does; None for a line of something else."""
+        """Return whether the profile still contains a line; None for a line from elsewhere."""
         if line.source != _PROFILE_SOURCE:
             return None
         return any(line.normalized_text == each.normalized_text for each in await self.load_lines())
@@ -137,18 +137,17 @@ _MAX_CANDIDATES = 10
 _MAX_SINGLE_LOOKUPS = 4
 _WINDOW_SHARE = 4
 _UNLIMITED = Tokens(1_000_000)
-"""More than a preamble ever takes: what changed is looked for in all of it, not only in what fits."""
+"""More than a preamble ever takes, so that changes are found in all of it, not only in the part that fits."""
 
 
 def prompt_budget(wanted: int, window: int | None) -> Tokens:
-    """Return what may be put into the prompt beside its base: as much as is `wanted`, yet at most a quarter of a window
-    of so many tokens."""
+    """Return the budget for additions to the base prompt: `wanted` tokens, but at most a quarter of `window`."""
     return Tokens(wanted if window is None else min(wanted, max(1, window // _WINDOW_SHARE)))
 
 
 @dataclass
 class _EntryLookup:
-    """How many entries were looked for since memory was `fingerprint` so, and all of them by id once they were read."""
+    """The number of lookups since memory had this `fingerprint`, and all entries by id once they were read."""
 
     fingerprint: tuple[object, ...]
     count: int = 0
@@ -156,7 +155,7 @@ class _EntryLookup:
 
 
 class PromptBuilder:
-    """Writes the system prompt of a session: what people wrote, then what memory holds, within one budget."""
+    """Builds the system prompt of a session from people's instructions and from memory, within one budget."""
 
     def __init__(
         self,
@@ -174,14 +173,13 @@ class PromptBuilder:
         emitter: Emitter | None = None,
         written_in: Sequence[FileStore] = (),
     ) -> None:
-        """Read AGENTS.md in `folder` and the rules in the roots `list_rule_files`; without a `budget` no memory is
-        shown.
+        """Read AGENTS.md in `folder` and the rules in `written_in`; without a `budget` no memory is shown.
 
-        What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
-        shown for what a session begins with. `sessions` is where file tools find the store's session files. `own` are
-        the names of the program's tools: a tool of its own is not told of as ours is that is called so.
-        `profile` is what is known of the user; None where that is not shown. `emitter` hears what memory put in.
-        `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
+        `memory` is the agent's store, by default that of the workspace; at most `recalled` memories are shown for the
+        start of a session. `sessions` is the path of the store's session files for file tools. `own` are the names of
+        the program's tools: a tool of the program gets no guidance meant for a built-in tool of the same name.
+        `profile` is the user's profile; None if it is not shown. `emitter` gets the size of the memory in the prompt.
+        `most` limits all additions to the base prompt; `budget` limits memory alone, within that.
         """
         self._redactor = workspace.memory_root.redactor if workspace else Redactor(create_key())
         self._folder = folder
@@ -212,7 +210,7 @@ class PromptBuilder:
         self.snapshot = MemorySnapshot()
 
     async def __call__(self, request: ModelRequest) -> str:
-        """Return the prompt for a session's first request; `preamble` is the part of it that is memory."""
+        """Return the prompt for a session's first request, and set `preamble` to its memory part."""
         agents = await read_agents_file(self._folder)
         project_rules = await read_rules(*self._rule_files)
         named = [tool.name for tool in request.tools if tool.name not in self._own_tools]
@@ -242,7 +240,7 @@ class PromptBuilder:
         return self._redactor.clean(text)
 
     def _report_injection(self, request: ModelRequest, *parts: str) -> None:
-        """Let these parts of memory be in the prompt, and tell how much that is."""
+        """Set `preamble` to these parts of memory and report their size."""
         self.preamble = "\n\n".join(filter(None, parts))
         if not self._shows_memory and self._profile is None:
             return
@@ -251,20 +249,22 @@ class PromptBuilder:
             progress.skipped = None if self.preamble else _EMPTY_MEMORY
 
     async def render_profile(self, request: ModelRequest) -> str:
-        """Return what is known of the user for a message of its own, by what is asked; empty where it has none."""
+        """Return the profile for a separate message, chosen by the user's question; empty if it is in the prompt or
+        off.
+        """
         if self._profile is None or self._profile.is_in_prompt:
             return ""
         return await self._profile.render(self._max_tokens, latest_user_text(request.window))
 
     async def load_current(self) -> MemorySnapshot:
-        """Return what memory and the profile hold now; what was read last where none of it can be read."""
+        """Return the current memory and profile; the state read last if they can't be read."""
         held = await self._load_memory()
         return replace(held, lines=(*await self._profile.load_lines(), *held.lines)) if self._profile else held
 
     async def _load_memory(self) -> MemorySnapshot:
-        """Return what memory holds now; what was read last where no file changed, or none can be read.
+        """Return the current memory; the state read last if no file changed or none can be read.
 
-        Of a store that is no root, it is what the preamble shows.
+        For a store other than a root this is what the preamble shows.
         """
         if self._store is None or self._budget is None:
             return self._snapshot
@@ -281,7 +281,7 @@ class PromptBuilder:
         return self._snapshot
 
     async def is_own(self, line: MemoryLine, session: str) -> bool:
-        """Tell whether the agent saved this itself in `session`, or the profile learned it from what was said there."""
+        """Return whether the agent saved a line itself in `session`, or the profile learned it there."""
         if self._profile and self._profile.was_learned_in(line, session):
             return True
         try:
@@ -291,7 +291,7 @@ class PromptBuilder:
         return entry is not None and entry.by == "agent" and entry.source.session == session
 
     async def is_in_memory(self, line: MemoryLine) -> bool:
-        """Tell whether memory still holds a line that the preamble shows no more; also when that can't be read."""
+        """Return whether memory still holds a line that the preamble no longer shows; True if it can't be read."""
         known = await self._profile.is_in_profile(line) if self._profile else None
         if known is not None:
             return known
@@ -299,7 +299,7 @@ class PromptBuilder:
             if line.id and self._store:
                 entry = await self._find_entry(line)
                 return entry is not None and entry.state == "active"
-            # what a store that is no root shows without an id can't be asked for
+            # A store other than a root can't be queried for lines without an id.
             return not self._layers or any(
                 [line.text in await _read_curated_lines(place) for place in await self._list_places()]
             )
@@ -309,7 +309,7 @@ class PromptBuilder:
             return True
 
     async def _render_memory(self, room: int, notice: str, opening: str, session: str) -> str:
-        """Return the preamble as far as there is room, with what memory holds about `opening`; else a notice.
+        """Return the preamble that fits into `room`, with memories about `opening`; else a notice.
 
         Memory that can't be read ends no turn, and is not shown as an empty one.
         """
@@ -346,7 +346,7 @@ class PromptBuilder:
         return self._store is not None and self._budget is not None
 
     async def _find_entry(self, line: MemoryLine) -> Entry | None:
-        """Return the entry that a line shows; None where it has none, or it can't be found."""
+        """Return the entry of a line; None if it has no id or can't be found."""
         if not line.id or self._store is None:
             return None
         if self._lists:
@@ -357,7 +357,7 @@ class PromptBuilder:
     async def _look_up_entry(self, lists: Lists, entry_id: str) -> Entry | None:
         """Return the entry with this id. Raises: EntryNotFound.
 
-        A few are looked for one by one, which reads every file for each; for more, all of memory is read once.
+        The first few are looked up one by one, which reads every file each time; after that all of memory is read once.
         """
         if self._entry_lookup is None or self._entry_lookup.fingerprint != self._fingerprint:
             self._entry_lookup = _EntryLookup(fingerprint=self._fingerprint)
@@ -373,7 +373,7 @@ class PromptBuilder:
         return await self._layers.places() if self._layers else []
 
     async def _read_fingerprint(self) -> tuple[tuple[object, ...], str]:
-        """Return what tells that memory changed, from names, sizes and times alone, and that of what was forgotten."""
+        """Return a value that changes with memory, from names, sizes and times alone, and one for forgotten entries."""
         seen: list[object] = []
         corrections: list[object] = []
         for place in await self._list_places():
@@ -383,9 +383,9 @@ class PromptBuilder:
 
 
 def list_rule_files(root: Path, options: AgentOptions, workspace: Workspace | None) -> list[FileStore]:
-    """Return the files of the places whose rules are in the prompt, what a project shares first.
+    """Return the files of the places whose rules are in the prompt, the project's shared ones first.
 
-    An incognito session opens no workspace, and the rules of its root hold all the same.
+    An incognito session opens no workspace, but the rules of its root still apply.
     """
     if workspace:
         return [workspace.shared, workspace.memory_root.files] if workspace.shared else [workspace.memory_root.files]
@@ -401,19 +401,19 @@ async def _read_curated_lines(place: MemoryRoot) -> list[str]:
 
 
 class PromptRenewalMiddleware:
-    """Step middleware, inside of all that shortens the window: a request with a new summary gets a new prompt.
+    """Step middleware, inside all middleware that shortens the window: a new summary starts a new prompt.
 
-    The messages before the summary are another prefix then, so the prompt may show what was remembered meanwhile.
+    The summary starts a new prefix anyway, so the prompt may include memories that were added meanwhile.
     """
 
     def __init__(self, inject: SystemPromptMiddleware, *, base: str, window: Callable[[], Sequence[Message]]) -> None:
-        """Let `inject` write the prompt from `base`; `window` returns what the last request began with."""
+        """Rebuild the prompt with `inject` from `base`; `window` returns the window of the last request."""
         self._inject = inject
         self._base = base
         self._window = window
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on, with a new prompt when there is a new summary."""
+        """Continue, with a new prompt if there is a new summary."""
         known = _find_summaries(self._window())
         if any(summary not in known for summary in _find_summaries(request.window)):
             self._inject.invalidate(request.turn.session)

@@ -1,8 +1,8 @@
 """QuotingModel: the offline model with a memory to quote from.
 
-What was said is in the transcript by then, questions too; where one would be quoted, only memories are.
+The user's message is already in the transcript, questions too; if it would be quoted, only memories are searched.
 
-Invariant: a text that asks for nothing is only shown what says the same, what it contradicts, or what contradicts it.
+Invariant: a text that is not a question gets only an entry that says the same or contradicts it, in either direction.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,16 +31,16 @@ _JUST_NOW = timedelta(minutes=1)
 
 
 class QuotingModel(OfflineModel):
-    """The model `offline`, which an agent lets look into its memory; `show` makes a text of an answer."""
+    """The model `offline` with access to the agent's memory; `show` renders an answer as text."""
 
     def __init__(self, show: Callable[[Answer], str] = lambda found: found.text) -> None:
-        """Hold nothing before `set_search`."""
+        """Create the model; it finds nothing before `set_search`."""
         super().__init__(self._quote, keeps=False)
         self._render = show
         self._find: Callable[[str], Awaitable[Answer | None]] | None = None
 
     def set_search(self, find: Callable[[str], Awaitable[Answer | None]], *, keeps: bool) -> None:
-        """Answer with what `find` returns for a text; `keeps` tells whether what is said is kept."""
+        """Answer with the result of `find` for a text; `keeps` says whether messages are recorded."""
         self._find, self.is_recorded = find, keeps
 
     async def _quote(self, text: str) -> str:
@@ -49,7 +49,7 @@ class QuotingModel(OfflineModel):
 
 
 async def quote_from_sources(sources: Sequence[SearchSource], text: str, *, now: datetime) -> Answer | None:
-    """Return what is quoted to `text`, None for nothing. Raises `StorageError` when no source can be searched."""
+    """Return the quote that answers `text`, or None. Raises `StorageError` if no source can be searched."""
     for asked in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
         found = await answer_question(sources, asked, now=now)
         if found.hit is not None and _is_echo(found.hit.entry, text, now):
@@ -60,9 +60,9 @@ async def quote_from_sources(sources: Sequence[SearchSource], text: str, *, now:
 
 
 async def quote_from_store(store: Store, text: str, *, now: datetime, folder: Path | None = None) -> Answer | None:
-    """Return what is quoted to `text` from a store that is no root: what shares the most words with it, half at least.
+    """Return the quote for `text` from a store other than a root: the hit with the most common words, at least half.
 
-    Its path is below `folder`, where the store keeps its files, or as the store says it. Raises what the store raises.
+    Its path is below `folder`, the folder of the store's files, or as the store reports it. Raises the store's errors.
     """
     words = content_words(text)
     found = [hit for asked in (text, *words) for hit in await store.recall(Query(text=asked), _MAX_CANDIDATES)]
@@ -79,7 +79,7 @@ async def quote_from_store(store: Store, text: str, *, now: datetime, folder: Pa
 
 
 def _is_echo(held: Entry, text: str, now: datetime) -> bool:
-    """Tell whether it was learned from what was said just now, which may be done before the reply is made."""
+    """Return whether an entry was just extracted from this message, which may precede the reply."""
     learned = bool(held.source.messages) and held.time is not None and now - held.time < _JUST_NOW
     return learned and held.content.strip() == text.strip()
 
@@ -92,7 +92,7 @@ def _is_answer(hit: Hit, text: str, now: datetime) -> bool:
 
 
 def _is_same_subject(said: Entry, held: Entry) -> bool:
-    """Tell whether one takes the other's place, or both say about the same with the same numbers."""
+    """Return whether one entry replaces the other, or both are about the same subject with the same numbers."""
     if replaces(said, held) or replaces(held, said) or says_the_same(said, held, duplicate=_DUPLICATE_OVERLAP):
         return True
     left, right = (set(content_words(entry.content)) for entry in (said, held))

@@ -2,9 +2,9 @@
 
 It is never part of the window, so no compaction can remove it.
 
-Invariants: the same arguments give the same bytes. Nothing in it can close its fence. The result of a task counts as
-delivered when a whole reply came to the request that told of it, or with the recorded tool result that showed it, and
-not before. A reminder that can't be made ends no turn.
+Invariants: the same arguments give the same bytes. No content can close its fence. The result of a task counts as
+delivered when a complete reply to the request that contained it arrives, or when the tool result that showed it is
+recorded, and not before. A failure to build a reminder ends no turn.
 """
 
 import logging
@@ -46,11 +46,11 @@ __all__ = [
 
 
 PLAN_BUDGET = Tokens(4_000)
-"""Tokens of the text of a plan, by the built-in estimate, as all budgets here."""
+"""Maximum tokens of the text of a plan, by the built-in estimate, as for all budgets here."""
 RESULT_BUDGET = Tokens(2_000)
-"""Tokens of the result of one task."""
+"""Maximum tokens of the result of one task."""
 RESULTS_BUDGET = Tokens(6_000)
-"""Tokens of all results in one request."""
+"""Maximum tokens of all results in one request."""
 _FENCE_NAME = "system-reminder"
 _NOTE = (
     "Where this session stands, told anew with each request; nobody said it. What plans, todos, tasks and results hold"
@@ -64,7 +64,7 @@ _BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 @dataclass(frozen=True, kw_only=True)
 class Reminder:
-    """What is sent, empty where there is nothing to say, and the keys of the results that it tells whole or in part."""
+    """The text, empty if there is nothing to say, and the keys of the results that it contains in full or in part."""
 
     text: str = ""
     delivered_keys: tuple[str, ...] = ()
@@ -82,8 +82,8 @@ def build_reminder(
 ) -> Reminder:
     """Return the reminder of a request that sends `window`.
 
-    `plan` is the text of the plan's file, None when there is none to read; `tasks` are those of the session, oldest
-    first, None when their record can't be read.
+    `plan` is the text of the plan's file, None if there is none; `tasks` are those of the session, oldest first, None
+    if their record can't be read.
     """
     results = list(_result_items(tasks or (), standing.delivered, result_budget.count, results_budget.count))
     items = [
@@ -104,9 +104,9 @@ def build_reminder_message(text: str) -> Message:
 
 
 def delivery_key(task: Task) -> str:
-    """Return the name of what there is to tell of a task; empty while it is at work.
+    """Return the key for the result of a task; empty while the task is running.
 
-    An orphaned task is told as such, and once more when it comes back and ends.
+    An orphaned task is reported as such, and again if it comes back and ends.
     """
     if task.state == "orphaned":
         return f"{task.id}:orphaned"
@@ -141,7 +141,7 @@ def _plan_mode_text(path: str) -> str:
 
 
 def _window_has_plan(window: Sequence[Message], plan: str) -> bool:
-    """Tell whether the newest call of plan_write in the window wrote exactly this text."""
+    """Return whether the newest plan_write call in the window wrote exactly this text."""
     places = [
         (at, part, call)
         for at, message in enumerate(window)
@@ -202,9 +202,9 @@ def _task_line(task: Task) -> str:
 def _result_items(
     tasks: Sequence[Task], delivered: Sequence[str], each: int, together: int
 ) -> Iterator[tuple[str, FencedItem]]:
-    """Give the key and the text of what is to be told, oldest first, as far as there is room."""
+    """Yield the key and the text of each undelivered result, oldest first, within the budgets."""
     known, whole = set(delivered), together
-    # one whose end was told and could not be written is no news when nobody runs it any more
+    # A task whose end was delivered but could not be saved is not reported again when it is orphaned.
     ended = [task for task in tasks if (key := delivery_key(task)) and known.isdisjoint({key, task.id})]
     ended.sort(key=lambda task: (task.ended or task.seen, task.created, task.id))
     for task in ended[:_MAX_RESULTS]:
@@ -247,7 +247,7 @@ def _short_id(task: Task) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text as one line of a bounded length."""
+    """Return a text as one line of limited length."""
     whole = " ".join(text.split())
     head = cut_text(whole, _MAX_LINE_TOKENS)
     return whole if head == whole else f"{head}…"
@@ -258,9 +258,9 @@ def _overflow_lines(count: int, noun: str) -> list[str]:
 
 
 def _cut_with_pointer(text: str, room: int, pointer: str) -> str:
-    """Return `text`, or its first lines and the pointer, in at most `room` tokens where that holds the pointer.
+    """Return `text`, or its first lines and the pointer, in at most `room` tokens if the pointer fits.
 
-    A line is cut only where it would take half of the room with it.
+    A line is cut only if leaving it out would lose more than half of the room.
     """
     head = cut_text(text, room)
     if head == text:
@@ -273,16 +273,16 @@ def _cut_with_pointer(text: str, room: int, pointer: str) -> str:
 
 _LOG = logging.getLogger("ricordo.middleware")
 ComposedReminder: TypeAlias = tuple[Message | None, tuple[str, ...]]
-"""A reminder, None where there is nothing to say, and the keys of the results and the memories that it tells of."""
+"""A reminder, None if there is nothing to say, and the keys of the results and memories in it."""
 
 
 class ReminderMiddleware:
-    """Step middleware for one session, outside of all that shortens the window; `refresh_reminder` stands inside of
+    """Step middleware for one session, outside all middleware that shortens the window; `refresh_reminder` is inside
     that.
     """
 
     def __init__(self, compose: Callable[[ModelRequest], Awaitable[ComposedReminder]]) -> None:
-        """Let `compose` make the reminder of a request that has none yet. What of ours it raises is logged once."""
+        """Build the reminder with `compose` if a request has none. A RicordoError of it is logged once."""
         self._compose = compose
         self._is_logged = False
         self._window: tuple[Message, ...] = ()
@@ -290,7 +290,7 @@ class ReminderMiddleware:
         self._delivered_keys: tuple[str, ...] = ()
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on with a reminder; the reply to it names what it told of."""
+        """Continue with a reminder; the metadata of the reply names the results in it."""
         self._window, self._system, self._delivered_keys = request.window, request.system, ()
         found = await self._compose_reminder(request)
         if found is not None:
@@ -302,8 +302,7 @@ class ReminderMiddleware:
         return response if said is reply.message else replace(response, reply=replace(reply, message=said))
 
     async def refresh_reminder(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Go on with a reminder for the window and the prompt as they are now; the one that was made stays if this one
-        can't be."""
+        """Continue with a reminder for the current window and prompt; if that fails, the previous one stays."""
         if request.window != self._window or request.system != self._system:
             self._window, self._system = request.window, request.system
             found = await self._compose_reminder(request)
@@ -313,7 +312,7 @@ class ReminderMiddleware:
         return await step(request)
 
     async def add_reminder(self, request: ModelRequest) -> ModelRequest:
-        """Return `request` with the reminder that it would have; nothing counts as told."""
+        """Return `request` with its reminder; no result counts as delivered."""
         found = await self._compose_reminder(request)
         return replace(request, reminder=found[0]) if found else request
 
@@ -328,30 +327,30 @@ class ReminderMiddleware:
 
 
 class TaskDelivery:
-    """What stands in a session, for tools that add to what was told and change nothing else of it."""
+    """The work state of a session for tools that only mark results as delivered."""
 
     def __init__(self, keeper: WorkStateHolder) -> None:
-        """Begin with what `keeper` holds."""
+        """Start with the work state of `keeper`."""
         self._session_state = keeper
         self._shown_ids: tuple[str, ...] = ()
 
     @property
     def work_state(self) -> WorkState:
-        """What stands, with what was shown and is not recorded yet."""
+        """The work state, including results that were shown but not recorded yet."""
         standing = self._session_state.work_state
         new = tuple(each for each in self._shown_ids if each not in standing.delivered)
         return replace(standing, delivered=(*standing.delivered, *new)) if new else standing
 
     async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
-        """Take what `change` adds to what was told, until the next results are recorded."""
+        """Collect the keys that `change` adds to `delivered` until the next tool results are recorded."""
         known = self.work_state.delivered
         self._shown_ids += tuple(each for each in change(self.work_state).delivered if each not in known)
         return self.work_state
 
     def wrap_recorder(self, record: Recorder) -> Recorder:
-        """Return `record`, which names on the message of results what they told.
+        """Return `record`, extended to add the delivered keys to the message of tool results.
 
-        What belongs to no result that is recorded is not told: the next reminder tells it.
+        A result that is in no recorded message does not count as delivered; the next reminder contains it.
         """
 
         async def record_delivery(messages: Sequence[Message]) -> tuple[Message, ...]:

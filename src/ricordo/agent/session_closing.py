@@ -1,9 +1,9 @@
-"""Closing a session: its summary goes to the store that keeps sessions, when the agent is left.
+"""Closing a session: when the agent is left, its summary is written to the store that keeps sessions.
 
-The model is asked once, within a bounded time. Where that is interrupted or fails, rules choose a sentence, the summary
-is pending, and the next agent asks again.
+The model is asked once, within a time limit. If that is interrupted or fails, rules choose a sentence, the summary
+stays pending, and the next agent tries again.
 
-Invariant: leaving an agent never fails, and never takes longer than the summary may, because of its summary.
+Invariant: the summary never makes leaving an agent fail, or take longer than its time limit.
 """
 
 import logging
@@ -39,17 +39,17 @@ __all__ = ["ClosingMode", "SessionClosing"]
 
 
 ClosingMode: TypeAlias = Literal["sync", "background", "off"]
-"""When a session is summed up: on leaving it, by the next agent that is opened, or never."""
+"""When a session is summarized: when its agent is left, by the next agent that is opened, or never."""
 _LOG = logging.getLogger("ricordo.agent")
 _LEAVE_TIMEOUT_SECONDS = 2.0
 _MAX_RETRIED = 3
 LoadMessages: TypeAlias = Callable[[str], Awaitable[Sequence[Message]]]
-"""Returns what was said in a session of this agent, all of it, oldest first; empty where that is not known."""
+"""Returns all messages of a session of this agent, oldest first; empty if they are not available."""
 
 
 @dataclass(kw_only=True)
 class SessionClosing:
-    """Sums one session up, and those that were left without a summary; `todos` are what the agent has still to do."""
+    """Summarizes one session, and those without a summary; `todos` returns the agent's open todos."""
 
     session: str
     scope: Scope
@@ -66,12 +66,12 @@ class SessionClosing:
 
     @property
     def is_due(self) -> bool:
-        """Whether something was said since the session was last summed up."""
+        """Whether there are new turns since the session was last summarized."""
         return self.mode != "off" and self.totals.turns > self._closed_turns
 
     @asynccontextmanager
     async def close_on_exit(self) -> AsyncIterator[None]:
-        """Sum up after the block, unless it raises or is cancelled; those that wait are retried while it runs."""
+        """Summarize after the block, unless it raises or is cancelled; retry pending summaries while it runs."""
         try:
             async with background_task(self.retry_pending):
                 yield
@@ -81,7 +81,9 @@ class SessionClosing:
         await self.close()
 
     async def close(self) -> None:
-        """Sum the session up as its mode says. A cancellation skips the summary and is raised when that is kept."""
+        """Summarize the session according to the mode. A cancellation skips the summary and is raised after saving
+        that.
+        """
         if not self.is_due:
             return
         if self.mode == "background":
@@ -95,7 +97,7 @@ class SessionClosing:
         self._closed_turns = self.totals.turns
 
     async def close_without_model(self) -> None:
-        """Keep the session without asking a model, its summary pending; a cancellation waits for it, for 2 seconds."""
+        """Save the session without calling a model, as pending; a cancellation waits for it up to 2 seconds."""
         if not self.is_due:
             return
         with anyio.move_on_after(_LEAVE_TIMEOUT_SECONDS, shield=True), suppress(RicordoError):
@@ -104,7 +106,7 @@ class SessionClosing:
             self._closed_turns = self.totals.turns
 
     async def retry_pending(self) -> None:
-        """Sum up sessions that were left without a summary, the newest first; what fails waits on."""
+        """Summarize sessions with a pending summary, newest first; failed ones stay pending."""
         if self.mode == "off" or self.model.name == OFFLINE:
             return
         with suppress(RicordoError):
@@ -129,7 +131,7 @@ class SessionClosing:
                 _LOG.warning("Session %s has no summary yet, the next agent tries again: %s", session, why)
 
     async def _build_summary(self, messages: Sequence[Message]) -> tuple[ClosingSummary, str]:
-        """Return the closing, and why it is only one by rules; empty where it is what it should be."""
+        """Return the summary, and the reason if it is only one by rules; otherwise an empty reason."""
         if self.model.name == OFFLINE:
             return await run_sync(summarize_by_rules, messages), ""
         try:

@@ -1,4 +1,4 @@
-"""SessionFactory: the parts of a session put together in one place. Their rooms decide what they do."""
+"""SessionFactory: creates all parts of a session. Their modules define what they do."""
 
 import logging
 import secrets
@@ -67,12 +67,12 @@ __all__ = ["SessionFactory"]
 _LOG = logging.getLogger("ricordo.agent")
 _DEFAULT_INSTRUCTIONS = "You are a helpful assistant. Say so when you do not know something."
 _REQUESTS_PER_SUMMARY = 4
-"""How many requests one summary takes at most, about: it is written, asked for again, and in parts."""
+"""Approximate maximum number of requests for one summary: it is written, retried, and split into parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionFactory:
-    """Makes one session of these; `root` is absolute, and `is_writable` tells whether it can be written to."""
+    """Creates one session from these values; `root` is absolute, and `is_writable` says whether it is writable."""
 
     options: AgentOptions
     parts: Dependencies
@@ -82,7 +82,7 @@ class SessionFactory:
     is_writable: bool
 
     async def create_session(self) -> AgentSession:
-        """Return the session, open. Raises: ScopeMismatch when it is another user's."""
+        """Return the open session. Raises: ScopeMismatch if it belongs to another user."""
         options, parts, workspace = self.options, self.parts, self.workspace
         model = await self._load_model()
         keeper = await self._load_session_state(options.session or options.scope.session or self._create_name())
@@ -192,7 +192,7 @@ class SessionFactory:
         return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
 
     def _create_prompt(self, model: ChatModel) -> PromptBuilder:
-        """Return what writes the system prompt; memory stays out of it when neither tools nor hooks are on."""
+        """Return the builder of the system prompt; without memory tools and hooks it has no memory."""
         options, settings = self.options, self.parts.settings
         shows = settings.preamble_tokens and (options.memory_tools or options.memory_hooks)
         return PromptBuilder(
@@ -205,7 +205,7 @@ class SessionFactory:
         )  # fmt: skip
 
     def _create_turn_memories(self, keeper: SessionState, model: ChatModel) -> TurnMemories | None:
-        """Return what reminds each turn of memories; None where that is off, and for what finds its answers there."""
+        """Return the memories for each turn; None if that is off, and for a model that quotes memory itself."""
         options, settings = self.options, self.parts.settings
         config = settings.turn_recall
         if config is None and options.recommended and "turn_recall" not in settings.origins:
@@ -219,7 +219,7 @@ class SessionFactory:
 
     @property
     def _session_files(self) -> str:
-        """Below which folder file tools find the session files of the store; empty where they don't."""
+        """The folder in which file tools find the session files of the store; empty if they can't."""
         place = self.memory.folder if self.memory.store.offers(KeepsSessions) else None
         if place is None or not place.is_relative_to(self._folder.absolute()):
             return ""
@@ -242,7 +242,7 @@ class SessionFactory:
 
     @property
     def _is_learning(self) -> bool:
-        """Whether what is said is learned from, which only the root's own memory is there for."""
+        """Whether facts are extracted from messages, which requires the root's own memory."""
         flush = self.parts.settings.flush
         is_on = flush is not None and flush.is_enabled
         return self.options.memory_hooks and is_on and (self.memory.is_own or self.workspace is None)
@@ -272,20 +272,20 @@ class SessionFactory:
         )
 
     def _create_rereader(self, tools: Sequence[Tool], beside: SessionServices, name: str) -> RereadFile | None:
-        """Return what reads files again after a compaction; None without file tools."""
+        """Return the function that reads files again after a compaction; None without file tools."""
         if not (self.options.file_tools or self.options.shell):
             return None
         context = ToolContext(call_id="", scope=self.options.scope, agent=self._agent, session=name)
         return create_rereader(tools, beside.gate, context)
 
     def _prepare_model(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
-        """Return the model as memory asks it; where no root keeps a record nothing is counted."""
+        """Return the model for use by memory; usage is only counted if the root is writable."""
         meter = self.workspace.meter if self.workspace and self.is_writable else None
         scope = replace(self.options.scope, agent=self._agent, session=session)
         return prepare_memory_model(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
 
     def _create_handover(self, on: ReductionOptions, name: str) -> ExtractionHandover | None:
-        """Return who takes what leaves the window, so that the request for its summary learns from it."""
+        """Return the handover that extracts facts in the request for a summary."""
         if self.workspace is None or self.workspace.flush.config.has_own_request:
             return None
         seconds = on.compaction.summary_seconds if on.compaction else 60.0
@@ -313,7 +313,7 @@ class SessionFactory:
         )
 
     def _turn_middleware(self, tally: UsageTotals, flush: ExtractionMiddleware | None) -> list[TurnMiddleware]:
-        """Return what surrounds each turn."""
+        """Return the middleware around each turn."""
         if self.workspace is None:
             return [tally]
         maintain = MaintenanceMiddleware(self.workspace.worker.wake, self.workspace.running_turns)
@@ -322,7 +322,7 @@ class SessionFactory:
     def _create_closing(
         self, name: str, model: ChatModel, tally: UsageTotals, beside: SessionServices
     ) -> SessionClosing | None:
-        """Return what sums the session up; None where its store keeps no sessions, and for a sub-agent."""
+        """Return the session's closing; None if its store keeps no sessions, and for a sub-agent."""
         options = self.options
         keeps = self.memory.store.offers(KeepsSessions)
         remembers = options.memory_tools or options.memory_hooks
@@ -350,7 +350,7 @@ class SessionFactory:
         )
 
     async def _load_session_state(self, name: str) -> SessionState:
-        """Return what keeps the window, taken up where state and transcript left it."""
+        """Return the session state, resumed from the saved state and the transcript."""
         agent, workspace = self._agent, self.workspace
         if workspace is None:
             return SessionState(
@@ -372,9 +372,9 @@ class SessionFactory:
             logged = (await transcript.append(said)).messages
         window = resume_window(stated.state.window, stated.state.last, logged)
         window = tuple(set_read_tool(message, reader_name(self.options.tools)) for message in window)
-        # what was begun without a user stays everybody's
+        # A session that was started without a user stays open to everybody.
         user = owner or ("" if logged or stated.state.window else self._user)
-        # what waits to be learned from an earlier time is learned all the same
+        # Messages that wait for extraction from an earlier time are still extracted.
         before = bool(logged) and not stated.set_aside and stated.state.learns
         standing = mark_delivered(stated.state.work_state, logged)
         last = logged[-1].id if logged else ""
@@ -388,7 +388,7 @@ class SessionFactory:
         return SessionState(state, states=states, version=stated.version, record=record, logged=logged)
 
     async def _read_lost_owner(self, stated: StoredState) -> str:
-        """Return whose session it was by a state that was set aside, the opener's when that can't be told either."""
+        """Return the owner of a session whose state was set aside; the current user if that is unknown too."""
         files = self.workspace.memory_root.files if self.workspace else None
         info = await files.info(stated.set_aside) if files and stated.set_aside else None
         if files is None or info is None:
@@ -433,7 +433,7 @@ class SessionFactory:
         return tools
 
     async def _create_sub_session(self, options: AgentOptions) -> AgentSession:
-        """Open a session of a sub-agent, beside this one."""
+        """Open the session of a sub-agent, next to this one."""
         return await replace(self, options=options).create_session()
 
     @property

@@ -1,4 +1,4 @@
-"""Opening a session: its root and its store are found and opened, and closed at the end."""
+"""Opening a session: its root and its store are located, opened, and closed at the end."""
 
 import logging
 import os
@@ -37,13 +37,12 @@ _CORRECTION_STAGES = frozenset({"forget", "undo"})
 
 @asynccontextmanager
 async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
-    """Open the root and the store, take up the session or begin it, and close everything at the end.
+    """Open the root and the store, resume or start the session, and close everything at the end.
 
-    A root, or a store, that can't be opened is told to the log once, and the session goes on without memory, unless
-    that is required; one that can only be read is told too, and nothing of the session is kept. The store is closed
-    before the root, also when the block raises. An incognito session opens neither. Raises: RootNotTrusted;
-    ScopeMismatch; InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` what kept the
-    root or the store closed.
+    A root or store that can't be opened is logged once, and the session runs without memory, unless memory is required.
+    A read-only root is logged too, and nothing of the session is saved. The store is closed before the root, also if
+    the block raises. An incognito session opens neither. Raises: RootNotTrusted; ScopeMismatch; InvalidSetting;
+    ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` the error from opening the root or the store.
     """
     given = options.settings
     root = await run_sync(_locate_root, options.root or (given.root if given else None))
@@ -51,7 +50,7 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
     if given is None and options.recommended:
         settings = settings.with_default_embedder()
     if options.incognito:
-        # its root is not opened, and the rules in it are read all the same
+        # The root is not opened, but the rules in it are still read.
         await run_sync(settings.check_trust, root)
     if isinstance(options.model, str) and options.model != OFFLINE:
         settings = settings.with_model(options.model)
@@ -92,12 +91,12 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
 
 
 class _PromptInvalidator:
-    """Lets a session's prompt be written anew once a person had something forgotten, or took a write back."""
+    """Invalidates a session's prompt after a person had something forgotten or undid a write."""
 
     session: AgentSession | None = None
 
     def wrap_sink(self, other: EventSink | None) -> EventSink:
-        """Return a sink that tells `other` as well."""
+        """Return a sink that also passes events to `other`."""
 
         def handle_event(event: Event) -> None:
             if self.session and event.stage in _CORRECTION_STAGES and event.status == "finished":
@@ -109,7 +108,7 @@ class _PromptInvalidator:
 
 
 def _serialize_approvals(approve: ApprovalHandler | None) -> ApprovalHandler | None:
-    """Return what asks a person one question after the other, whether an agent asks or one of its sub-agents."""
+    """Return a handler that asks one question at a time, for the agent and its sub-agents together."""
     if approve is None:
         return None
     asking = anyio.Lock()
@@ -126,13 +125,13 @@ def _locate_root(named: Path | None) -> Path:
 
 
 def _load_settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
-    """Return the settings that hold in the root. Raises: RootNotTrusted, InvalidSetting, DocumentInvalid."""
+    """Return the settings for the root. Raises: RootNotTrusted, InvalidSetting, DocumentInvalid."""
     held = given or Settings.from_environment()
     held = held.with_trusted_root(root) if trusted else held
     try:
         held.check_trust(root)
     except StorageError:
-        # a root that can't be read is told when it is opened
+        # A root that can't be read is reported when it is opened.
         return given or Settings.load(own=True)
     try:
         return held if given else Settings.load(root, trusted=trusted)
@@ -143,18 +142,18 @@ def _load_settings(root: Path, given: Settings | None, *, trusted: bool) -> Sett
 
 
 def _with_evictions(settings: Settings, options: AgentOptions) -> Settings:
-    """Let what the agent evicts be tidied up where it puts it."""
+    """Return the settings with the agent's eviction configuration, so that its evicted files are cleaned up."""
     eviction = options.reductions.tool_result_eviction
     return replace(settings, tool_result_eviction=eviction) if eviction else settings
 
 
 def _with_flush(settings: Settings, options: AgentOptions) -> Settings:
-    """Let every path of this agent extract as it was told to."""
+    """Return the settings with the agent's flush configuration, so that all its extractions use it."""
     return replace(settings, flush=options.flush) if options.flush else settings
 
 
 async def _load_model(options: AgentOptions, settings: Settings) -> str | ChatModel:
-    """Return the model of the agent, which is asked for what memory does too; `offline` stays a name."""
+    """Return the agent's model, which memory uses too; `offline` stays a name."""
     if not isinstance(options.model, str) or options.model == OFFLINE:
         return options.model
     return await run_sync(partial(load_agent_model, options.model, settings, options.model_settings))
@@ -163,7 +162,7 @@ async def _load_model(options: AgentOptions, settings: Settings) -> str | ChatMo
 async def _open_store(
     stack: AsyncExitStack, options: AgentOptions, parts: Dependencies, *, root: Path, workspace: Workspace | None
 ) -> AgentStore:
-    """Return what the agent remembers with: nothing where it is incognito, which closes a given store all the same."""
+    """Return the agent's store; for an incognito agent one that saves nothing. A store passed open is closed anyway."""
     opening = partial(
         open_agent_store,
         scope=options.scope,

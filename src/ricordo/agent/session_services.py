@@ -1,8 +1,8 @@
-"""What a session has beside its window: plan mode, todos, permission rules and background tasks.
+"""The services of a session other than its window: plan mode, todos, permission rules and background tasks.
 
-An incognito session shows nothing of memory and records nothing; its root is not opened. Rules that people wrote still
-hold there, and a refusal does not quote the memory that it comes from. After a compaction files are read again by the
-agent's own tool and within its rules.
+An incognito session reads no memory and records nothing; its root is not opened. Rules written by people still apply
+there, and a refusal does not quote the memory of the rule. After a compaction files are read again by the agent's own
+tool and within its rules.
 """
 
 import logging
@@ -57,7 +57,7 @@ class _ReadOnlyRoot:
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadOnlyRoots:
-    """The roots that a scope sees, as they lie there."""
+    """The roots that a scope can see, read without opening them."""
 
     roots: tuple[_ReadOnlyRoot, ...]
 
@@ -68,9 +68,9 @@ class _ReadOnlyRoots:
 def create_incognito_rules(
     root: Path, scope: Scope, parts: Dependencies
 ) -> Callable[[], Awaitable[tuple[PermissionRule, ...]]]:
-    """Return what reads the rules of memories in `root`, and in the user's own one, without the words of the memories.
+    """Return a function that reads the rules in `root` and the user's own root, without the text of the memories.
 
-    It raises as `MemoryRules` does.
+    It raises the errors of `MemoryRules`.
     """
     layers = list_root_layers(root, scope, parts.settings.data)
     read = MemoryRules(
@@ -92,9 +92,9 @@ def incognito_file_tools(
     shell: bool,
     tasks: SessionTasks | None,
 ) -> tuple[Tool, ...]:
-    """Return the file tools for `folder`; what lies in `root` is closed to them, and their workspace is empty.
+    """Return the file tools for `folder`; they can't access `root`, and their workspace is empty.
 
-    The locks of the folder are kept in the cache, so that nothing is written into the root.
+    The locks of the folder are in the cache, so that nothing is written into the root.
     """
     working = working_directory_files(folder, cache_folder(parts.settings.cache, root), parts)
     return file_tools(scratch_files(), working, approve=approve, folder=folder, root=root, shell=shell, tasks=tasks)
@@ -110,9 +110,9 @@ _RULES_UNREADABLE = (
 
 @dataclass(kw_only=True)
 class SessionServices:
-    """What stands beside the window of one session; `task_runner` works while the session is open.
+    """The services of one session; `task_runner` works while the session is open.
 
-    `plan_mode` is None where no plan could be kept.
+    `plan_mode` is None if no plan can be saved.
     """
 
     session_state: WorkStateHolder
@@ -125,13 +125,13 @@ class SessionServices:
     _has_warned: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Let tools tell of tasks with what they return."""
+        """Create the delivery that lets tools mark task results as delivered."""
         self.task_delivery = TaskDelivery(self.session_state)
 
     def create_tools(
         self, workers: Mapping[str, SubAgentWorker], *, planning: bool, background: bool
     ) -> Sequence[Tool]:
-        """Return the tools for what stands: those of plans and todos, and those of tasks where there can be any."""
+        """Return the tools for plans and todos, and those for tasks if the session can have any."""
         tools: list[Tool] = []
         if planning:
             tools += [todo_write_tool(self.session_state), *(plan_tools(self.plan_mode) if self.plan_mode else ())]
@@ -142,7 +142,7 @@ class SessionServices:
         return tools
 
     async def compose_reminder(self, request: ModelRequest) -> tuple[Message | None, tuple[str, ...]]:
-        """Return what a request is reminded of, and which results that tells; None where nothing stands."""
+        """Return the reminder of a request and the keys of the results in it; None if there is nothing to say."""
         standing, tasks = self.session_state.work_state, await self._list_tasks()
         if standing == WorkState(delivered=standing.delivered) and tasks == ():
             return None, ()
@@ -158,7 +158,7 @@ class SessionServices:
         except RicordoError as error:
             self._warn_once("plan", error)
             return None
-        # one of which only the beginning is shown may not be written over by who has not seen the rest
+        # A plan of which only the beginning is shown may not be overwritten by a model that has not read the rest.
         if text is not None and await run_sync(estimate_text, text) <= PLAN_BUDGET.count:
             self.plan_mode.mark_shown(text)
         return text
@@ -171,7 +171,7 @@ class SessionServices:
             return None
 
     def _warn_once(self, what: str, error: RicordoError) -> None:
-        """Tell the log once: what can't be read ends no turn."""
+        """Log an error once; it ends no turn."""
         if not self._has_warned:
             _LOG.warning("The %s of this session can't be read: %s", what, error)
         self._has_warned = True
@@ -188,10 +188,10 @@ def create_session_services(
     real: PathResolver | None = None,
     root: Path | None = None,
 ) -> SessionServices:
-    """Return what stands beside the window of `session`; for a sub-agent its parent's plan mode and rules hold.
+    """Return the services of `session`; a sub-agent uses its parent's plan mode and rules.
 
-    `real` sees through the links in what a call names, so that a denial holds for what they lead to. `root` is whose
-    remembered rules hold in an incognito session, which has no `workspace`.
+    `real` resolves the links in a call's arguments, so that a denial also applies to their targets. `root` is the
+    source of remembered rules for an incognito session, which has no `workspace`.
     """
     if UNKNOWN_RULES in keeper.work_state.permissions:
         _LOG.warning(_RULES_UNREADABLE, session)
@@ -232,7 +232,7 @@ def create_session_services(
 
 
 def _choose_task_store(parts: Dependencies, workspace: Workspace | None, path: str, *, keeps: bool) -> TaskStore:
-    """Return where the tasks of a session are; in a root that can only be read, those recorded are shown."""
+    """Return the store of a session's tasks; in a read-only root the recorded tasks are only shown."""
     if workspace is None:
         return MemoryTaskStore()
     recorded = FileTaskStore(workspace.memory_root.files, path, workspace.memory_root.redactor)
@@ -240,9 +240,9 @@ def _choose_task_store(parts: Dependencies, workspace: Workspace | None, path: s
 
 
 def create_rereader(tools: Sequence[Tool], gate: RuleGate, context: ToolContext) -> RereadFile | None:
-    """Return what reads a page of a file again; None without the tool for that.
+    """Return a function that reads a page of a file again; None without the read tool.
 
-    What a rule forbids, or wants a person to be asked for, is not read, and neither is what can't be.
+    Files that a rule forbids, that a person would have to approve, or that can't be read are skipped.
     """
     reader = next((tool for tool in tools if tool.spec.name == READ_TOOL), None)
     if reader is None:

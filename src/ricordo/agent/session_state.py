@@ -1,10 +1,11 @@
-"""The state of a session: its window and what is kept beside it, saved so that another process can resume it.
+"""The state of a session: its window and work state, saved so that another process can resume it.
 
-The transcript holds what was said; the window is what the next request begins with. A resumed window is repaired:
-processes can be killed anywhere, and providers refuse calls without results.
+The transcript holds all messages; the window holds those that the next request starts with. A resumed window is
+repaired, because processes can be killed anywhere and providers refuse calls without results.
 
-Invariants: one turn at a time. Nothing enters the window that was not recorded. The owner of a session, and that it is
-not learned from, are durable before its first message. No turn fails because the window could not be saved.
+Invariants: one turn runs at a time. Nothing enters the window that was not recorded. The owner of a session, and
+whether facts are extracted from it, are durable before its first message. No turn fails because the window could not be
+saved.
 """
 
 from collections import Counter
@@ -54,10 +55,11 @@ __all__ = ["SessionState", "TurnRunner", "mark_delivered", "messages_from_state"
 
 
 def messages_from_state(state: AgentState) -> tuple[Message, ...]:
-    """Return what a state's window holds of what was said, in its order, for a transcript that is gone; empty for none.
+    """Return the original messages in a state's window, in order, to replace a lost transcript; empty if there are
+    none.
 
-    Summaries, recalled memory and notices are nothing that was said. Messages keep their ids, and a parent only if it
-    is among them, so that the next append chains them anew.
+    Summaries, recalled memories and notices are left out. Messages keep their ids, and a parent only if it is among
+    them, so that the next append chains them again.
     """
     said = [message for message in state.window if get_mark(message) in {None, "cut"}]
     ids = {message.id for message in said}
@@ -65,10 +67,10 @@ def messages_from_state(state: AgentState) -> tuple[Message, ...]:
 
 
 def resume_window(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the window with what the log holds after the message `last`, all of the log when that is not in it.
+    """Return the window and the messages after `last` in the log, or the whole log if `last` is not in it.
 
-    What only the log holds was said in a turn that a process did not live to end. A thought in which a secret was
-    replaced has no seal: it would not fit, and providers refuse such a one.
+    Messages that only the log holds come from a turn that was killed. Thoughts with a redacted secret lose their seal,
+    because it would no longer match and providers refuse that.
     """
     known = {message.id for message in window}
     places = [number for number, message in enumerate(logged) if message.id == last]
@@ -78,9 +80,9 @@ def resume_window(window: Sequence[Message], last: str, logged: Sequence[Message
 
 
 def mark_delivered(standing: WorkState, logged: Sequence[Message]) -> WorkState:
-    """Return what stands with the results that these messages show to have been told, in the order of the telling.
+    """Return the work state with the results that these messages delivered, in order of delivery.
 
-    A reply is recorded before the state is saved, so a process that was killed between the two told more than its
+    A reply is recorded before the state is saved, so a process that was killed in between has delivered more than its
     state says.
     """
     told = dict.fromkeys(each for message in logged for each in delivered_results(message))
@@ -89,9 +91,9 @@ def mark_delivered(standing: WorkState, logged: Sequence[Message]) -> WorkState:
 
 
 def repair_window(window: Sequence[Message]) -> tuple[Message, ...]:
-    """Return `window` as providers take it, which is as it is when nothing went wrong."""
+    """Return `window` in a form that providers accept; a valid window is returned unchanged."""
     found = tuple(window)
-    # a result that moves to its call may leave another call behind
+    # A result that moves to its call may leave another call without one.
     while (arranged := _repair_pairs(found)) != found:
         found = arranged
     return found
@@ -127,7 +129,7 @@ def _unusable_places(pairing: Pairing, results: Collection[PartPosition]) -> set
 
 
 def _remove_parts(message: Message, at: int, gone: Collection[PartPosition]) -> Message | None:
-    """Return the message without these calls and results; None when nothing is left that can be sent."""
+    """Return the message without these calls and results; None if nothing is left to send."""
     parts = tuple(
         part for number, part in enumerate(message.parts) if PartPosition(message=at, part=number) not in gone
     )
@@ -141,7 +143,7 @@ def _has_only_results(message: Message) -> bool:
 
 
 class SessionState:
-    """Keeps one session: its window in mind as it grows, what stands beside that, and both in the store of states."""
+    """Holds the window and work state of one session and saves both in the state store."""
 
     def __init__(
         self,
@@ -153,10 +155,10 @@ class SessionState:
         version: str = ABSENT,
         logged: Sequence[Message] = (),
     ) -> None:
-        """Go on from `state`, which has this `version` in the store; without a store nothing outlives the process.
+        """Continue from `state`, which has this `version` in the store; without a store nothing is saved.
 
-        `logged` is what the transcript holds, as far as it was read. `redactor` takes secrets out of the results of
-        tools where nothing is recorded; what is recorded has none.
+        `logged` is the part of the transcript that was read. `redactor` removes secrets from tool results if nothing is
+        recorded; recorded messages have none.
         """
         self._redactor = redactor
         self.turn_lock = anyio.Lock()
@@ -173,35 +175,34 @@ class SessionState:
 
     @property
     def state(self) -> AgentState:
-        """Where the agent stands."""
+        """The current state of the agent."""
         return self._state
 
     @property
     def work_state(self) -> WorkState:
-        """What stands beside the window."""
+        """The plan, todos, permissions and deliveries of the session."""
         return self._state.work_state
 
     @property
     def recorded_messages(self) -> Mapping[str, Message]:
-        """The messages of the window as they were recorded, by id; without a transcript all of this process."""
+        """The recorded form of the window's messages, by id; without a transcript all messages of this process."""
         return self._recorded_messages
 
     def is_recorded(self, message: Message) -> bool:
-        """Tell whether the transcript is known to hold `message` just so, but for its parent; a False proves
-        nothing."""
+        """Return whether the transcript is known to hold `message` (with any parent); False proves nothing."""
         known = self._recorded_messages.get(message.id)
         return known is not None and replace(known, parent=None) == replace(message, parent=None)
 
     def find_recorded(self, message_id: str) -> Message | None:
-        """Return a message of the window as the transcript holds it; None when that is not known."""
+        """Return the recorded form of a message of the window; None if unknown."""
         return self._recorded_messages.get(message_id)
 
     def set_ratio_source(self, ratio: Callable[[], float]) -> None:
-        """Keep what `ratio` returns as that of the token estimate."""
+        """Save the value of `ratio` as the ratio of the token estimate."""
         self._ratio = ratio
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Make `messages` durable and take them into the window; return them as they are stored."""
+        """Make `messages` durable and add them to the window; return them as stored."""
         await self._claim_session()
         window = self._state.window
         if self._record is None:
@@ -221,7 +222,7 @@ class SessionState:
         return stored
 
     async def observe_request(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Take in the window as it is about to be sent; as step middleware, this stands inside all that shortens it."""
+        """Store the window of the request; step middleware, inside all middleware that shortens the window."""
         if request.window != self._state.window:
             self.replace_window(request.window)
             with suppress(StorageError):
@@ -236,9 +237,10 @@ class SessionState:
         undone: int | None = None,
         recorded: Iterable[Message] = (),
     ) -> None:
-        """Go on from `window`, after so many more `turns`; `undone` is as in `AgentState`, None leaves it.
+        """Continue from `window` and add `turns` to the count; `undone` is as in `AgentState`, None leaves it
+        unchanged.
 
-        `find_recorded` is what the transcript is known to hold besides what the keeper knows of it.
+        `recorded` are messages that the transcript holds, in addition to those already known.
         """
         left = self._state.undone if undone is None else undone
         self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns, undone=left)
@@ -246,22 +248,21 @@ class SessionState:
             self._recorded_messages = _select_in_window(window, (*self._recorded_messages.values(), *recorded))
 
     async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
-        """Go on with what `change` makes of what stands, durably, and return it; a cancellation waits for it.
+        """Apply `change` to the work state, save it durably and return it; a cancellation waits for that.
 
-        It may be called at any time, within a turn and beside others; one change comes after the other. Where another
-        process changed what stands meanwhile, both count, and where others come first each time it is tried again for
-        some 5 seconds. Raises: StorageError, VersionConflict among them, and then nothing has changed here; what
-        `change` raises.
+        It may be called at any time, also in a turn and concurrently; changes are applied one after the other. Changes
+        by another process are merged; on a conflict the save is retried for about 5 seconds. Raises: StorageError,
+        including VersionConflict, and then nothing has changed here; the errors of `change`.
         """
         await run_even_if_cancelled(partial(self._update_durably, change))
         return self.work_state
 
     async def save(self) -> None:
-        """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""
+        """Save the state durably; a cancellation waits for it. Raises `StorageError`."""
         await run_even_if_cancelled(partial(self._update_durably, _identity))
 
     async def _claim_session(self) -> None:
-        """Save a new session, and so whose it is and whether it is learned from, before its first words.
+        """Save a new session with its owner and extraction setting before its first message.
 
         A cancellation waits for it.
         """
@@ -280,25 +281,25 @@ class SessionState:
             wanted = replace(before, work_state=change(before.work_state))
             if self._saved and not self._saved.is_up_to_date(wanted):
                 wanted = await self._save_or_restore(self._saved, before, wanted)
-            # the turn may have gone on while it was saved
+            # The turn may have continued during the save.
             self._state = merge_states(before, self._state, wanted)
 
     async def _save_or_restore(self, saved: StateSaver, before: AgentState, wanted: AgentState) -> AgentState:
         try:
             return await saved.save(wanted)
         except StorageError:
-            # a disk may fail after it has written, and who comes next would find what was refused here
+            # A disk may fail after writing, and the next process would then find the refused change.
             if wanted != before:
                 with suppress(StorageError):
                     left = await saved.save(before)
-                    # what others saved meanwhile came with it, and would be taken for removed here
+                    # Changes that others saved meanwhile came with it; without this they would look removed.
                     self._state = merge_states(before, self._state, left)
             raise
 
 
 @dataclass(frozen=True, kw_only=True)
 class TurnRunner:
-    """The turns of one session: `run` carries a turn out, `session_state` remembers where it stands."""
+    """The turns of one session: `run` runs a turn, `session_state` holds the result."""
 
     scope: Scope
     run: TurnHandler
@@ -307,9 +308,9 @@ class TurnRunner:
     async def send(
         self, messages: Sequence[Message], listener: TurnListener | None = None, output: OutputType | None = None
     ) -> TurnResult:
-        """Answer `messages`, with an `output` where one is asked for; another turn that is still running is waited for.
+        """Answer `messages`, with an `output` type if given; waits for a running turn.
 
-        Raises: ModelError; what was said is kept, and the next turn goes on from it.
+        Raises: ModelError; recorded messages stay, and the next turn continues from them.
         """
         async with self.session_state.turn_lock:
             state = self.session_state.state
@@ -331,7 +332,7 @@ class TurnRunner:
                     await self.session_state.save()
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Take in what was said without asking the model."""
+        """Record messages without calling the model."""
         async with self.session_state.turn_lock:
             stored = await self.session_state.record(messages)
             with suppress(StorageError):
@@ -339,9 +340,9 @@ class TurnRunner:
             return stored
 
     async def rewrite_window(self, act: Callable[[tuple[Message, ...]], Awaitable[Sequence[Message]]]) -> None:
-        """Go on from what `act` makes of the window; the transcript keeps what it has. Raises `StorageError`.
+        """Replace the window with the result of `act`; the transcript does not change. Raises `StorageError`.
 
-        An undone compaction no longer holds back the next one.
+        An undone compaction no longer delays the next one.
         """
         async with self.session_state.turn_lock:
             self.session_state.replace_window(await act(repair_window(self.session_state.state.window)), undone=0)
@@ -349,7 +350,7 @@ class TurnRunner:
 
 
 def _redact_results(messages: Sequence[Message], redactor: Redactor | None) -> Sequence[Message]:
-    """Return the messages without the secrets that results of tools hold."""
+    """Return the messages with secrets in tool results redacted."""
     if redactor is None or not any(message.tool_results for message in messages):
         return messages
     return [redact_message(message, redactor) if message.tool_results else message for message in messages]

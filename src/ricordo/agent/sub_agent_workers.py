@@ -1,6 +1,6 @@
-"""Sub-agents at work: a session for each prompt, made from the parent's options, and its answer.
+"""Workers for sub-agents: each prompt gets its own session, made from the parent's options, and an answer.
 
-Invariant: a sub-agent is held by its parent's rules and plan mode, and asks the same person.
+Invariant: a sub-agent is bound by its parent's rules and plan mode, and asks the same person.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -51,34 +51,34 @@ _ENDING_NOTES: Mapping[TurnEnding, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteWorker:
-    """Lets an agent elsewhere work."""
+    """Runs an agent elsewhere."""
 
     spec: RemoteAgent
     type: Literal["local_agent", "remote_agent"] = "remote_agent"
 
     @property
     def name(self) -> str:
-        """What `spawn` calls it."""
+        """The name for `spawn`."""
         return self.spec.name
 
     @property
     def description(self) -> str:
-        """When to use it."""
+        """When to use the agent."""
         return self.spec.description
 
     @property
     def seconds(self) -> float | None:
-        """How long it may work."""
+        """The time limit in seconds."""
         return self.spec.seconds
 
     async def __call__(self, prompt: str, report: ReportProgress) -> str:
-        """Return its answer. Raises what it raises."""
+        """Return the agent's answer. Raises the agent's errors."""
         return await run_in_worker_thread(self.spec.ask)(prompt, report)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalWorker:
-    """Lets a sub-agent work in this process; `parent` is described by its options, and by what its session came to.
+    """Runs a sub-agent in this process; `parent` are the parent's options with the values of its session.
 
     `create_session` opens a session.
     """
@@ -93,21 +93,21 @@ class LocalWorker:
 
     @property
     def name(self) -> str:
-        """What `spawn` calls it."""
+        """The name for `spawn`."""
         return self.spec.name
 
     @property
     def description(self) -> str:
-        """When to use it."""
+        """When to use the sub-agent."""
         return self.spec.description
 
     @property
     def seconds(self) -> float | None:
-        """How long it may work."""
+        """The time limit in seconds."""
         return self.spec.seconds
 
     async def __call__(self, prompt: str, report: ReportProgress) -> str:
-        """Return what it replies to `prompt`, in a new session. Raises: ModelError; StorageError."""
+        """Return the sub-agent's reply to `prompt`, in a new session. Raises: ModelError; StorageError."""
         name = f"{self.session[:_MAX_SESSION_CHARS]}-{self.ids.new()[-_ID_CHARS:]}"
         session = await self.create_session(self.build_options(name, report))
         planning = f"{prompt}\n\n{_PLAN_MODE_NOTE}" if self.session_state.work_state.plan.active else prompt
@@ -115,7 +115,7 @@ class LocalWorker:
         return _describe_result(result)
 
     def build_options(self, session: str, report: ReportProgress) -> AgentOptions:
-        """Return what describes it, in `session`; each of its requests is told to `report`."""
+        """Return the options of the sub-agent for `session`; each of its requests is reported to `report`."""
         described, parent = self.spec, self.parent
         return replace(
             parent,
@@ -138,13 +138,13 @@ class LocalWorker:
         )
 
     def _inherit_reductions(self, on: ReductionOptions) -> ReductionOptions:
-        """Return the parent's reductions with those of its own; strategies that take their place are the parent's."""
+        """Return the parent's reductions, overridden by the sub-agent's own; if it has any, `strategies` is dropped."""
         given = {name: getattr(self.spec, name) for name in _REDUCTION_NAMES}
         own = {name: value for name, value in given.items() if not isinstance(value, Inherited)}
         return replace(on, **own, strategies=None) if own else on
 
     def _has_tool(self, tool: str) -> bool:
-        """Tell whether it is given this tool of its parent."""
+        """Return whether the sub-agent gets this tool of its parent."""
         if self.spec.memory_tools and tool in MEMORY_TOOLS:
             return True
         if self.spec.tools is not None:
@@ -153,7 +153,7 @@ class LocalWorker:
 
 
 def _approve_as(name: str, approve: ApprovalHandler | None) -> ApprovalHandler | None:
-    """Return what asks the same person, and says who asks."""
+    """Return a handler that asks the same person and names the sub-agent."""
     if approve is None:
         return None
 
@@ -164,7 +164,7 @@ def _approve_as(name: str, approve: ApprovalHandler | None) -> ApprovalHandler |
 
 
 class _ProgressMiddleware:
-    """Step middleware that tells how many requests were made, and what was called last."""
+    """Step middleware that reports the number of requests and the latest tool calls."""
 
     def __init__(self, report: ReportProgress) -> None:
         self._report = report
@@ -183,9 +183,9 @@ def create_workers(
     known: Callable[[], frozenset[str]],
     local: Callable[[SubAgent], SubAgentWorker],
 ) -> dict[str, SubAgentWorker]:
-    """Return who can be let to work for the agent `parent`, by name; `known` are the tools that there are to be given.
+    """Return the workers for the agent `parent`, by name; `known` returns the tools that they can get.
 
-    Raises: InvalidSetting for two of one name, for the parent's, and for a tool that there is none of.
+    Raises: InvalidSetting for a duplicate name, the parent's name, or an unknown tool.
     """
     found: dict[str, SubAgentWorker] = {}
     for each in described:
@@ -205,7 +205,7 @@ def create_workers(
 
 
 def _describe_result(result: TurnResult) -> str:
-    """Return what it replied; of a turn that broke off what it said last, and how that ended."""
+    """Return the reply of a turn; for an incomplete turn its last text and how it ended."""
     note = _ENDING_NOTES.get(result.ending)
     if note is None:
         return str(result)
@@ -217,7 +217,7 @@ def _describe_result(result: TurnResult) -> str:
 async def load_sub_agent_models(
     sub_agents: Sequence[SubAgent | RemoteAgent], parts: Dependencies
 ) -> tuple[SubAgent | RemoteAgent, ...]:
-    """Return the sub-agents with their models, so that one that can't be loaded is told at the opening."""
+    """Return the sub-agents with their models loaded, so that a load error is raised at opening."""
     found: list[SubAgent | RemoteAgent] = []
     for each in sub_agents:
         if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:

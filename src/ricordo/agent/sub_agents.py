@@ -1,7 +1,7 @@
-"""Sub-agents: descriptions of agents that another agent can give work to in the background.
+"""Sub-agents: descriptions of agents that another agent can start in the background.
 
 A sub-agent has its own session, window and transcript. It inherits its parent's compaction settings unless they are
-given; it has memory only where that is asked for.
+given; it has memory only if enabled.
 """
 
 import enum
@@ -37,31 +37,31 @@ _REDUCTIONS: Mapping[str, type] = {
 
 
 class Inherited(enum.Enum):
-    """What a sub-agent has from its parent."""
+    """A setting that a sub-agent inherits from its parent."""
 
     FROM_PARENT = "the parent's"
 
 
 FROM_PARENT = Inherited.FROM_PARENT
-"""The value of a setting that is the parent's."""
+"""The value of a setting that is inherited from the parent."""
 RemoteWork: TypeAlias = Callable[[str, ReportProgress], Awaitable[str] | str]
-"""Sends a prompt to wherever the agent runs and returns its answer; it may tell how far that is meanwhile.
+"""Sends a prompt to the remote agent and returns its answer; it may report progress.
 
-One that is not async runs in a thread, and can't be stopped."""
+A function that is not async runs in a thread and can't be stopped.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubAgent:
-    """An agent that runs in this process, in a session of its own, when `spawn` is called with its `name`.
+    """An agent that runs in this process, in its own session, when `spawn` is called with its `name`.
 
-    `description` tells the parent's model when to use it, `instructions` are its system prompt, `model_settings` what
-    a model that is given by name is told. `tools` are the names
-    of the parent's tools that it gets; by default all but those of memory and of past sessions. `recall` or another
-    one of these that is named here is switched on by that, whatever the parent has; `memory_tools` switches all of
-    memory's on, and shows it memory as its parent sees it. Plans, todos and tasks are its parent's alone.
-    `memory_hooks` lets it be learned from. Each reduction is the parent's, off included, unless one, or None for off,
-    is given; then `strategies` of the parent hold for it no longer. `max_iters` bounds its requests, `seconds` its
-    work.
+    `description` tells the parent's model when to use it, `instructions` are its system prompt, and `model_settings`
+    apply to a model given by name. `tools` are the names of the parent's tools that it gets; by default all except
+    those for memory and past sessions. A memory or session tool that is named here is enabled whatever the parent has.
+    `memory_tools` enables all memory tools and shows it memory as its parent sees it. Plans, todos and tasks belong to
+    its parent alone. `memory_hooks` extracts facts from its messages. Each reduction is inherited, also if off, unless
+    one is given (None for off); then the parent's `strategies` no longer apply. `max_iters` limits its requests,
+    `seconds` its running time.
     """
 
     name: str
@@ -81,7 +81,7 @@ class SubAgent:
     seconds: float | None = _DEFAULT_SECONDS
 
     def __post_init__(self) -> None:
-        """Refuse what names no agent, and limits that are none."""
+        """Check the name, the description, the types and the limits. Raises `InvalidSetting`."""
         _check_common(self.name, self.description, self.seconds)
         check_max_iters(self.max_iters)
         validate_model_name(self.model, None, self.model_settings)
@@ -103,7 +103,7 @@ class RemoteAgent:
     seconds: float | None = _DEFAULT_SECONDS
 
     def __post_init__(self) -> None:
-        """Refuse what names no agent, a limit that is none, and what can't be asked."""
+        """Check the name, the description, the limit and `ask`. Raises `InvalidSetting`."""
         _check_common(self.name, self.description, self.seconds)
         if not callable(self.ask):
             raise InvalidSetting(
@@ -112,14 +112,14 @@ class RemoteAgent:
 
 
 def check_max_iters(most: int | None) -> None:
-    """Refuse what is no number of requests, from 1 on, nor None. Raises: InvalidSetting."""
+    """Check that `most` is an integer of at least 1, or None. Raises: InvalidSetting."""
     given: object = most
     if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 1):
         raise InvalidSetting(f"max_iters is a whole number, at least 1, not {given!r}.")
 
 
 def _iterate(given: object) -> Iterable[object]:
-    """Return the parts of what was given, nothing for None, and itself for what has none."""
+    """Return the items of a value, none for None, and the value itself if it is not iterable."""
     if given is None:
         return ()
     return given if isinstance(given, Iterable) else (given,)

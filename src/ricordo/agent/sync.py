@@ -1,4 +1,4 @@
-"""SyncHarnessAgent: an agent for programs that do not await."""
+"""SyncHarnessAgent: an agent for programs that do not use async."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ _P = ParamSpec("_P")
 
 
 def _make_opener(make: Callable[_P, AsyncAgent]) -> Callable[_P, AbstractContextManager["SyncHarnessAgent"]]:
-    """Return what opens the agent that `make` describes on a loop of its own."""
+    """Return a function that opens the agent made by `make` on its own event loop."""
 
     @contextmanager
     @functools.wraps(make, updated=())
@@ -50,15 +50,15 @@ def _make_opener(make: Callable[_P, AsyncAgent]) -> Callable[_P, AbstractContext
 
 
 class SyncTurnStream(SyncProxy[AsyncStream]):
-    """Iterate it once for the events; afterwards `result` is the whole turn."""
+    """The events of a turn. Iterate over it once; afterwards `result` is the result of the turn."""
 
     @property
     def result(self) -> TurnResult:
-        """What the turn came to. Raises what the turn raised, and `RicordoError` before its end."""
+        """The result of the turn. Raises the turn's error, or `RicordoError` before the turn has ended."""
         return self._inner.result
 
     def __iter__(self) -> Iterator[TurnEvent]:
-        """Give the events as they come. Raises what the turn raised."""
+        """Yield the events as they come. Raises the turn's error."""
         while (event := run_and_wait(self._portal, self._next)) is not None:
             yield event
 
@@ -83,7 +83,7 @@ class SyncPlan(SyncProxy[PlanMode]):
 
     @property
     def plan(self) -> Planned:
-        """Where the session stands."""
+        """The state of planning in this session."""
         return self._inner.plan
 
     enter = make_blocking(PlanMode.enter)
@@ -107,11 +107,11 @@ class SyncPermissions(SyncProxy[AsyncPermissions]):
 
 
 class SyncStore(SyncProxy[AsyncStore]):
-    """What an agent remembers with; the methods are those of `ricordo.stores.Store`."""
+    """The store of an agent; the methods are those of `ricordo.stores.Store`."""
 
     @property
     def scope(self) -> Scope:
-        """Whose memory it is."""
+        """The scope of the memory."""
         return self._inner.scope
 
     save = make_blocking(AsyncStore.save)
@@ -120,11 +120,11 @@ class SyncStore(SyncProxy[AsyncStore]):
 
 
 class SyncTaskList(SyncProxy[AsyncTaskList]):
-    """What runs in the background of one session; the methods are those of `ricordo.HarnessAgent.tasks`."""
+    """The background tasks of one session; the methods are those of `ricordo.HarnessAgent.tasks`."""
 
     @property
     def running_count(self) -> int:
-        """How many run in this process, for this session."""
+        """The number of tasks of this session that run in this process."""
         return self._inner.running_count
 
     all = make_blocking(AsyncTaskList.all)
@@ -135,9 +135,9 @@ class SyncTaskList(SyncProxy[AsyncTaskList]):
 
 
 class SyncHarnessAgent(SyncProxy[AsyncAgent]):
-    """An agent in one session. Use `with HarnessAgent.open(...) as agent`; it takes what `ricordo.HarnessAgent` takes.
+    """An agent in one session. Use `with HarnessAgent.open(...) as agent`; arguments as for `ricordo.HarnessAgent`.
 
-    The methods are those of `ricordo.HarnessAgent`. It may be used from several threads; one turn follows another.
+    The methods are those of `ricordo.HarnessAgent`. It may be used from several threads; turns run one at a time.
     """
 
     open = staticmethod(_make_opener(AsyncAgent))
@@ -150,63 +150,64 @@ class SyncHarnessAgent(SyncProxy[AsyncAgent]):
 
     @property
     def memory(self) -> SyncMemory | None:
-        """The memory of the agent's root; None when it could not be opened, and with another store."""
+        """The memory of the agent's root; None if the root could not be opened or another store is in use."""
         memory = self._inner.memory
         return None if memory is None else SyncMemory(self._portal, memory)
 
     @property
     def store(self) -> SyncStore:
-        """What the agent remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        """The agent's store, with save, recall and preamble; with memory off, a store that saves nothing."""
         return SyncStore(self._portal, self._inner.store)
 
     @property
     def is_recorded(self) -> bool:
-        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
+        """Whether messages are recorded; False if the root could not be opened or is read-only."""
         return self._inner.is_recorded
 
     @property
     def window(self) -> tuple[Message, ...]:
-        """What the next request begins with, without the system prompt."""
+        """The messages that the next request starts with, without the system prompt."""
         return self._inner.window
 
     @property
     def compactions(self) -> SyncCompactions:
-        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
+        """The compactions of this session: list (`all`), `expand` or `undo` them, or `pin` a message to protect it."""
         return SyncCompactions(self._portal, self._inner.compactions)
 
     @property
     def state(self) -> AgentState:
-        """Where the agent stands, as it is kept for the next process: the window, and what stands beside it."""
+        """The agent's state as it is saved for the next process: the window, the plan, the todos and the rest."""
         return self._inner.state
 
     @property
     def plan(self) -> SyncPlan | None:
-        """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
+        """Plan mode and the plan: `enter`, `exit`, `text`; None if the session saves nothing."""
         plan = self._inner.plan
         return None if plan is None else SyncPlan(self._portal, plan)
 
     @property
     def todos(self) -> tuple[Todo, ...]:
-        """What the agent has to do, in its order."""
+        """The agent's todo list, in order."""
         return self._inner.todos
 
     @property
     def permissions(self) -> SyncPermissions:
-        """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
+        """The permission rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
         return SyncPermissions(self._portal, self._inner.permissions)
 
     @property
     def tasks(self) -> SyncTaskList:
-        """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
+        """The background tasks, running or finished: `all`, `get`, `cancel`, `wait` and `start`."""
         return SyncTaskList(self._portal, self._inner.tasks)
 
     @contextmanager
     def stream(
         self, message: str | Message | Sequence[Message], *, output_type: type[object] | None = None
     ) -> Iterator[SyncTurnStream]:
-        """Give the reply as it comes: `with agent.stream("...") as events: for event in events`.
+        """Stream the reply: `with agent.stream("...") as events: for event in events`.
 
-        Leaving the block before the end stops the reply; what was said of it is kept. The type and errors as in `send`.
+        Leaving the block early stops the reply; the text received so far is recorded. `output_type` and errors as in
+        `send`.
         """
         stream = self._inner.stream(message, output_type=output_type)
         with self._portal.wrap_async_context_manager(stream) as events:

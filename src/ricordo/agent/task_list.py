@@ -19,14 +19,14 @@ class TaskList:
     """The tasks of one session: commands and sub-agents in the background, and the dreams of its root."""
 
     def __init__(self, runner: TaskRunner, root: TaskStore | None = None, *, clock: Clock) -> None:
-        """List what `runner` keeps, and the tasks in `root`, which belong to no session."""
+        """List the tasks of `runner`, and the tasks in `root`, which belong to no session."""
         self._runner = runner
         self._root = root
         self._clock = clock
 
     @property
     def running_count(self) -> int:
-        """How many run in this process, for this session."""
+        """The number of tasks of this session that run in this process."""
         return self._runner.running_count
 
     async def all(self) -> tuple[Task, ...]:
@@ -43,19 +43,19 @@ class TaskList:
         worker: str = "",
         seconds: float | None = None,
     ) -> Task:
-        """Begin `work` in the background, which ends with the session, and return its record.
+        """Start `work` in the background and return its record. It ends with the session.
 
-        A function that is not async runs in a thread: it can't be stopped, so its end is waited for when it is to stop
-        or the session ends. It fails after so many `seconds`, never when None. What it returns is told to the agent
-        with its next request. Raises: InvalidSetting for what is no task; StorageError, and then nothing has begun.
+        A function that is not async runs in a thread: it can't be stopped, so stopping it or ending the session waits
+        for it. The task fails after `seconds`, never if None. The agent gets its result with the next request. Raises:
+        InvalidSetting for invalid arguments; StorageError, and then nothing was started.
         """
         _check_start(kind, title, work, seconds)
         return await self._runner.start(kind, title, run_in_worker_thread(work), worker=worker, seconds=seconds)
 
     async def get(self, task_id: str) -> Task:
-        """Return the task with this id, or the only one whose id begins or ends so, from six characters on.
+        """Return the task with this id, or the only one whose id begins or ends with it (at least six characters).
 
-        Raises: TaskNotFound; InvalidQuery where there are several; InvalidSetting for what is no text.
+        Raises: TaskNotFound; InvalidQuery if several match; InvalidSetting for an id that is not a text.
         """
         _check_id(task_id)
         try:
@@ -64,7 +64,7 @@ class TaskList:
             return find_by_id(await self._root_tasks(), task_id)
 
     async def cancel(self, task_id: str) -> Task:
-        """Stop a task and return its record; one that runs in another process is asked to. Raises as `get`."""
+        """Stop a task and return its record; another process is only asked to stop it. Raises as `get`."""
         _check_id(task_id)
         try:
             return await self._runner.cancel(task_id)
@@ -75,7 +75,7 @@ class TaskList:
             return await self._root.update(found.id, lambda task: request_cancel(task, now, after=_ORPHANED_AFTER))
 
     async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> None:
-        """Wait until a task of this session has ended, all of them when None, for at most so many `seconds`.
+        """Wait at most `seconds` until a task of this session has ended, or all of them if None.
 
         Raises as `get`.
         """
@@ -85,7 +85,7 @@ class TaskList:
         await self._runner.wait(task_id, seconds=seconds)
 
     async def _root_tasks(self) -> tuple[Task, ...]:
-        """Return the root's tasks; one without a sign of life is shown as orphaned, whose process may come back."""
+        """Return the root's tasks; one without a sign of life is shown as orphaned, but may come back."""
         if self._root is None:
             return ()
         now = self._clock.now()
@@ -93,7 +93,7 @@ class TaskList:
 
 
 def _check_start(kind: object, title: object, work: object, seconds: object) -> None:
-    """Refuse what a type can't keep out. Raises `InvalidSetting`."""
+    """Check what types can't. Raises `InvalidSetting`."""
     if kind not in get_args(TaskType):
         raise InvalidSetting(f"A task is of the type {', '.join(get_args(TaskType))}, not {kind!r}.")
     if not isinstance(title, str) or not title.strip():

@@ -1,9 +1,9 @@
 """Tool calls of one reply: run concurrently behind a permission gate, answered in order, in one message.
 
-Whatever goes wrong with a call becomes its result, in words that tell the model what to do.
+Any failure of a call becomes its result, with text that tells the model what to do.
 
 Invariants: every call is answered exactly once, however the run ended. A call that the gate could not decide on is not
-made. A result has at least one part, is valid UTF-8, and holds no traceback.
+run. A result has at least one part, is valid UTF-8, and holds no traceback.
 """
 
 import base64
@@ -40,7 +40,7 @@ _SURROGATES = lazy_compile("[\ud800-\udfff]+")
 _TRACEBACK = "Traceback (most recent call last)"
 _MAX_ERROR_CHARS = 2_000
 _WORD_BORDER = lazy_compile(r"[\s\"',<>{}()\[\]]")
-"""What stands between words, also in JSON without blanks, and in no key or token."""
+"""Characters between words, also in compact JSON, that occur in no key or token."""
 _MEDIA_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -52,7 +52,7 @@ _EMPTY_RESULT = "The tool did its work and returned nothing."
 
 
 def tool_result(call: ToolCall, output: ToolOutput) -> ToolResult:
-    """Return the result of `call` for what its tool returned; a value that can't be told is an error result."""
+    """Return the result of `call` for its tool's output; an output that is not JSON gives an error result."""
     try:
         return ToolResult(call_id=call.id, name=call.name, parts=_to_parts(output))
     except InvalidMessage:
@@ -65,12 +65,12 @@ def tool_result(call: ToolCall, output: ToolOutput) -> ToolResult:
 
 
 def error_result(call: ToolCall, text: str) -> ToolResult:
-    """Return the error result of `call` that says `text`."""
+    """Return the error result of `call` with `text`."""
     return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=replace_surrogates(text)),), is_error=True)
 
 
 def exception_result(call: ToolCall, error: BaseException) -> ToolResult:
-    """Return the error result for what the tool of `call` raised: our own errors in their words, others by type."""
+    """Return the error result for an exception of the tool: a RicordoError by its message, others also by type."""
     said = _error_text(error)
     if isinstance(error, RicordoError):
         return error_result(call, said)
@@ -79,7 +79,7 @@ def exception_result(call: ToolCall, error: BaseException) -> ToolResult:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return `text` with each half of a surrogate pair that stands alone replaced; a whole pair is its character."""
+    """Return `text` with lone surrogates replaced; a surrogate pair becomes its character."""
     if text.isascii() or not _SURROGATES.search(text):
         return text
     return _SURROGATES.sub(lambda run: run[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), text)
@@ -112,7 +112,7 @@ def _bytes_to_parts(data: bytes) -> tuple[Text | Media, ...]:
 
 
 def _error_text(error: BaseException) -> str:
-    """Return the message of an error without a traceback that it may quote, cut after a word where it is long."""
+    """Return the message of an error without a quoted traceback, cut after a word if it is long."""
     try:
         text = str(error).strip()
     except Exception as broken:  # noqa: BLE001  (a tool's own error class may fail to say what happened)
@@ -124,16 +124,16 @@ def _error_text(error: BaseException) -> str:
 
 
 def _cut_at_word(text: str) -> str:
-    """Return the words that fit: half of a secret would not be known as one where the result is recorded."""
+    """Return the whole words that fit: half of a secret would not be recognized when the result is recorded."""
     borders = [found.start() for found in _WORD_BORDER.finditer(text, 0, _MAX_ERROR_CHARS + 1)]
     return text[: borders[-1] if borders else 0].rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateDecision:
-    """Whether a call may be made: `refusal` is why not, in words for the model; empty when it may.
+    """Whether a call may run: `refusal` is the reason why not, as text for the model; empty if it may.
 
-    `approved` tells that a rule lets it through, or that a person just did: the tool asks nobody again.
+    `approved` is True if a rule allows the call or a person just approved it, so that the tool does not ask again.
     """
 
     refusal: str = ""
@@ -141,13 +141,12 @@ class GateDecision:
 
 
 class PermissionGate(Protocol):
-    """Stands before every tool."""
+    """Decides on every tool call before it runs."""
 
     async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> GateDecision:
-        """Decide on a call whose arguments are a JSON object; calls that are made together are decided together.
+        """Decide on a call whose arguments are a JSON object; concurrent calls are decided concurrently.
 
-        It may take as long as a person takes to answer: the time limit of the tool begins after it. Whatever it raises
-        refuses the call.
+        It may wait for a person's answer: the time limit of the tool starts after it. Any exception refuses the call.
         """
         ...
 
@@ -160,9 +159,9 @@ REPEATED_CALL = (
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCallOptions:
-    """How calls are run: with which tools, at most `parallel` at once, each for at most `timeout` seconds.
+    """How calls run: with which tools, at most `parallel` at once, each for at most `timeout` seconds.
 
-    `gate` decides on each call before its time begins; without one all are made.
+    `gate` decides on each call before its time starts; without a gate all calls run.
     """
 
     tools: Mapping[str, Tool]
@@ -173,10 +172,10 @@ class ToolCallOptions:
 
 
 class ToolCallBatch:
-    """The calls of one reply, their ids different from each other; run them once."""
+    """The calls of one reply, with unique ids; run them once."""
 
     def __init__(self, calls: Sequence[ToolCall], turn: Turn, running: ToolCallOptions) -> None:
-        """Begin with no call answered."""
+        """Create a batch with no call answered."""
         self._calls = tuple(calls)
         self._turn = turn
         self._options = running
@@ -190,17 +189,17 @@ class ToolCallBatch:
         return frozenset(call.id for call in self._calls if call.id not in self._results)
 
     def refuse(self, text: str, only: Collection[str] | None = None) -> None:
-        """Answer the calls with these ids (all when None) with an error that says `text`; they won't be run."""
+        """Answer the calls with these ids (all if None) with an error of `text`; they won't run."""
         refused = [call for call in self._calls if only is None or call.id in only]
         self._results.update((call.id, error_result(call, text)) for call in refused)
 
     def result_message(self) -> Message:
-        """Return the results in the order of the calls; a call that has not ended gets an error that says so."""
+        """Return the results in the order of the calls; an unfinished call gets an error that says so."""
         results = (self._results.get(call.id) or error_result(call, _unfinished_text(call)) for call in self._calls)
         return Message(role="tool", parts=tuple(results))
 
     async def run(self) -> None:
-        """Run what was not refused. A cancellation goes through, and so does what the turn's listener raises."""
+        """Run the calls that were not refused. Raises a cancellation and the errors of the turn's listener."""
         limiter = anyio.CapacityLimiter(self._options.parallel)
         async with anyio.create_task_group() as group:
             for call in self._calls:
@@ -253,7 +252,7 @@ class ToolCallBatch:
         return await self._run_with_timeout(call, tool, value, replace(context, approved=verdict.approved))
 
     async def _decide(self, tool: Tool, arguments: dict[str, JsonValue], context: ToolContext) -> GateDecision:
-        """Ask the gate. It may ask a person, so anything may be raised behind it, and refuses the call."""
+        """Ask the gate. It may ask a person, so any exception is possible; it refuses the call."""
         if self._options.gate is None:
             return GateDecision()
         try:
@@ -281,9 +280,10 @@ class ToolCallBatch:
     async def _invoke(
         self, call: ToolCall, tool: Tool, arguments: dict[str, JsonValue], context: ToolContext
     ) -> ToolResult:
-        """Call the tool. This is the boundary behind which anything may be raised: nothing of it ends the turn.
+        """Call the tool. Any exception is caught here, so that none ends the turn.
 
-        A cancellation that nobody asked for, such as of a task that the tool waited for, is the tool's failure too.
+        A cancellation that did not come from outside, such as of a task that the tool awaited, counts as the tool's
+        failure.
         """
         try:
             return tool_result(call, await tool(arguments, context))
@@ -301,9 +301,9 @@ class ToolCallBatch:
 
 
 def deduplicate_call_ids(reply: Message) -> tuple[Message, frozenset[str]]:
-    """Return `reply` with a different id for each of its calls, and the ids of those that only repeat another.
+    """Return `reply` with unique ids for its calls, and the ids of calls that only repeat another.
 
-    Servers give one id twice, or none; results could not be told apart. A call repeats another one when id, name and
+    Servers may use one id twice or none, and results could not be told apart. A call repeats another if id, name and
     arguments are the same.
     """
     taken = {call.id for call in reply.tool_calls} | {""}

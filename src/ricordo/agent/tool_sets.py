@@ -1,4 +1,4 @@
-"""Tool sets: which tools a session offers its model, by the options of the agent."""
+"""Tool sets: the tools that a session offers its model, according to the options of the agent."""
 
 import logging
 from collections.abc import Sequence
@@ -37,24 +37,24 @@ __all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet", "reader_name"]
 
 _LOG = logging.getLogger("ricordo.agent")
 MEMORY_TOOLS = frozenset({"remember", "recall", "memory_search", "memory_get"})
-"""What a sub-agent has only where it is named, or memory's tools are switched on for it."""
+"""Tools that a sub-agent gets only if they are named or its memory tools are enabled."""
 SESSION_TOOLS = frozenset({"session_list", "session_history", "session_search"})
-"""What a sub-agent has only where it is named: these look into what its parent's user said."""
+"""Tools that a sub-agent gets only if they are named, because they read the messages of its parent's user."""
 
 
 _RESULT_READER = "read_result"
 
 
 def reader_name(tools: Sequence[Tool]) -> str:
-    """Return the name of the tool that reads evicted results beside the program's own `build`."""
+    """Return the name of the tool that reads evicted results, distinct from the program's own `tools`."""
     return _RESULT_READER if any(tool.spec.name == READ_TOOL for tool in tools) else READ_TOOL
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSet:
-    """Puts the tools of one session together; `is_writable` tells whether its root can be written to.
+    """Builds the tools of one session; `is_writable` says whether its root is writable.
 
-    `folder` is the working directory. `tasks` are where a shell may run commands in the background.
+    `folder` is the working directory. `tasks` lets the shell run commands in the background.
     """
 
     options: AgentOptions
@@ -71,10 +71,10 @@ class ToolSet:
     def build(
         self, compactions: Compactions, standing: Sequence[Tool] = (), window: Sequence[Message] = ()
     ) -> tuple[Tool, ...]:
-        """Return the tools in the order in which the model is told of them; a sub-agent's are those it is given.
+        """Return the tools in the order in which the model sees them; a sub-agent gets only those it may have.
 
-        `standing` are those for plans, todos and tasks. What opens a compaction is always there, and what reads evicted
-        results where those are on, or where the `window` has some.
+        `standing` are the tools for plans, todos and tasks. The tool that expands compactions is always included. The
+        tool that reads evicted results is included if eviction is on or the `window` has evicted results.
         """
         given = [tool for tool in [*self.list_inheritable(), *self._session_tools()] if self._is_allowed(tool)]
         names = {tool.spec.name for tool in given}
@@ -84,7 +84,7 @@ class ToolSet:
         return (*given, *self._expand_tools(compactions), *reading, *standing)
 
     def list_inheritable(self) -> list[Tool]:
-        """Return what a sub-agent can be given: all but what belongs to one session."""
+        """Return the tools that a sub-agent can get: all except those that belong to one session."""
         return [*self.options.tools, *self._memory_tools(), *self._opt_in_tools(), *self._file_tools()]
 
     def inheritable_names(self) -> frozenset[str]:
@@ -126,13 +126,13 @@ class ToolSet:
 
     @property
     def _shared_files(self) -> SharedFiles | None:
-        """What the project shares, where the user has a place of their own."""
+        """The files that the project shares, if the user has a separate place."""
         shared = self.workspace.shared if self.workspace else None
         return SharedFiles(files=shared, root=self.root) if shared else None
 
     @property
     def _opt_in_names(self) -> list[str]:
-        """The names of what is there only where it is asked for; a tool of the program that is called so is instead."""
+        """The names of the enabled opt-in tools, except those replaced by a tool of the program with the same name."""
         if not self.memory.is_active:
             return []
         named = self.options.opt_in_tools
@@ -143,7 +143,7 @@ class ToolSet:
         return [name for name in asked if name not in self._own_names]
 
     def _opt_in_tools(self) -> Sequence[Tool]:
-        """Return what was asked for by name, as far as the store and the root have what it needs."""
+        """Return the enabled opt-in tools that the store and the root support."""
         store, place = self.memory.store, self.workspace.memory_root if self.workspace else None
         found: list[Tool] = []
         for name in self._opt_in_names:
@@ -155,7 +155,7 @@ class ToolSet:
         return found
 
     def _inherits_any(self, tools: AbstractSet[str]) -> bool:
-        """Tell whether a sub-agent is given one of these, whatever its parent has."""
+        """Return whether a sub-agent gets one of these tools, whatever its parent has."""
         parentage = self.options.parent
         return parentage is not None and any(map(parentage.has_tool, tools - self._own_names))
 
@@ -167,9 +167,9 @@ class ToolSet:
         )
 
     def _expand_tools(self, compactions: Compactions) -> Sequence[Tool]:
-        """Return what opens what a reduction took away, which a person can ask for whatever is on.
+        """Return the tool that expands reductions; a person can ask for it in any configuration.
 
-        Messages of other sessions are opened only with the session tools.
+        Messages of other sessions are available only with the session tools.
         """
         place = self.workspace.memory_root if self.workspace else None
         if place is None:
@@ -207,11 +207,11 @@ class ToolSet:
         )
 
     def _visible_files(self, place: MemoryRoot) -> FileStore:
-        """Return the files of a root as a model reads them."""
+        """Return the files of a root as the model may read them."""
         return MaskedFiles(place.files, place.key)
 
     def _result_reader_tools(self, window: Sequence[Message]) -> Sequence[Tool]:
-        """Return what reads the results that were evicted in this session, where there are no other file tools."""
+        """Return the tools that read results evicted in this session, if there are no other file tools."""
         config = self.reductions.tool_result_eviction
         if self.workspace is None or not (any(map(evicted_parts, window)) or (config and self.is_writable)):
             return ()

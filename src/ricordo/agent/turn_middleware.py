@@ -1,4 +1,4 @@
-"""Turn middleware: usage totals, waking the background worker, extraction jobs; and recording into the transcript.
+"""Turn middleware: usage totals, waking the background worker, extraction jobs, and recording into the transcript.
 
 An inbox that can't be written to ends no turn: the next extraction catches up.
 """
@@ -25,19 +25,19 @@ __all__ = ["EXTRACTION_JOB", "ExtractionMiddleware", "MaintenanceMiddleware", "T
 
 
 class UsageTotals:
-    """Turn middleware that adds up. `cost` is None once a reply had no price; `messages` are the messages of
-    all turns.
+    """Turn middleware that adds up turns, usage and cost. `cost` is None once a reply had no price; `messages` are the
+    messages of all turns.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start with zero totals."""
         self.turns = 0
         self.usage = Usage()
         self.cost: Decimal | None = Decimal(0)
         self.messages: tuple[Message, ...] = ()
 
     async def __call__(self, turn: Turn, handler: TurnHandler) -> TurnResult:
-        """Carry the turn out; one that fails counts as a turn too."""
+        """Run the turn and count it; a failed turn counts too."""
         self.turns += 1
         self.messages += turn.messages
         result = await handler(turn)
@@ -48,15 +48,15 @@ class UsageTotals:
 
 
 class MaintenanceMiddleware:
-    """Turn middleware that calls `wake` after each turn, a failed or cancelled one too; put it outside of the flush."""
+    """Turn middleware that calls `wake` after each turn, even a failed or cancelled one; put it outside the flush."""
 
     def __init__(self, wake: Callable[[], None], turns: TurnActivity | None = None) -> None:
-        """Call `wake`, which returns at once and raises nothing, and count each turn among `turns`."""
+        """Call `wake`, which returns at once and raises nothing, and count each turn in `turns`."""
         self._wake = wake
         self._turns = turns or TurnActivity()
 
     async def __call__(self, turn: Turn, handler: TurnHandler) -> TurnResult:
-        """Carry the turn out."""
+        """Run the turn."""
         try:
             with self._turns.turn(turn.session):
                 return await handler(turn)
@@ -65,15 +65,15 @@ class MaintenanceMiddleware:
 
 
 EXTRACTION_JOB = "flush"
-"""The kind of the jobs."""
+"""The kind of extraction jobs."""
 
 
 class ExtractionMiddleware:
-    """Turn middleware that puts a durable job at the end of each turn, a failed or cancelled one too.
+    """Turn middleware that enqueues a durable job at the end of each turn, also if it failed or was cancelled.
 
-    The job waits for a pause in the session; what leaves the window is asked for at once. An inbox that can't be
-    written to ends no turn: it is reported as a failed `extract`, and the cursor of the session makes the next
-    flush catch up.
+    The job waits for a pause in the session; messages that leave the window are extracted at once. An inbox that can't
+    be written to ends no turn: it is reported as a failed `extract`, and the next flush catches up from the session's
+    cursor.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class ExtractionMiddleware:
         asked: Callable[[Job], None] | None = None,
         emitter: Emitter | None = None,
     ) -> None:
-        """Put jobs into `queue`; the user of the scope is named on them, and what `signals` finds in a turn's messages.
+        """Put jobs into `queue`, with the scope's user and the result of `signals` for a turn's messages.
 
-        `config` says how long a job waits for more, `asked` is told of each one that waits.
+        `config` says how long a job waits for more messages. `asked` is called with each job that waits.
         """
         self._queue = queue
         self._config = config or InboxConfig()
@@ -98,7 +98,7 @@ class ExtractionMiddleware:
         self._emitter = emitter or Emitter(SystemClock())
 
     async def __call__(self, turn: Turn, handler: TurnHandler) -> TurnResult:
-        """Carry the turn out, and ask for the extraction of what was said."""
+        """Run the turn and enqueue the extraction of its messages."""
         try:
             return await handler(turn)
         finally:
@@ -107,9 +107,10 @@ class ExtractionMiddleware:
             await self._enqueue_job(turn.scope, replace(job, after=after, deadline=deadline), turn.messages)
 
     async def before_drop(self, scope: Scope, agent: str, session: str, dropped: Sequence[Message]) -> None:
-        """Ask for the extraction of what leaves the window; messages that nobody said are not named.
+        """Enqueue the extraction of messages that leave the window; summaries and other generated messages are skipped.
 
-        With all but `dropped` bound by `functools.partial`, this is the hook of a compaction in that session.
+        With all arguments except `dropped` bound by `functools.partial`, this is the hook of a compaction in that
+        session.
         """
         ids = [message.id for message in dropped if message.id and get_mark(message) in {None, "cut"}]
         if ids:
@@ -118,9 +119,9 @@ class ExtractionMiddleware:
     async def enqueue(
         self, scope: Scope, agent: str, session: str, *, first: str | None = None, last: str | None = None
     ) -> None:
-        """Put one job, durably, for the messages from `first` to `last`, due at once.
+        """Durably enqueue one job for the messages from `first` to `last`, due at once.
 
-        A cancellation waits until it is there.
+        A cancellation waits until the job is stored.
         """
         await self._enqueue_job(scope, replace(self._build_job(scope, agent, session), first=first, last=last))
 
@@ -141,7 +142,7 @@ class ExtractionMiddleware:
 
 
 class TranscriptRecorder:
-    """A `Record` over one session's transcript."""
+    """A `Recorder` that writes to one session's transcript."""
 
     def __init__(
         self,
@@ -151,14 +152,14 @@ class TranscriptRecorder:
         clock: Clock | None = None,
         emitter: Emitter | None = None,
     ) -> None:
-        """Append to `transcript`; a message without a time gets the clock's. `scope` is named on events."""
+        """Append to `transcript`; a message without a time gets the clock's. Events carry `scope`."""
         self._transcript = transcript
         self._scope = scope
         self._clock = clock or SystemClock()
         self._emitter = emitter or Emitter(self._clock)
 
     async def __call__(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Return `messages` as they are stored: without secrets, with ids and times. Raises `StorageError`."""
+        """Return `messages` as stored: without secrets, with ids and times. Raises `StorageError`."""
         with self._emitter.stage("record", self._scope) as progress:
             now = self._clock.now()
             timed = [message if message.time else replace(message, time=now) for message in messages]

@@ -1,9 +1,9 @@
-"""Edits of the window: without a compaction, without a message, or with a message's text replaced. Pure.
+"""Edits of the window: undo a compaction, remove a message, or replace a message's text. Pure.
 
-A compaction can be undone while the window holds what it put there, and each message that followed what it removed.
+A compaction can be undone while the window holds its replacements and each message that followed the removed ones.
 
-Invariants: the order of the conversation is kept. No message stands twice, and no summary beside what it stands for. A
-call and its result are removed together.
+Invariants: the order of the conversation is kept. No message occurs twice, and no summary occurs together with the
+messages that it replaces. A call and its result are removed together.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,16 +21,16 @@ __all__ = ["RestoredWindow", "edit_message", "is_restored", "remove_message", "r
 
 @dataclass(frozen=True, kw_only=True)
 class RestoredWindow:
-    """A window, and how many of the messages that are to come back can't be found any more."""
+    """A restored window, and the number of messages that could not be restored because they no longer exist."""
 
     window: tuple[Message, ...]
     missing: int = 0
 
 
 def is_restored(noted: CompactionRecord, said: Mapping[str, Message], window: Sequence[Message]) -> bool:
-    """Tell whether `window` has all that went and can be found, and nothing in its place.
+    """Return whether `window` has all removed messages that still exist, and none of their replacements.
 
-    So it is after a kill between a compaction and the new window, or between an undoing and its note.
+    This happens after a kill between a compaction and the new window, or between an undo and its record.
     """
     ids = {message.id for message in window}
     went = [noted.before[place] for place in noted.removed_places]
@@ -42,9 +42,9 @@ def is_restored(noted: CompactionRecord, said: Mapping[str, Message], window: Se
 def restore_window(
     noted: CompactionRecord, journal: Journal, said: Mapping[str, Message], window: Sequence[Message]
 ) -> RestoredWindow:
-    """Return `window` as it is without this compaction; `said` is what was said, by id.
+    """Return `window` without this compaction; `said` are the original messages by id.
 
-    A message pinned or unpinned meanwhile stays so. Raises: UndoRefused, which says why and what can be done.
+    A message that was pinned or unpinned meanwhile stays so. Raises: UndoRefused with the reason and advice.
     """
     why = _undo_obstacle(noted, journal, window)
     if why:
@@ -61,7 +61,7 @@ def restore_window(
 
 
 def _undo_obstacle(noted: CompactionRecord, journal: Journal, window: Sequence[Message]) -> str:
-    """Say why a compaction can't be undone, and what to do; empty when it can."""
+    """Return why a compaction can't be undone, with advice; empty if it can."""
     made, ids = noted.compaction, {message.id for message in window}
     cant = f"The compaction {made.handle} can't be undone"
     if made.undone:
@@ -85,7 +85,7 @@ def _undo_obstacle(noted: CompactionRecord, journal: Journal, window: Sequence[M
 
 
 def _has_anchors(noted: CompactionRecord, ids: Collection[str]) -> bool:
-    """Tell whether it is known where in the window everything that went has its place."""
+    """Return whether the place of every removed message in the window is known."""
     anchors = [anchor for anchor, _ in _removed_runs(noted)]
     if None in anchors and not _has_known_end(noted, ids):
         return False
@@ -93,14 +93,15 @@ def _has_anchors(noted: CompactionRecord, ids: Collection[str]) -> bool:
 
 
 def _has_known_end(noted: CompactionRecord, ids: Collection[str]) -> bool:
-    """Tell whether the end of what stood before is known, where nothing followed what went."""
+    """Return whether the end of the earlier messages is known, for removed messages with none after them."""
     stayed = [each.id for place, each in enumerate(noted.before) if place not in noted.removed_places]
     return not stayed or any(each in ids for each in stayed)
 
 
 def _removed_runs(noted: CompactionRecord) -> Iterator[tuple[str | None, tuple[JournalMessage, ...]]]:
-    """Yield what went, in parts that stood together, each with the id of what stands where it stood: what was put
-    there, or the message that followed; None where none did."""
+    """Yield the removed messages in contiguous runs, each with the id that marks its place: that of the replacement or
+    of the following message; None if there is neither.
+    """
     start = 0
     for at, place in enumerate(noted.removed_places, start=1):
         if noted.removed_places[at : at + 1] == (place + 1,):
@@ -112,7 +113,7 @@ def _removed_runs(noted: CompactionRecord) -> Iterator[tuple[str | None, tuple[J
 
 
 def _duplication_obstacle(noted: CompactionRecord, journal: Journal, ids: Collection[str], cant: str) -> str:
-    """Say what would stand in the window twice, once within a summary or a notice; empty when nothing would."""
+    """Return which messages would occur twice, once within a summary or a notice; empty if none would."""
     went = {noted.before[place].id for place in noted.removed_places}
     others = set(ids) - went - set(noted.inserted_ids)
     for other in journal.records:
@@ -125,7 +126,7 @@ def _duplication_obstacle(noted: CompactionRecord, journal: Journal, ids: Collec
 
 
 def _covered_ids(ids: Collection[str], journal: Journal) -> set[str]:
-    """Return the ids of all that those of these that are summaries or notices stand for, directly or not."""
+    """Return the ids of all messages that these summaries or notices replace, directly or indirectly."""
     stood_for = {
         put: {each.before[place].id for place in each.removed_places}
         for each in journal.records
@@ -139,8 +140,7 @@ def _covered_ids(ids: Collection[str], journal: Journal) -> set[str]:
 
 
 def _find_dependent(noted: CompactionRecord, journal: Journal, ids: Collection[str]) -> CompactionRecord | None:
-    """Return the newest compaction that stands in the window and took what marks the place of this one, or of one that
-    did."""
+    """Return the newest compaction in effect that removed the place markers of this one, or of one that did so."""
     known = _anchor_ids(noted)
     found: CompactionRecord | None = None
     for later in journal.records[journal.records.index(noted) + 1 :]:
@@ -183,8 +183,9 @@ def _insert_removed(
 def _insertion_index(
     back: Sequence[Message], found: Sequence[Message], before: Collection[str], order: Mapping[str, int]
 ) -> int:
-    """Return where in `found` these go: at its end, but before what came back of an earlier compaction and was said
-    later."""
+    """Return the index in `found` for the restored messages: at the end, but before later messages that an earlier
+    compaction brought back.
+    """
     said = [order[message.id] for message in back if message.id in order]
     at = len(found)
     while said and at and found[at - 1].id not in before and order.get(found[at - 1].id, -1) > said[-1]:
@@ -205,12 +206,12 @@ def _restore_message(kept: JournalMessage, said: Mapping[str, Message], now: Map
 
 
 def _release_pins(message: Message, gone: Collection[str]) -> Message:
-    """Return a message as it is after those in `gone` were let go by the summary in its place."""
+    """Return a message with the pins in `gone` released, in a pinned message or a summary."""
     return with_pin(message, on=False) if message.id in gone and is_pinned(message) else release_pins(message, gone)
 
 
 def remove_message(window: Window, message_id: str) -> Reduction:
-    """Return `window` without a message; with its calls go their results, and with a result its call.
+    """Return `window` without a message; calls are removed with their results, and results with their call.
 
     Raises: MessageNotFound.
     """
@@ -226,9 +227,9 @@ def remove_message(window: Window, message_id: str) -> Reduction:
 
 
 def edit_message(window: Window, message_id: str, text: str) -> Reduction:
-    """Return `window` with `text` in the place of what a message says; its calls and results stay.
+    """Return `window` with the text of a message replaced; its calls and results stay.
 
-    What is put there is a message of its own. Raises: MessageNotFound.
+    The new message has an id of its own. Raises: MessageNotFound.
     """
     messages = window.messages
     at = _find_position(messages, message_id)
@@ -251,7 +252,7 @@ def _is_paired(message: Message) -> bool:
 
 
 def _replace_text(parts: Sequence[Part], text: str) -> tuple[Part, ...]:
-    """Return the parts with `text` in the first text; the other texts become empty ones, so that all places hold."""
+    """Return the parts with `text` in the first text part; other text parts become empty, so that positions stay."""
     first = next((at for at, part in enumerate(parts) if isinstance(part, Text)), None)
     if first is None:
         return (*parts, Text(text=text))

@@ -1,4 +1,4 @@
-"""The context window: what the model sees, and the strategies that make it smaller. Each can be used alone."""
+"""The context window: the content of a model request, and the strategies that reduce it. Each works on its own."""
 
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Summarizer,
         Window,
     )
-    from ricordo.context.pipeline import LoggingStrategy
+    from ricordo.context.pipeline import LoggingStrategy, run_pipeline
     from ricordo.context.plan import changed_reduction, unchanged_reduction
     from ricordo.context.strategies.clear import ClearResults
     from ricordo.context.strategies.dedupe import DedupeReads
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ricordo.context.strategies.truncate import TruncateArgs
     from ricordo.context.summary.digest import build_digest, extract_tags, extract_title
     from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
+    from ricordo.context.turn_recall import TurnRecallConfig
 
 __all__ = [
     "Act",
@@ -60,11 +61,13 @@ __all__ = [
     "ToolResultEvictionConfig",
     "TruncateArgs",
     "TruncateArgsConfig",
+    "TurnRecallConfig",
     "Window",
     "build_digest",
     "changed_reduction",
     "extract_tags",
     "extract_title",
+    "run_pipeline",
     "unchanged_reduction",
 ]
 
@@ -72,11 +75,9 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig TruncateArgsConfig",
-        ".contract": (
-            "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy "
-            "StrategyReport Summarizer Window"
-        ),
-        ".pipeline": "LoggingStrategy",
+        ".contract": "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyReport "
+        "Summarizer Window",
+        ".pipeline": "LoggingStrategy run_pipeline",
         ".plan": "changed_reduction unchanged_reduction",
         ".strategies.clear": "ClearResults",
         ".strategies.dedupe": "DedupeReads",
@@ -86,5 +87,6 @@ __getattr__ = lazy_exports(
         ".strategies.truncate": "TruncateArgs",
         ".summary.digest": "build_digest extract_tags extract_title",
         ".summary.summarizers": "DigestSummarizer ModelSummarizer",
+        ".turn_recall": "TurnRecallConfig",
     },
 )

@@ -1,4 +1,4 @@
-"""Cancellations that other exceptions wrap: cancelled work must not go on another way.
+"""Finds cancellations that other exceptions wrap, so that cancelled work does not continue.
 
 Invariant: a timeout is not a cancellation, although packages cancel to end it.
 """
@@ -15,8 +15,9 @@ _TRIO_TIMEOUT = "TooSlowError"
 
 
 def find_cancellation(error: BaseException) -> BaseException | None:
-    """Return the cancellation that `error` is, or that caused it: through groups, contexts and cyclic chains of causes;
-    None when there is none."""
+    """Return the cancellation that `error` is or that caused it; None if there is none.
+
+    It searches exception groups, contexts and cyclic chains of causes."""
     kind = anyio.get_cancelled_exc_class()
     seen: set[int] = set()
     waiting: list[BaseException] = [error]
@@ -37,7 +38,7 @@ def find_cancellation(error: BaseException) -> BaseException | None:
 
 @contextmanager
 def unwrap_cancellation() -> Iterator[None]:
-    """Raise a cancellation as such, where what is raised inside wraps one."""
+    """Raise the wrapped cancellation itself if an exception from this block wraps one."""
     try:
         yield
     except BaseException as error:

@@ -1,10 +1,10 @@
-"""Extraction during a compaction: one request sums messages up and learns from them, and no worker does so too.
+"""Extraction during a compaction: one request summarizes messages and extracts lessons from them.
 
-What was not extracted yet is leased in the inbox before the model is asked. Lessons that can be used are written and
-end the job; without them the job goes back to the workers.
+Messages without extracted lessons are leased in the inbox before the model is called, so that no worker extracts from
+them too. Usable lessons are written and end the job; otherwise the job returns to the workers.
 
-Invariant: each message is extracted once, by the one or the other, whoever is killed when: the job is durable before
-the request, and the session's cursor tells who was first.
+Invariant: each message is extracted once, even if a process is killed. The job is durable before the request, and the
+session's cursor decides which result counts.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -26,7 +26,7 @@ __all__ = ["CompactionExtraction"]
 
 
 class CompactionExtraction:
-    """Takes messages of one session out of the workers' hands; see `ricordo.context.contract.ExtractionHandover`."""
+    """Leases messages of one session from the workers; see `ricordo.context.contract.ExtractionHandover`."""
 
     def __init__(
         self,
@@ -40,12 +40,12 @@ class CompactionExtraction:
         seconds: float = 240.0,
         may_learn: Callable[[Job], Awaitable[bool]] | None = None,
     ) -> None:
-        """Lease from `queue`, write by `flush`, and leave to `worker` what is not done here.
+        """Lease from `queue`, write through `flush`, and leave unfinished work to `worker`.
 
-        The lease lasts `seconds` and is not renewed, as nothing of this runs while the model writes. So let it be as
-        long as all requests of a summary may take, four times what one may. When it runs out nothing is lost or
-        doubled: a worker learns from the messages, and the lessons that come later are left out. Where `may_learn` says
-        no, the work is left to the workers from the start.
+        The lease lasts `seconds` and is not renewed, because nothing here runs while the model writes. Set it to the
+        time of all requests of a summary: four times the limit of one request. If it expires, nothing is lost or
+        duplicated: a worker extracts from the messages, and late lessons are discarded. If `may_learn` returns False,
+        the work is left to the workers from the start.
         """
         self._queue = queue
         self._flush = flush
@@ -55,10 +55,10 @@ class CompactionExtraction:
         self._may_learn = may_learn
 
     async def __call__(self, messages: Sequence[Message]) -> ExtractionLease | None:
-        """Take those of `messages` that were not learned from yet.
+        """Lease those of `messages` without extracted lessons.
 
-        None when there are none, when somebody else works on the session, for whom the job waits in the inbox, and
-        when the inbox or the transcript can't be used, which is reported as a failed `extract`.
+        Return None if there are none, if another worker has the session (the job then waits in the inbox), or if the
+        inbox or the transcript is unusable, which is reported as a failed `extract`.
         """
         taken: list[_LeasedMessages] = []
         try:
@@ -66,7 +66,7 @@ class CompactionExtraction:
         except RicordoError as error:
             self._flush.emitter.report_failure("extract", self._flush.scope, error, "the inbox did not take the job")
         except BaseException:
-            # nobody will know of the lease
+            # The caller never receives the lease, so release it.
             for each in taken:
                 await each.release()
             raise
@@ -87,7 +87,7 @@ class CompactionExtraction:
 
 
 class _LeasedMessages:
-    """Messages under a lease, until they are accepted or released; whatever comes after that does nothing."""
+    """Messages under a lease until they are accepted or released; later calls do nothing."""
 
     def __init__(
         self, queue: JobQueue, lease: Lease, pending: tuple[str, ...], *, flush: SessionExtraction, worker: JobWorker
@@ -100,18 +100,20 @@ class _LeasedMessages:
 
     @property
     def pending_ids(self) -> Collection[str]:
-        """The ids of the messages to learn from, in the order of the transcript."""
+        """The ids of the messages to extract from, in transcript order."""
         return self._pending
 
     async def accept(self, lessons: Sequence[Finding]) -> None:
-        """Write `lessons`, then end the job; what can't be written is reported, and left to the workers."""
+        """Write `lessons`, then end the job. If writing fails, the error is reported and the job left to the
+        workers.
+        """
         lease, self._lease = self._lease, None
         if lease is None:
             return
         await run_even_if_cancelled(partial(self._accept, lease, lessons))
 
     async def release(self) -> None:
-        """Let the workers do it, at once; an inbox that can't be written to is reported."""
+        """Return the job to the workers at once. A failed write to the inbox is reported."""
         lease, self._lease = self._lease, None
         if lease is None:
             return
@@ -122,10 +124,10 @@ class _LeasedMessages:
         try:
             flushed = await self._flush.record_findings(job, lessons, self._pending)
             if job.last != self._pending[-1]:
-                # a job that waited for more was taken along
+                # The lease also took over a queued job with more messages.
                 await self._queue.put(Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user))
         except RicordoError as error:
-            # lessons that are no entries are as good as none; other trouble needs a pause
+            # Invalid lessons are discarded without a pause; other errors need one.
             await self._release_lease(lease, None if isinstance(error, InvalidInput) else error)
             return
         except BaseException as error:
@@ -134,7 +136,7 @@ class _LeasedMessages:
         try:
             await self._queue.complete(lease, JobOutcome(state="done", counts=flushed.counts))
         except LeaseLost:
-            # whoever has it finds that the cursor moved
+            # The new owner of the lease finds that the cursor has moved.
             pass
         except RicordoError as error:
             self._report_failure(error)
@@ -146,7 +148,7 @@ class _LeasedMessages:
         try:
             await self._queue.release(lease, error=type(error).__name__ if error else None, after=after)
         except LeaseLost:
-            # somebody took it over
+            # Another worker took over the lease.
             pass
         except RicordoError as trouble:
             self._report_failure(trouble)

@@ -1,11 +1,12 @@
-"""The excerpt of MEMORY.md that a prompt shows, where the file has grown too long. Pure.
+"""The excerpt of MEMORY.md in a prompt, for a file that has grown too long. Pure functions.
 
-A file within its bounds is shown as it is. Of a longer one the newest is always shown, then what is pinned and the list
-of topics, then the rest by usefulness, in the order of the file. Of several roots the narrowest comes first. Lines that
-a person wrote are taken in their order, and the last of them counts as new too. Contradicting memories stand together.
+A file within its bounds is shown unchanged. Of a longer file the newest entry is always shown, then pinned entries and
+the list of topics, then the rest by usefulness, in file order. With several roots the narrowest comes first. Lines
+written by a person are taken in order, and the last of them also counts as newest. Contradicting entries are shown
+together.
 
-Invariants: no more lines, bytes or tokens are shown than allowed, and what is left out is counted. No memory is shown
-without the line that says what it contradicts.
+Invariants: the excerpt stays within the allowed lines, bytes and tokens, and omitted content is counted. No entry is
+shown without the line that names the entry it contradicts.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,9 +34,9 @@ __all__ = ["MemoryCut", "MemoryExcerpt", "excerpt_memory", "memory_lines"]
 
 _TOPIC_LINK = lazy_compile(r"\s*(?:[-*+]|\d+\.)\s+\[[^\n]*?\]\([^()\s]+\.md(?:#[^()\s]*)?\)")
 _PINNED_SHARE = 2
-"""What is pinned has this part of each bound for sure, the list of topics the rest."""
+"""Pinned entries may take one half of each bound, and the list of topics the rest."""
 _NEWEST_SHARE = 4
-"""Of the newest only its beginning is shown where it would take more than this part of a bound."""
+"""The newest entry is shortened if it takes more than one quarter of a bound."""
 _BEGINNING_CHARACTERS = 120
 _MANUAL_RANK = usefulness(Entry(content="-", by="hand", time=datetime.min.replace(tzinfo=UTC)))[:-1]
 _CONTRADICTS_FIELD = f"[{CONTRADICTS_FIELD}:: ".encode()
@@ -45,9 +46,10 @@ _Rank = tuple[bool, int, int, int, float, datetime]
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryCut:
-    """What of MEMORY.md a prompt leaves out: `cap` names the bound that acted first, and `most` is how much it allows.
+    """The part of MEMORY.md omitted from a prompt: `cap` is the bound reached first, and `most` its limit.
 
-    `lines` are not shown, or not as a whole. Of what is left out, `memories` are memories and `topics` list a topic.
+    `lines` counts the lines that are omitted or shortened. Among the omitted blocks, `memories` counts entries and
+    `topics` counts topic links.
     """
 
     cap: BoundName
@@ -59,7 +61,7 @@ class MemoryCut:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryExcerpt:
-    """The lines that are shown, and what is left out; None where that is nothing."""
+    """The shown lines, and the omitted part; None if nothing is omitted."""
 
     lines: tuple[str, ...]
     cut: MemoryCut | None = None
@@ -67,9 +69,10 @@ class MemoryExcerpt:
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """A line, or a memory with its lines; `document` is where, `heading` the number of the piece that it is under.
+    """A line, or an entry with its lines; `document` is the document's index, `heading` the number of its heading
+    block.
 
-    `contradicts` are the ids of what it contradicts; then the last line says so, in as many words as it ever takes.
+    `contradicts` are the ids of the entries it contradicts; then the last line names them in its longest form.
     """
 
     number: int
@@ -108,10 +111,10 @@ def excerpt_memory(
     *,
     elsewhere: Collection[str] = (),
 ) -> MemoryExcerpt:
-    """Return what is shown of MEMORY.md, of one or of those of several places, narrowest first.
+    """Return the excerpt of one or several MEMORY.md files, narrowest scope first.
 
-    All of them together have at most the lines and bytes of `bounds`, and `room` tokens, which `cost` estimates.
-    `elsewhere` are the ids of memories that hold and stand in none of them.
+    All of them together have at most the lines and bytes of `bounds`, and `room` tokens, estimated by `cost`.
+    `elsewhere` are the ids of active entries outside these documents.
     """
     pieces = list(_iter_blocks(documents))
     if any(_CONTRADICTS_FIELD in document for document in documents):
@@ -147,7 +150,7 @@ def _iter_blocks(documents: Sequence[bytes]) -> Iterator[_Block]:
 
 
 def _block_lines(part: DocumentPart) -> tuple[str, ...]:
-    """Return the lines of a part without the fields of its entry, without blank ones; none for what holds no more."""
+    """Return the lines of a part without its entry's fields and blank lines; empty for an inactive entry."""
     data = part.data
     if part.entry is not None:
         if part.entry.state != "active":
@@ -157,7 +160,9 @@ def _block_lines(part: DocumentPart) -> tuple[str, ...]:
 
 
 def _pair_contradictions(pieces: Sequence[_Block], elsewhere: Collection[str]) -> list[_Block]:
-    """Return the pieces with what contradicts each other together, and with a line more that says so."""
+    """Return the blocks with contradicting entries next to each other, each with a line that names the
+    contradiction.
+    """
     links = find_contradictions([piece.entry for piece in pieces if piece.entry], elsewhere=elsewhere)
     rows = {piece.entry_id: piece for piece in reversed(pieces) if piece.entry_id in links}
     order: list[_Block] = []
@@ -185,7 +190,7 @@ def _pair_contradictions(pieces: Sequence[_Block], elsewhere: Collection[str]) -
 
 
 def _render_lines(pieces: Sequence[_Block]) -> tuple[str, ...]:
-    """Return the lines of pieces that are shown one after the other, each with what it contradicts beside it."""
+    """Return the lines of consecutive blocks, with their contradiction lines."""
     names = ["", *(piece.entry_id for piece in pieces), ""]
     lines: list[str] = []
     for at, piece in enumerate(pieces):
@@ -196,7 +201,7 @@ def _render_lines(pieces: Sequence[_Block]) -> tuple[str, ...]:
 
 
 def _newest_blocks(pieces: Sequence[_Block]) -> list[_Block]:
-    """Return the memory that was said last, and the line that a person added last to each document."""
+    """Return the newest entry, and the last line that a person added to each document."""
     dated = [piece for piece in pieces if piece.entry and (piece.entry.time or piece.entry.since)]
     newest = [max(dated, key=lambda piece: _age_key(piece.entry))] if dated else []
     return [*newest, *{piece.document: piece for piece in pieces if _is_manual(piece)}.values()]
@@ -212,7 +217,7 @@ def _is_manual(piece: _Block) -> bool:
 
 
 class _Selection:
-    """What is taken into the prompt so far, in the order in which it was taken."""
+    """The selected blocks, in the order of selection."""
 
     def __init__(self, pieces: Sequence[_Block], bounds: IndexBounds) -> None:
         self.selected: dict[int, _Block] = {}
@@ -230,7 +235,7 @@ class _Selection:
         return "\n".join(self.lines)
 
     def fill(self, newest: Iterable[_Block]) -> None:
-        """Take as much as there is room for, in the order of what must not be missing."""
+        """Select as many blocks as fit, the most important first."""
         for piece in newest:
             if not self._add(piece, _NEWEST_SHARE):
                 self._add(_shorten_block(piece))
@@ -245,13 +250,13 @@ class _Selection:
                 break
 
     def shorten(self) -> None:
-        """Take back a tenth of it, what was taken last first: escaped text has more tokens than it had."""
+        """Remove the last tenth of the selection: escaped text has more tokens than estimated."""
         self.cap = self.cap or "tokens"
         for number in list(self.selected)[len(self.selected) * 9 // 10 :]:
             del self.selected[number]
 
     def _add_each(self, pieces: Iterable[_Block]) -> bool:
-        """Take these in their order; False where one is left when a bound is reached."""
+        """Add these blocks in order. Return False if a bound is reached with blocks left over."""
         for piece in pieces:
             full = next((cap for cap in _CAPS if self._used[cap] >= self.bounds.limit(cap)), None)
             if full is None:
@@ -262,7 +267,7 @@ class _Selection:
         return True
 
     def _add_topics(self, topics: Sequence[_Block]) -> None:
-        """Take the list of topics; without what is said of them where that has no room."""
+        """Add the list of topics; only the links if their descriptions do not fit."""
         before = dict(self.selected), dict(self._used), self.cap
         if sum(self._add(topic) for topic in topics) == len(topics):
             return
@@ -273,7 +278,7 @@ class _Selection:
             self._add(replace(topic, lines=(link[0],)) if link else topic)
 
     def _add(self, piece: _Block, share: int = 1) -> bool:
-        """Take a piece with its heading, if it takes no more than what is left, and of that no more than a part."""
+        """Add a block with its heading if both fit into the rest and into `1 / share` of each bound."""
         if piece.number in self.selected:
             return True
         above = [] if piece.heading is None or piece.heading in self.selected else [self._blocks[piece.heading]]
@@ -289,7 +294,7 @@ class _Selection:
 
 
 def _measure(pieces: Sequence[_Block]) -> dict[BoundName, int]:
-    """Return what pieces take at most, each line with its end."""
+    """Return the maximum size of blocks, with one line end for each line."""
     text = "".join(f"{line}\n" for piece in pieces for line in piece.lines)
     return {
         "lines": sum(len(piece.lines) for piece in pieces),
@@ -299,7 +304,7 @@ def _measure(pieces: Sequence[_Block]) -> dict[BoundName, int]:
 
 
 def _shorten_block(piece: _Block) -> _Block:
-    """Return a piece with the beginning of what it says."""
+    """Return a block with only the beginning of its text."""
     text = piece.entry.content if piece.entry else piece.lines[0]
     first = preview_line(text, _BEGINNING_CHARACTERS)
     told = piece.lines[-1:] if piece.contradicts else ()

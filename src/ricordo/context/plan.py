@@ -1,11 +1,11 @@
-"""The plan of a compaction: sizes, thresholds, the cut, what may be dropped, and the report. Pure.
+"""Plans a compaction: sizes, thresholds, the cut, droppable messages, and the report. Pure functions.
 
-Counts are in tokens as the provider is expected to count them: our estimate multiplied by the window's ratio.
+Tokens are counted as the provider is expected to count them: our estimate multiplied by the window's ratio.
 
 Invariants: a cut never separates a call from its result. A window that is not forced to shrink is cut only when that
-removes at least two messages, and five have come since the last summary. A window cut for its tokens alone must lose
-a fifth of them. A window that a person restored is not compacted again at once. System messages, summaries and pinned
-messages are never dropped.
+removes at least two messages, and at least five were added since the last summary. A window cut for its tokens alone
+must lose a fifth of them. A window that a person restored is not compacted again at once. System messages, summaries
+and pinned messages are never dropped.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -47,7 +47,7 @@ _DEFAULT_TRIGGER = 160_000
 _DEFAULT_WINDOW = 180_000
 _MIN_REMOVED = 2
 MIN_ADDED_MESSAGES = 5
-"""How many messages come at least between two summaries that nothing presses for."""
+"""The minimum number of messages between two summaries when nothing forces the window to shrink."""
 _DEFAULT_RESERVED = 20_000
 _GAIN_FACTOR = 4
 _MIN_GAIN_DIVISOR = 5
@@ -57,11 +57,11 @@ _TARGET_ITEMS_SHARE = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """A configuration for one window size, in messages and tokens; 0 means off.
+    """A configuration resolved for one window size, in messages and tokens; 0 means off.
 
-    `tokens` is the lower one of the triggers in tokens and in a part of the window, of those that are on.
-    `max_request_tokens` is what a request may take so that room for the reply is left, None where the window is not
-    known. `is_clamped` says that `reserved` is not smaller than the window, so that half of it was taken.
+    `tokens` is the lower of the enabled triggers: a token count and a share of the window. `max_request_tokens` is the
+    maximum size of a request that leaves room for the reply, None if the window is unknown. `is_clamped` says that
+    `reserved` is not smaller than the window, so half of the window is used instead.
     """
 
     messages: int
@@ -73,18 +73,18 @@ class Thresholds:
 
     @property
     def is_active(self) -> bool:
-        """Whether any trigger is on."""
+        """Whether any trigger is enabled."""
         return bool(self.messages or self.tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompactionPlan:
-    """What is to be done: a summary takes the place of what is before `cut`; 0 leaves all as it is.
+    """The planned compaction: a summary replaces the messages before `cut`; 0 changes nothing.
 
-    System messages at the head stay. `trigger` says whether the count of messages or that of tokens started it.
-    `reason` says why it starts, or why not. `must_shrink` means that the window must get smaller, whatever stays;
-    `room` is then what its messages may take, None for no bound. `min_gain` are the tokens that the summary is to take
-    off at least.
+    System messages at the start stay. `trigger` says whether the message count or the token count triggered it.
+    `reason` says why it starts or does not. `must_shrink` means that the window must get smaller whatever is lost;
+    `room` is then the maximum tokens of its messages, None for no limit. `min_gain` is the minimum number of tokens
+    that the summary must save.
     """
 
     cut: int = 0
@@ -101,7 +101,7 @@ def count_message_tokens(messages: Sequence[Message], ratio: float) -> tuple[int
 
 
 def resolve_thresholds(config: CompactionConfig, limit: int | None) -> Thresholds:
-    """Return what `config` means for a reasoning model with a window of `limit` tokens, None when it is not known."""
+    """Return the thresholds of `config` for a model with a window of `limit` tokens, None if unknown."""
     window = config.window or limit
     clamped = config.trigger_tokens is None and window is not None and config.reserved >= window
     share = 0 if window is None or not config.trigger_share else max(1, int(window * config.trigger_share))
@@ -117,13 +117,14 @@ def resolve_thresholds(config: CompactionConfig, limit: int | None) -> Threshold
 
 
 def max_request_tokens(window: int, reserved: int = _DEFAULT_RESERVED) -> int:
-    """Return what a request to a model with a `window` of so many tokens may take, with room for the reply: `reserved`
-    tokens, yet at most a quarter of it."""
+    """Return the maximum tokens of a request to a model with this `window`, in tokens.
+
+    Room for the reply is `reserved` tokens, but at most a quarter of the window."""
     return max(1, window - min(reserved, window // 4))
 
 
 def plan_compaction(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> CompactionPlan:
-    """Return what to do with `window`, whose messages take `tokens`."""
+    """Return the plan for `window`, whose messages have these `tokens`."""
     many = count_excess_items(window)
     if window.target is not None and sum(tokens) <= window.target and not many:
         return CompactionPlan(reason="the steps before were enough")
@@ -161,8 +162,9 @@ def plan_compaction(window: Window, config: CompactionConfig, tokens: Sequence[i
 
 
 def trigger_reason(window: Window, total: int, *, messages: int, tokens: int) -> str:
-    """Say why a step is to act on `window`, which takes `total` tokens with its overhead: what forces it, or that there
-    are at least `messages` messages or `tokens` tokens; empty when nothing of that holds. 0 switches a threshold off.
+    """Return why a step runs on `window`, which has `total` tokens including its overhead; empty if it does not run.
+
+    The reason is `window.forced`, at least `messages` messages, or at least `tokens` tokens. 0 disables a threshold.
     """
     if window.forced:
         return window.forced
@@ -172,9 +174,9 @@ def trigger_reason(window: Window, total: int, *, messages: int, tokens: int) ->
 
 
 def count_excess_items(window: Window) -> int:
-    """Return by how many messages `window` has too many for its provider; 0 when it has not.
+    """Return by how many messages `window` exceeds the provider's limit; 0 if it does not.
 
-    A tenth of what the provider takes is left free, for the system prompt and for what a turn adds.
+    A tenth of the provider's limit stays free, for the system prompt and for the messages of a turn.
     """
     if window.most_messages is None:
         return 0
@@ -182,10 +184,10 @@ def count_excess_items(window: Window) -> int:
 
 
 def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
-    """Return what the messages of a refused window may take, in tokens; they took `tokens`, as far as is known.
+    """Return the maximum tokens of the messages of a rejected window; they took `tokens`, as far as is known.
 
-    That is what the model's window leaves beside the reply and the overhead, when the provider `named` it and it is
-    less than they took; else also half of what they took at most.
+    If the provider `named` its window, this is the room that the window leaves after the reply and the overhead, if
+    that is less than `tokens`. Otherwise it is also at most half of `tokens`.
     """
     fits = None if window.limit is None else max(0, max_request_tokens(window.limit) - window.overhead)
     if fits is None:
@@ -194,9 +196,7 @@ def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
 
 
 def find_tail_start(points: Sequence[int], tokens: Sequence[int], fits: int) -> int:
-    """Return the first cut point after which at most `fits_bounds` tokens stand; the start of the last group when none
-    is.
-    """
+    """Return the first cut point with at most `fits` tokens after it; the start of the last group if there is none."""
     before = [0, *accumulate(tokens)]
     inside = [point for point in points if point < len(tokens)]
     return next((point for point in inside if before[-1] - before[point] <= fits), inside[-1] if inside else 0)
@@ -224,7 +224,7 @@ def _resolve_budget(budget: int | Budget, window: int | None) -> int:
 
 
 def _find_trigger(window: Window, limits: Thresholds, total: int, *, many: int) -> tuple[str, bool]:
-    """Say why the window is to shrink, and whether it must; `many` are the messages that are too many."""
+    """Return why the window shrinks, and whether it must; `many` is the number of excess messages."""
     if many and not window.forced and limits.is_active:
         return f"{len(window.messages)} messages are nearly more than the provider takes", True
     if (
@@ -245,7 +245,7 @@ def _configured_cut(points: Sequence[int], tokens: Sequence[int], limits: Thresh
 
 
 def _messages_room(window: Window, limits: Thresholds, total: int) -> int | None:
-    """What all messages may take afterwards; a window that the provider refused loses half, whatever we believed."""
+    """Return the maximum tokens of all messages afterwards. A window that the provider rejected loses at least half."""
     rooms = [] if limits.max_request_tokens is None else [max(0, limits.max_request_tokens - window.overhead)]
     if window.target is not None:
         rooms.append(window.target)
@@ -255,7 +255,7 @@ def _messages_room(window: Window, limits: Thresholds, total: int) -> int | None
 
 
 def _tail_room(window: Window, limits: Thresholds, tokens: Sequence[int], cut: int, shell: int) -> int:
-    """What may stay beside a summary with its shell."""
+    """Return the maximum tokens of the messages that stay next to a summary of `shell` tokens."""
     total = sum(tokens)
     room = _messages_room(window, limits, total)
     if window.forced == "asked" and not cut:
@@ -268,7 +268,10 @@ def _deepen_cut(points: Sequence[int], tokens: Sequence[int], cut: int, fits: in
 
 
 def _estimate_gain(window: Window, config: CompactionConfig, tokens: Sequence[int], cut: int) -> int:
-    """What a summary of what is before `cut` takes off: it is about as long as the last one, else half of all that."""
+    """Estimate the tokens saved by a summary of the messages before `cut`.
+
+    The summary is expected to be as long as the last one, or else half of these messages.
+    """
     removed = [
         (message, size)
         for message, size in zip(window.messages[:cut], tokens, strict=False)
@@ -281,9 +284,9 @@ def _estimate_gain(window: Window, config: CompactionConfig, tokens: Sequence[in
 
 
 def _find_hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: bool) -> str:
-    """Say why a summary of what is before `cut` is not worth its request; empty when it is.
+    """Return why a summary of the messages before `cut` is not worth a request; empty if it is.
 
-    What is `heavy` is worth it however few messages it is that came.
+    A `heavy` cut is worth it however few messages were added.
     """
     removed = [message for message in messages[count_leading_system(messages) : cut] if not is_carried_whole(message)]
     summaries = _count_matching(removed, lambda message: get_mark(message) == "summary")
@@ -299,7 +302,7 @@ def _find_hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, hea
 
 
 def _count_added(messages: Sequence[Message]) -> int | None:
-    """Count the messages that came since the last summary; None when there is none."""
+    """Count the messages since the last summary; None if there is no summary."""
     last = max((at for at, message in enumerate(messages) if get_mark(message) == "summary"), default=None)
     return None if last is None else len(messages) - last - 1 - count_kept_messages(messages[last])
 
@@ -309,9 +312,9 @@ def _count_matching(messages: Sequence[Message], holds: Callable[[Message], bool
 
 
 def find_droppable(messages: Sequence[Message], stop: int, keep: Collection[int]) -> tuple[tuple[int, ...], ...]:
-    """Return the indexes that may go before the cut point `stop`, group by group, oldest first.
+    """Return the indexes of droppable messages before the cut point `stop`, by group, oldest first.
 
-    `keep` are indexes of further messages that stay.
+    `keep` are the indexes of further messages that stay.
     """
     staying = {at for at, message in enumerate(messages[:stop]) if _is_protected(message)} | set(keep)
     found = []
@@ -327,13 +330,13 @@ def find_droppable(messages: Sequence[Message], stop: int, keep: Collection[int]
 
 
 def find_newest_request(messages: Sequence[Message]) -> int | None:
-    """Return where the newest message stands in which a user asks something; None when there is none."""
+    """Return the index of the newest request of a user; None if there is none."""
     asked = (at for at in range(len(messages) - 1, -1, -1) if _is_request(messages[at]))
     return next(asked, None)
 
 
 def can_open_conversation(message: Message) -> bool:
-    """Tell whether a conversation can begin with this message by every provider's rules: a user says something."""
+    """Return whether every provider accepts this message as the first one: it is a user message with text."""
     return message.role == "user" and bool(message.text.strip()) and not message.tool_results
 
 
@@ -350,7 +353,7 @@ _HANDLE_BYTES = 5
 
 
 def make_handle(dropped: Sequence[Message]) -> str:
-    """Return the handle of these messages, by their ids and order: `c` and ten hexadecimal digits; empty for none."""
+    """Return the handle of these messages, from their ids and order: `c` and ten hex digits; empty for none."""
     if not dropped:
         return ""
     named = "\0".join(message.id or message.text for message in dropped)
@@ -358,7 +361,7 @@ def make_handle(dropped: Sequence[Message]) -> str:
 
 
 def unchanged_reduction(act: Act, window: Window, reason: str, tokens: int, *, note: str = "") -> Reduction:
-    """Return the window as it came; `tokens` are those of its messages."""
+    """Return the unchanged window; `tokens` are the tokens of its messages."""
     return Reduction(
         messages=window.messages,
         report=StrategyReport(
@@ -383,7 +386,7 @@ def changed_reduction(
     dropped: Sequence[Message] = (),
     note: str = "",
 ) -> Reduction:
-    """Return the smaller window; the handle is that of what was dropped."""
+    """Return the reduced window; its handle is the handle of `dropped`."""
     return Reduction(
         messages=tuple(messages),
         dropped=tuple(dropped),

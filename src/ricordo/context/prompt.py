@@ -1,10 +1,11 @@
-"""The system prompt: its parts in order, the guidance about memory, AGENTS.md and the rules of a project.
+"""Builds the system prompt: its parts in order, the memory guidance, AGENTS.md and the rules of a project.
 
-Parts that change least come first, so two sessions with the same memory share all but the last line. A file that is
-missing is silent; one that is too long or can't be read says so. AGENTS.md may only link to another Markdown file.
+Parts that change least come first, so two sessions with the same memory differ only in the last line. A missing file is
+skipped silently; a file that is too long or unreadable produces a notice. AGENTS.md may only link to another Markdown
+file.
 
-Invariant: all between the base prompt and the last line is within one token budget. Texts are cut between lines, and
-what is left out is named with its file.
+Invariant: everything between the base prompt and the last line fits one token budget. Texts are cut between lines, and
+omitted content is named with its file.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,9 +41,9 @@ __all__ = [
 
 
 WORKSPACE_BUDGET = Tokens(8_000)
-"""Tokens of what a workspace puts into the prompt when none are named: AGENTS.md, rules, guidance and preamble."""
+"""Default tokens of the workspace's part of the prompt: AGENTS.md, rules, guidance and preamble."""
 MEMORY_FILES = "MEMORY.md and memory/"
-"""Where the memory of a root stands, in its workspace."""
+"""The memory files of a root, in its workspace."""
 _SEPARATOR_TOKENS = 2
 """Tokens of the empty line between two parts."""
 _INSTRUCTIONS_NOTE = "Written by people for this project: follow it."
@@ -75,7 +76,7 @@ _SESSION_TOOLS = {
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionText:
-    """What a person wrote for the agent, and the file that it stands in."""
+    """A text that a person wrote for the agent, and its source file."""
 
     source: str
     text: str
@@ -84,24 +85,24 @@ class InstructionText:
 def build_system_prompt(
     *, base: str = "", written: str = "", guidance: str = "", preamble: str = "", end: str = ""
 ) -> str:
-    """Return the prompt of these parts, in this order, an empty line between them; empty for none.
+    """Return the prompt of these parts, in this order, separated by an empty line; empty if all are empty.
 
-    `written` is what `render_instructions` made, `end` what `render_footer` did.
+    `written` comes from `render_instructions`, `end` from `render_footer`.
     """
     parts = (base.strip("\n"), written, guidance, preamble, end)
     return "\n\n".join(part for part in parts if part.strip())
 
 
 def remaining_tokens(budget: int, *parts: str) -> int:
-    """Return the tokens of `budget` that these parts leave to one more; at least 0."""
+    """Return the tokens of `budget` that these parts leave for another one; at least 0."""
     return max(0, budget - sum(estimate_text(part) + _SEPARATOR_TOKENS for part in parts if part))
 
 
 def render_instructions(human: Sequence[InstructionText], room: int | None = None) -> str:
-    """Return what people wrote in its frame, within `room` tokens; without one nothing is cut. Empty for nothing.
+    """Return the fenced texts of people, within `room` tokens; None for `room` cuts nothing. Empty for no texts.
 
-    `human` is AGENTS.md first, then the rules; the first ones are served first. A text that does not fit is cut after
-    its last line that does, one of which no line fits is only named.
+    `human` is AGENTS.md first, then the rules; earlier texts take precedence. A text that does not fit is cut after its
+    last line that fits. A text of which no line fits is only named.
     """
     texts = [FencedItem(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in human]
     found = [each for each in texts if each.text.strip()]
@@ -124,9 +125,9 @@ def render_instructions(human: Sequence[InstructionText], room: int | None = Non
 
 
 def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
-    """Return what the model is told about memory, naming only the tools that are among `tools`; empty for none.
+    """Return the guidance about memory, which names only tools in `tools`; empty if there are none.
 
-    `sessions` is the folder, as file tools know it, below which the session files lie that `recall` names.
+    `sessions` is the folder of the session files that `recall` names, as file tools see it.
     """
     memory = [f"- {line}" for name, line in {**_SAVE_TOOLS, **_SEARCH_TOOLS, **_OPT_IN_TOOLS}.items() if name in tools]
     if sessions and {"recall", "read_file"} <= {*tools}:
@@ -143,21 +144,21 @@ def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
 
 
 def drop_missing_tools(text: str, tools: Collection[str]) -> str:
-    """Return what memory puts into a prompt without the clauses that name a tool which is not among `tools`."""
+    """Return the memory text for a prompt without the clauses that name a tool missing from `tools`."""
     return _TOOL_CLAUSE.sub(lambda found: found[0] if found["tool"] in tools else "", text)
 
 
 def memory_notice(tools: Collection[str], *, where: str = MEMORY_FILES) -> str:
-    """Return what stands in the place of a preamble for which no room is left; it names only tools that there are.
+    """Return the notice that replaces a preamble without room; it names only tools in `tools`.
 
-    `where` names what holds it.
+    `where` names the files that hold the memory.
     """
     opener = next((f": `{name}` finds it" for name in ("recall", "memory_search") if name in tools), "")
     return f"[More is remembered than there is room for here{opener}. It stands in {where}.]"
 
 
 def render_footer(session: str, day: date) -> str:
-    """Return the last line of the prompt: what differs from session to session."""
+    """Return the last line of the prompt, which differs between sessions."""
     return f"The date was {day.isoformat()} when this was written; the session is `{session}`."
 
 
@@ -172,7 +173,7 @@ def _fits_in(items: Sequence[FencedItem], room: int) -> bool:
 def _cut_item(
     item: FencedItem, before: Sequence[FencedItem], rest: Sequence[FencedItem], room: int
 ) -> FencedItem | None:
-    """Return as many of the first lines of `item` as fit, with a notice; None when not one does."""
+    """Return the first lines of `item` that fit, with a notice; None if no line fits."""
     lines = item.text.split("\n")
     fitting, too_many = 0, len(lines)
     while too_many - fitting > 1:
@@ -189,7 +190,7 @@ def _take_lines(item: FencedItem, lines: Sequence[str]) -> FencedItem:
 
 
 def _omission_notice(items: Sequence[FencedItem]) -> list[FencedItem]:
-    """Return the notice about files that are not shown."""
+    """Return the notice about omitted files."""
     if not items:
         return []
     more = f" and {len(items) - _MAX_OMITTED_NAMES} more" if len(items) > _MAX_OMITTED_NAMES else ""
@@ -201,13 +202,13 @@ def _omission_notice(items: Sequence[FencedItem]) -> list[FencedItem]:
 AGENTS_FILE = "AGENTS.md"
 RULES_FOLDER = f"{WORKSPACE}/rules"
 _MAX_FILE_BYTES = 32_000
-"""Bytes of one file that are shown."""
+"""Maximum bytes of one file in the prompt."""
 _MAX_RULES_BYTES = 128_000
-"""Bytes of all rules together that are shown."""
+"""Maximum bytes of all rules together in the prompt."""
 
 
 async def read_agents_file(folder: Path, *, longest: int = _MAX_FILE_BYTES) -> InstructionText | None:
-    """Return AGENTS.md of `folder`, at most `longest` bytes of it; None when there is none, or nothing in it."""
+    """Return at most `longest` bytes of AGENTS.md in `folder`; None if it is missing or empty."""
     return await run_sync(_read_agents, folder / AGENTS_FILE, longest)
 
 
@@ -216,8 +217,8 @@ async def read_rules(
 ) -> tuple[InstructionText, ...]:
     """Return the Markdown files in `workspace/rules`, sorted by name, at most `longest` bytes of each.
 
-    Of several places the first is what a project shares; its rules come first and are named after it. Those after the
-    first `total` bytes are only named. Files in folders below are no rules.
+    The first of several places is the shared project root; its rules come first, with its prefix in their names. Rules
+    after the first `total` bytes are only named. Files in subfolders are not rules.
     """
     texts: list[InstructionText] = []
     left = total
@@ -253,7 +254,7 @@ async def _read_rule(files: FileStore, path: str, longest: int) -> str:
 
 def _read_agents(path: Path, longest: int) -> InstructionText | None:
     try:
-        # opening a pipe would wait for its other end
+        # Opening a pipe would block until its other end is opened.
         if not path.is_file():
             return None
         if path.resolve().suffix.lower() != ".md":
@@ -270,7 +271,7 @@ def _read_agents(path: Path, longest: int) -> InstructionText | None:
 
 
 def _decode_lines(data: bytes, longest: int) -> str:
-    """Return the text of a file, cut at the end of a line when there are more than `longest` bytes."""
+    """Return the text of a file, cut at the end of a line if it has more than `longest` bytes."""
     kept = data[:longest]
     if len(data) > longest:
         kept = kept[: kept.rfind(b"\n") + 1]

@@ -1,10 +1,10 @@
-"""The message of a summary: the summary, the user's requests, and instructions that stay in force, word for word.
+"""The message of a summary: the summary, the user's requests, and instructions still in force, all verbatim.
 
-The text is a fenced block, so nothing in it can be taken for a turn; a second block holds system and pinned messages.
-Both are read back exactly, by the message's metadata.
+The text is a fenced block, so nothing in it can be mistaken for a turn; a second block holds system and pinned
+messages. Both are parsed back exactly, with the message's metadata.
 
-Invariants: the id depends only on the session and on the first content. The first request, the latest ones and every
-instruction are carried by code, whatever the summary leaves out. Instructions are never cut.
+Invariants: the id depends only on the session and the initial content. Code carries over the first request, the latest
+requests and every instruction, whatever the summary omits. Instructions are never cut.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -49,7 +49,7 @@ _INSTRUCTIONS_NOTE = "given or pinned before this point, word for word; still in
 
 @dataclass(frozen=True, kw_only=True)
 class UserRequest:
-    """What the user asked in the message `id`; a very long text is cut and says so."""
+    """The user's request in the message `id`. A very long text is cut and marked."""
 
     id: str
     text: str
@@ -57,7 +57,7 @@ class UserRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Instruction:
-    """What the message `id` says and a summary carries on whole: `kind` tells a system message from a pinned one."""
+    """The text of message `id` that a summary carries over unchanged. `kind` is a system or a pinned message."""
 
     id: str
     text: str
@@ -65,14 +65,14 @@ class Instruction:
 
 
 def count_leading_system(messages: Sequence[Message]) -> int:
-    """Return how many system messages stand at the head; they stay there, whatever is summed up."""
+    """Return the number of leading system messages. They stay there in every compaction."""
     return next((at for at, message in enumerate(messages) if not _is_system(message)), len(messages))
 
 
 def is_carried_whole(message: Message) -> bool:
-    """Tell whether a summary carries all that a message says: a system message, or one with words that a person pinned.
+    """Return whether a summary carries over a message unchanged: a system message, or a pinned one with text.
 
-    Nothing of it is condensed, and it is never cut.
+    Such a message is never condensed or cut.
     """
     return _is_system(message) or (
         is_pinned(message) and get_mark(message) != "summary" and bool(_message_words(message).strip())
@@ -80,7 +80,7 @@ def is_carried_whole(message: Message) -> bool:
 
 
 def find_instructions(dropped: Sequence[Message]) -> tuple[Instruction, ...]:
-    """Return what among `dropped` stays in force, in order, with what earlier summaries carried; each once."""
+    """Return the instructions of `dropped` in order, including those of earlier summaries; each once."""
     found: list[Instruction] = []
     for message in dropped:
         if is_carried_whole(message):
@@ -94,11 +94,10 @@ def find_instructions(dropped: Sequence[Message]) -> tuple[Instruction, ...]:
 
 
 def select_requests(dropped: Sequence[Message], budget: int) -> tuple[UserRequest, ...]:
-    """Return the first request among `dropped` and the latest ones, in order, in about `budget` tokens.
+    """Return the first request of `dropped` and the latest ones, in order, in about `budget` tokens.
 
-    All of them are carried whole where they fit in together; else long ones are cut, and what says next to nothing,
-    such as a yes, takes only the room that the others leave. What earlier summaries carried counts as asked where
-    they stand.
+    If all of them fit, all are kept whole. Otherwise long requests are cut, and requests with little content, such as a
+    yes, take only the room that the others leave. Requests in earlier summaries count at the position of the summary.
     """
     every = list(_iterate_requests(dropped))
     if sum(estimate_text(each.text) + _REQUEST_FRAME_TOKENS for each in every) <= budget:
@@ -129,11 +128,11 @@ def build_summary_message(
     standing: Sequence[Instruction] = (),
     handle: str = "",
 ) -> Message:
-    """Return the message that stands for `dropped`, a user's by role.
+    """Return the user message that replaces `dropped`.
 
-    `kept` counts the messages after it. `leading_statement` puts a sentence before the block that says how to read it
-    and what opens what was dropped; without it the block says so in brief. `standing` is what stays in force. `handle`
-    is the name by which what was dropped can be opened, empty where nothing keeps it.
+    `kept` is the number of messages after it. `lead` adds a sentence before the block on how to read it and how to open
+    the dropped messages; otherwise the block says so in brief. `standing` are the instructions in force. `handle` is
+    the name by which the dropped messages can be opened, empty if they are not recorded.
     """
     items = [
         FencedItem(text=body, source=f"messages {_describe_range(dropped)}", trust=Trust.AGENT),
@@ -155,7 +154,7 @@ def build_summary_message(
 
 
 def release_pins(message: Message, named: Collection[str]) -> Message:
-    """Return a summary without the pinned items of these ids, all else as it was; the same message if it has none."""
+    """Return a summary without the pinned items of these ids; the same message if it has none of them."""
     every = tuple(_earlier_instructions(message))
     going = {each.id for each in every if each.id and each.id in named and each.kind == "pinned"}
     if not going:
@@ -175,25 +174,25 @@ def release_pins(message: Message, named: Collection[str]) -> Message:
 
 
 def released_pins(message: Message) -> frozenset[str]:
-    """Return the ids of what was pinned and this summary carries no longer; empty for most, and what is none."""
+    """Return the ids of the items unpinned from this summary; empty for a message that is not a summary."""
     found = _summary_record(message).get("let_go")
     return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
 
 
 def summary_body(message: Message) -> str:
-    """Return the words of a summary without their frame; the whole text of one that is not understood."""
+    """Return the text of a summary without its frame; the whole text if it cannot be parsed."""
     texts = _fenced_items(message)
     return texts[0] if texts else message.text
 
 
 def count_kept_messages(message: Message) -> int:
-    """Return how many messages stayed after this summary when it was made; 0 when that is not known."""
+    """Return how many messages followed this summary when it was created; 0 if unknown."""
     kept = _summary_record(message).get("kept")
     return kept if isinstance(kept, int) else 0
 
 
 def summary_handle(message: Message) -> str:
-    """Return the handle of what a summary stands for; empty when it names none."""
+    """Return the handle of the messages that a summary replaced; empty if it has none."""
     found = _summary_record(message).get("handle")
     return found if isinstance(found, str) else ""
 
@@ -237,7 +236,7 @@ def _describe_range(dropped: Sequence[Message]) -> str:
 
 
 def _append_instructions(head: str, standing: Sequence[Instruction]) -> tuple[str, dict[str, JsonValue]]:
-    """Return the text with the block of what stays in force, and what the record says of that block."""
+    """Return the text with the block of instructions, and the metadata of that block."""
     rules = render_fence([_to_quoted(each) for each in standing], name=_INSTRUCTIONS_FENCE, note=_INSTRUCTIONS_NOTE)
     if not rules:
         return head, {}
@@ -250,7 +249,7 @@ def _to_quoted(instruction: Instruction) -> FencedItem:
 
 
 def _earlier_instructions(message: Message) -> Iterator[Instruction]:
-    """What an earlier summary carried, as it stood there."""
+    """Yield the instructions in an earlier summary."""
     record = _summary_record(message)
     start, named = record.get("rules"), record.get("standing")
     texts = parse_fence(message.text[start:]) if isinstance(start, int) else ()

@@ -1,7 +1,8 @@
-"""Tool results in a window, and the placeholders and pointers that can replace them. Pure.
+"""Tool results in a window, and the placeholders and pointers that can replace them. Pure functions.
 
 Invariants: a replaced result is recognized by the message's metadata, never by its text. Ids, names, error flags and
-order stay. `restore_original` takes pointers back exactly. Each end shown of an evicted result is at most a quarter.
+order stay. `restore_original` restores the results of pointers exactly. The preview shows at most a quarter of an
+evicted result from each end.
 """
 
 import re
@@ -36,7 +37,7 @@ __all__ = [
 
 
 EVICTED_KEY = "ricordo.evicted"
-"""Where the metadata list what was moved to files: `part` and `item` of each, and its `path`."""
+"""Metadata key of the evicted pieces: `part` and `item` of each, and its `path`."""
 _READ_ON = "Read it in pages: `{reader}` with that path"
 _READ_ON_PATTERN = lazy_compile(re.escape(_READ_ON).replace(r"\{reader\}", r"\w+"))
 _SIZE_UNITS = ("bytes", "KB", "MB", "GB")
@@ -44,10 +45,10 @@ _SIZE_UNITS = ("bytes", "KB", "MB", "GB")
 
 @dataclass(frozen=True, kw_only=True)
 class WidePiece:
-    """A piece of a result that is too wide: the index of its part in the message, its tool, and the text.
+    """A piece of a result that is too large: the index of its part in the message, its tool, and the text.
 
-    `item` is the index within the result of a medium or of a part of unknown kind; None stands for all the result's
-    texts, joined by newlines. `media_type` is set for a medium; the content of one that is no text is `data`.
+    `item` is the index within the result of a medium or of a part of unknown kind; None means all texts of the result,
+    joined by newlines. `media_type` is set for a medium; `data` is the content of a binary medium.
     """
 
     part: int
@@ -60,9 +61,9 @@ class WidePiece:
 
 @dataclass(frozen=True, kw_only=True)
 class EvictedPiece:
-    """A wide piece that is in a file now: `path` as the agent's file tool reads it, `text` as it was stored.
+    """A piece that was written to a file: `path` as the agent's file tool reads it, `text` as it was stored.
 
-    `kind` says what the text is, such as JSON, and `reader` which tool reads the file.
+    `kind` is the kind of content, such as JSON, and `reader` is the tool that reads the file.
     """
 
     piece: WidePiece
@@ -73,14 +74,14 @@ class EvictedPiece:
 
 
 def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
-    """Return which pieces of a message are evicted already, as pairs of `WidePiece.part` and `WidePiece.item`."""
+    """Return the evicted pieces of a message, as pairs of `WidePiece.part` and `WidePiece.item`."""
     listed = message.metadata.get(EVICTED_KEY)
     found = [_parse_piece(each) for each in listed] if isinstance(listed, list) else []
     return frozenset(piece for piece in found if piece is not None)
 
 
 def replace_with_previews(message: Message, evicted: Sequence[EvictedPiece], preview: int) -> Message:
-    """Return the message with placeholders for `evicted`, each with up to `preview` characters of either end."""
+    """Return the message with placeholders for `evicted`, each with up to `preview` characters from both ends."""
     parts = list(message.parts)
     listed = message.metadata.get(EVICTED_KEY)
     records: list[JsonValue] = list(listed) if isinstance(listed, list) else []
@@ -95,7 +96,7 @@ def replace_with_previews(message: Message, evicted: Sequence[EvictedPiece], pre
 
 
 def set_read_tool(message: Message, reader: str) -> Message:
-    """Return the message with `reader` as the tool that its placeholders name; as it is where it has none."""
+    """Return the message with `reader` as the tool named in its placeholders; unchanged if it has no placeholders."""
     done = {part for part, _ in evicted_parts(message)}
     parts = tuple(
         replace(part, parts=tuple(_set_part_read_tool(each, reader) for each in part.parts))
@@ -113,7 +114,7 @@ def _set_part_read_tool(part: Text | Media | Unknown, reader: str) -> Text | Med
 
 
 def join_texts(result: ToolResult, others: AbstractSet[int]) -> str:
-    """Return the texts of a result, joined by newlines, without the items that stand for evicted pieces."""
+    """Return the texts of a result, joined by newlines, without the placeholders of evicted pieces."""
     texts = [item.text for at, item in enumerate(result.parts) if isinstance(item, Text) and at not in others]
     return "\n".join(texts)
 
@@ -127,7 +128,7 @@ def _replace_piece(
         return (*parts[:item], Text(text=shown), *parts[item + 1 :])
     own = [at for at, part in enumerate(parts) if isinstance(part, Text) and at not in others]
     shown = _preview_text(evicted, preview)
-    # the other texts become empty ones, so that the places of the parts hold
+    # The other texts become empty, so that the indexes of the parts stay valid.
     return tuple(
         (Text(text=shown) if at == own[0] else Text(text="")) if at in own else part for at, part in enumerate(parts)
     )
@@ -182,14 +183,14 @@ def _parse_piece(record: JsonValue) -> tuple[int, int | None] | None:
 
 
 CLEARED_KEY = "ricordo.cleared"
-"""Where the metadata list the results that were cleared: `part` is the index of each in its message."""
+"""Metadata key of the cleared results: `part` is the index of each in its message."""
 REPEATED_KEY = "ricordo.repeated"
-"""Where the metadata list the results that a later one repeats: `part`, the `tool`, and the later one's place."""
+"""Metadata key of the results repeated later: `part`, the `tool`, and the position of the later result."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedResult:
-    """A result at its place; `tool` is empty when nobody says which it was, `call` None when nobody asked for it."""
+    """A result with its position; `tool` is empty if unknown, `call` is None for a result without a call."""
 
     place: PartPosition
     result: ToolResult
@@ -217,7 +218,7 @@ def locate_results(messages: Sequence[Message]) -> tuple[LocatedResult, ...]:
 
 
 def pointer_records(message: Message, key: str) -> dict[int, Mapping[str, JsonValue]]:
-    """Return what the metadata say under `CLEARED_KEY` or `REPEATED_KEY`, by the index of the part."""
+    """Return the metadata records under `CLEARED_KEY` or `REPEATED_KEY`, by the index of the part."""
     listed = message.metadata.get(key)
     found: dict[int, Mapping[str, JsonValue]] = {}
     for record in listed if isinstance(listed, list) else []:
@@ -228,14 +229,14 @@ def pointer_records(message: Message, key: str) -> dict[int, Mapping[str, JsonVa
 
 
 def evicted_paths(message: Message, part: int) -> tuple[str, ...]:
-    """Return the files that hold what was evicted from a result, as the agent's file tool reads them."""
+    """Return the files of the evicted pieces of a result, as the agent's file tool reads them."""
     return tuple(
         dict.fromkeys(str(record["path"]) for record in _evicted_records(message) if record.get("part") == part)
     )
 
 
 def replace_with_pointer(message: Message, part: int, text: str, key: str, record: Mapping[str, JsonValue]) -> Message:
-    """Return the message with `text` in the place of the result at `part`, noted under `key`."""
+    """Return the message with `text` in place of the result at `part`, recorded under `key`."""
     result = message.parts[part]
     if not isinstance(result, ToolResult):
         return message
@@ -249,14 +250,14 @@ def replace_with_pointer(message: Message, part: int, text: str, key: str, recor
 
 
 def is_shorter(result: ToolResult, text: str) -> bool:
-    """Tell whether `text` takes fewer tokens than the result."""
+    """Return whether `text` takes fewer tokens than the result."""
     return _count_tokens(replace(result, parts=(Text(text=text),))) < _count_tokens(result)
 
 
 def restore_original(message: Message, original: Message) -> Message:
-    """Return `message` with what its pointers stand for, taken from `find_original`, the message before it had any.
+    """Return `message` with its pointers replaced by the results in `original`, the message without pointers.
 
-    Without pointers it comes back as it is; so does one whose id is not that of `find_original`.
+    A message without pointers is returned unchanged; so is a message whose id differs from that of `original`.
     """
     parts = {*pointer_records(message, CLEARED_KEY), *pointer_records(message, REPEATED_KEY)}
     if not parts or message.id != original.id or max(parts) >= len(original.parts):

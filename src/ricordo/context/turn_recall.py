@@ -1,8 +1,8 @@
-"""Turn recall: memories about the newest message, sent after the window so that the prefix stays the same. Pure.
+"""Turn recall: entries about the newest message, sent after the window so that its prefix stays cacheable. Pure.
 
-What was shown is named by keys on the reply, so a resumed session knows it.
+The keys of shown entries are stored with the reply, so a resumed session knows them.
 
-Invariants: in one session no memory is shown in two turns. A turn and a session each stay within their budget.
+Invariants: in one session no entry is shown in two turns. A turn and a session each stay within their budget.
 """
 
 import math
@@ -22,10 +22,10 @@ _KEY_PREFIX = "memory"
 
 @dataclass(frozen=True, kw_only=True)
 class TurnRecallConfig:
-    """How much of memory a turn is reminded of, in tokens by the built-in estimate; 0 of any of these is off.
+    """Limits of turn recall, in tokens by the built-in estimate; any value of 0 disables it.
 
-    A turn shows up to `memories` memories in `turn_tokens` tokens, a session `session_tokens` in all. What is not found
-    within `seconds` is left out.
+    A turn shows up to `memories` entries in `turn_tokens` tokens, a session `session_tokens` in total. Entries that are
+    not found within `seconds` are omitted.
     """
 
     turn_tokens: int = 500
@@ -34,7 +34,7 @@ class TurnRecallConfig:
     seconds: float = 0.3
 
     def __post_init__(self) -> None:
-        """Refuse less than nothing, and a time that is none."""
+        """Reject negative values and invalid seconds."""
         for name in ("turn_tokens", "session_tokens", "memories"):
             if getattr(self, name) < 0:
                 raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
@@ -43,13 +43,13 @@ class TurnRecallConfig:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything can be shown at all."""
+        """Whether turn recall can show anything."""
         return bool(self.turn_tokens and self.session_tokens and self.memories and self.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecalledMemory:
-    """A memory to show: `name` is its id, or its place where it has none, and `tokens` what it takes."""
+    """An entry to show: `name` is its id, or its location if it has no id; `tokens` is its size."""
 
     name: str
     item: FencedItem
@@ -57,16 +57,16 @@ class RecalledMemory:
 
     @property
     def key(self) -> str:
-        """What the reply names it by."""
+        """The key stored with the reply."""
         return f"{_KEY_PREFIX}:{self.tokens}:{self.name}"
 
 
 def select_memories(
     found: Iterable[tuple[str, FencedItem]], delivered: Sequence[str], config: TurnRecallConfig
 ) -> list[RecalledMemory]:
-    """Return of `found`, the best first, what was not shown before and fits; what is too long makes room for the next.
+    """Return the entries of `found`, best first, that are new and fit; an entry that is too long is skipped.
 
-    `delivered` holds the keys of what the session was told.
+    `delivered` holds the keys of the entries already shown in the session.
     """
     before = parse_shown_memories(delivered)
     room = min(config.turn_tokens, config.session_tokens - sum(before.values()))
@@ -83,12 +83,12 @@ def select_memories(
 
 
 def render_memories(chosen: Sequence[RecalledMemory]) -> str:
-    """Return the fenced block of what is shown; empty for nothing."""
+    """Return the fenced block of these entries; empty for none."""
     return _fence_items([each.item for each in chosen])
 
 
 def parse_shown_memories(delivered: Sequence[str]) -> dict[str, int]:
-    """Return the memories that were shown, by name, with the tokens that each took."""
+    """Return the shown entries by name, with the tokens of each."""
     rows = [key.split(":", 2) for key in delivered if key.startswith(f"{_KEY_PREFIX}:")]
     return {row[2]: int(row[1]) for row in rows if len(row) == 3 and row[1].isdecimal()}
 

@@ -1,7 +1,7 @@
-"""Context usage: the tokens of the next request by section, which add up exactly. Pure.
+"""Context usage: the tokens of the next request by section, which add up exactly. Pure functions.
 
-Invariants: the sections together are all of the request. With a known window they, the reserve for the reply and what
-is free are all of it, unless the request alone is larger.
+Invariants: the sections add up to the whole request. If the window is known, the sections, the reserve for the reply
+and the free tokens add up to the window, unless the request alone is larger.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ _INJECTED_MARKS = frozenset({"memory", "notice"})
 
 @dataclass(frozen=True, kw_only=True)
 class ContextReport:
-    """What the next request is made of, in tokens, as far as they are known before the provider counts them.
+    """The tokens of the next request by section, before the provider counts them.
 
-    `user`, `assistant` and `results` (of tools) are what was said, `summary` stands for what went, `injected` is what
-    nobody said: recalled memory and notices that are not the assistant's. `reminder` is where the agent stands: plan,
-    todos, tasks, which is sent anew with each request. `reserve` is kept for the reply, `free` is left; both are 0
-    where the model's window, `limit`, is not known. `ratio` is what the provider's counts have taught, and in every
-    number.
+    `user`, `assistant` and `results` (of tools) are the conversation, `summary` replaces dropped messages, and
+    `injected` is recalled memory and notices that are not the assistant's. `reminder` is the agent's state (plan,
+    todos, tasks), which is sent with each request. `reserve` is kept for the reply, `free` is left; both are 0 if the
+    model's window, `limit`, is unknown. `ratio` is the correction learned from the provider's counts; every number
+    includes it.
     """
 
     session: str
@@ -49,22 +49,22 @@ class ContextReport:
 
     @property
     def conversation(self) -> int:
-        """All messages."""
+        """Tokens of all messages."""
         return self.user + self.assistant + self.results + self.summary + self.injected
 
     @property
     def tokens(self) -> int:
-        """All of the request."""
+        """Tokens of the whole request."""
         return self.system + self.memory + self.tools + self.conversation + self.reminder
 
     @property
     def excess_tokens(self) -> int:
-        """By how much the request is larger than the model's window; 0 when it fits, or that is not known."""
+        """By how many tokens the request exceeds the model's window; 0 if it fits or the window is unknown."""
         return max(0, self.tokens - self.limit) if self.limit else 0
 
     @property
     def sections(self) -> tuple[tuple[str, int], ...]:
-        """Every section with its tokens, in the order of the request, then the reserve and what is free."""
+        """Every section with its tokens, in the order of the request, then the reserve and the free tokens."""
         names = ("system", "memory", "tools", *_CONVERSATION_SECTIONS, "reminder", "reserve", "free")
         return tuple((name, getattr(self, name)) for name in names)
 
@@ -82,8 +82,8 @@ def build_context_report(
 ) -> ContextReport:
     """Return the report of a request with these `messages`.
 
-    `estimate` is that of the request, `total` the same corrected, and `max_request_tokens` what compaction lets a
-    request take; None where it lets it take all of `limit`.
+    `estimate` is the estimate of the request, `total` the corrected total, and `ceiling` the maximum tokens of a
+    request before compaction; None if it may use all of `limit`.
     """
     conversation = dict.fromkeys(_CONVERSATION_SECTIONS, 0)
     for message in messages:
@@ -111,9 +111,9 @@ def build_context_report(
 
 
 def apportion(parts: Sequence[int], total: int) -> tuple[int, ...]:
-    """Return whole numbers in the proportions of `parts` that add up to `total`: the largest remainders get the rest.
+    """Return integers in the proportions of `parts` that add up to `total`; the largest remainders get the rest.
 
-    Without any part all is 0.
+    If all parts are 0, the result is all 0.
     """
     whole = sum(parts)
     if not whole:
@@ -130,7 +130,7 @@ def _section_of(message: Message) -> str:
     mark = get_mark(message)
     if mark == "summary":
         return "summary"
-    # what an agent without a model says is quoted from memory, and is what it says all the same
+    # Replies of an agent without a model are quotations from memory, but still count as the assistant's.
     if message.role == "assistant" and not message.tool_results:
         return "assistant"
     if mark in _INJECTED_MARKS or message.role == "system":

@@ -1,9 +1,9 @@
 """Edits that follow from a forget, an undo or a mark, in the same change set.
 
-The list of topics in MEMORY.md follows the topics, memories without room in MEMORY.md move to topics, and session files
-and profiles lose what they say of entries that are gone.
+The list of topics in MEMORY.md is updated, memories without room in MEMORY.md move to topics, and text about removed
+entries is removed from session files and profiles.
 
-Invariants: nothing is cut, and what a person wrote or pinned stays where it is. A file that can't be read is not
+Invariants: no text is shortened, and lines that a person wrote or pinned stay in place. An unreadable file is not
 changed.
 """
 
@@ -36,9 +36,10 @@ __all__ = ["add_room_edits", "add_topic_list_edits", "build_profile_edits", "bui
 async def add_topic_list_edits(
     files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig | None = None
 ) -> list[Edit]:
-    """Return the edits, and one of MEMORY.md where after them it would not list just the topics that are there.
+    """Return the edits, with one of MEMORY.md if its list of topics is outdated after them.
 
-    `config` says how many it lists; a topic lists the others. A topic that can't be read keeps everything as it is.
+    `config` bounds the number of listed topics; a further topic lists the others. If a topic can't be read, nothing is
+    added.
     """
     edited = {edit.path: edit for edit in edits}
     try:
@@ -58,7 +59,7 @@ async def add_topic_list_edits(
 
 
 async def _read_topics_after(files: FileStore, edited: dict[str, Edit]) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Return the topics as they are after the edits, and the versions that they are based on, by path."""
+    """Return the topics after the edits, and the versions on which they are based, by path."""
     listed = {info.path for info in await files.list(TOPICS)} | edited.keys()
     topics, versions = {}, {}
     for path in sorted(listed):
@@ -83,9 +84,9 @@ _SHORTEN_ADVICE = (
 async def add_room_edits(
     files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig, *, must: bool = False
 ) -> list[Edit]:
-    """Return the edits, and those that move memories to topics where MEMORY.md would be larger than it may be.
+    """Return the edits, with edits that move memories to topics if MEMORY.md would exceed its bounds.
 
-    Where that makes too little room, they are refused, but with `must` as much is moved as can be.
+    If that makes too little room, an error is raised; with `must` as many are moved as possible.
 
     Raises: IndexTooLarge.
     """
@@ -115,10 +116,10 @@ async def add_room_edits(
 
 
 def _move_to_topics(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
-    """Return MEMORY.md and the topics with as much of the former in the latter as has no room there."""
+    """Return MEMORY.md within its bounds as far as possible, and the topics with the moved entries."""
     sheet = parse_memory_document(memory, MEMORY_PATH)
     ours = [part.entry for part in sheet.parts if part.entry and is_movable(part)]
-    # a line that stood there before stands there by right
+    # a line that was in MEMORY.md before may stay, however long
     longest = max((len(entry.content) for entry in ours), default=0)
     wide = replace(config, index_characters=max(config.index_characters, longest))
     sheets = {path: parse_memory_document(data, path) for path, data in topics.items()}
@@ -146,8 +147,8 @@ async def build_session_edits(
 ) -> list[Edit]:
     """Return the edits that remove the entries with these `ids`, and text that repeats `contents`, from session files.
 
-    In the files of `sessions`, where the entries were said, text in other words is removed too. A file that can't be
-    read is not changed.
+    In the files of `sessions`, where the entries were said, paraphrases are removed too. An unreadable file is not
+    changed.
     """
     edits = []
     for info in await files.list(SESSIONS):
@@ -182,12 +183,11 @@ _SUMMARY_LEVELS = {"user": USER_SUMMARIES, "history": HISTORY_SUMMARIES}
 async def build_profile_edits(
     files: FileStore, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]] = ()
 ) -> list[Edit]:
-    """Return the edits that remove what `entries` say from the profiles of a root.
+    """Return the edits that remove the content of `entries` from the profiles of a root.
 
     A fact is removed if it has the same words, or was learned from the same words of the same message. With `by_hand`
-    facts that a person gave are removed too, and facts and summaries that say the same in other words. A fact that was
-    learned from one of the messages `near`, as (session, id), then needs half of the words only. A profile that can't
-    be read is not changed.
+    facts that a person added are removed too, and paraphrases in facts and summaries. A fact that was learned from one
+    of the messages `near`, as (session, id), then needs only half of the words. An unreadable profile is not changed.
     """
     edits = []
     for info in await files.list(WORKSPACE):

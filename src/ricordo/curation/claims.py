@@ -1,8 +1,8 @@
-"""Claims: what a memory says about which subject, found by rules, so that two memories can be compared. Pure.
+"""Claims: what a memory states about a subject, found by rules, so that two memories can be compared. Pure.
 
 A claim has a subject (content words), an attribute and a value. The rules are narrow on purpose: a text that fits no
-pattern makes no claim, and then nothing is decided about it. A table names alternatives, such as databases, of which a
-project mostly has one at a time: naming another one means a change.
+pattern makes no claim, and nothing is decided about it. A table lists alternatives, such as databases, of which a
+project usually has one at a time: naming another one means a change.
 """
 
 import re
@@ -56,17 +56,17 @@ _SYNONYMS: Mapping[str, str] = {"postgres": "postgresql", "mongo": "mongodb", "s
 
 
 def attribute_of(word: str) -> str:
-    """Return what the thing of this lower-case name is, such as `database`; empty when it is not known."""
+    """Return the category of a lower-case name, such as `database`; empty when it is unknown."""
     return _ATTRIBUTE_OF.get(word, "")
 
 
 def may_name_alternative(text: str) -> bool:
-    """Tell whether the name of such a thing may stand in a lower-case text."""
+    """Tell whether a lower-case text may contain a name from the table."""
     return _ANY_ALTERNATIVE.search(text) is not None
 
 
 def canonical_name(word: str) -> str:
-    """Return the name by which a thing with two names is compared; any other word as it is."""
+    """Return the canonical one of two names for a thing; any other word unchanged."""
     return _SYNONYMS.get(word, word)
 
 
@@ -75,7 +75,7 @@ _ANY_NEGATION = lazy_compile(
     r"não|jamás|sin|senza)(?!\w)|n['’]t(?!\w)|不(?!错)|没有|禁止|别|ない|ません|なし",
     re.IGNORECASE,
 )
-# What is so from now on, not what did not happen: "hasn't" and "didn't" deny no other memory, "not only" no part of it.
+# Only negations that hold from now on: "hasn't" and "didn't" deny no other memory, "not only" no part of it.
 _PRESENT_NEGATION = lazy_compile(
     r"(?:(?<!\w)(?:(?:do|does) not|must not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)"
     r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w))(?!\s+(?:only|just|nur)(?!\w))",
@@ -148,7 +148,7 @@ _EXACT_VALUE = lazy_compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9ff
 _NOT_WORDS = lazy_compile(r"\W+")
 _QUOTES = "`'\"“”„«»()[]*_.,;:!?"
 _NUMBER = lazy_compile(r"\d+(?:[.:,/-]\d+)*")
-# Words that say nothing of the subject: a change is told with them, or anything is done.
+# Words without a subject: they only express a change or a general action.
 _GENERIC_LIST = """
 use using used run take make have get go move migrate switch change replace upgrade convert rename we our need want
 now new instead longer anymore actually decide decision agree reason today version please user no not never only
@@ -164,7 +164,7 @@ _GENERIC = (
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One thing that is said: of `subject`, its `attribute` is `value`, or is no longer `value` where `ended`."""
+    """One statement: the `attribute` of `subject` is `value`, or is no longer `value` if `ended`."""
 
     subject: frozenset[str]
     attribute: str
@@ -174,11 +174,11 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedStatement:
-    """What comparing needs of a text.
+    """The parts of a text that comparisons need.
 
-    `normalized` is the text without case, marks and white space, `words` the content words, `subject` those that are
-    neither numbers nor generic, `numbers` the numbers. `negated_clauses` holds the content words of each negated
-    clause. `announces_change` tells that the text announces a change, `is_negative` that it denies something.
+    `normalized` is the text without case, punctuation and white space, `words` the content words, `subject` those that
+    are neither numbers nor generic, `numbers` the numbers. `negated_clauses` holds the content words of each negated
+    clause. `announces_change` says that the text announces a change, `is_negative` that it contains a negation.
     """
 
     normalized: str
@@ -193,7 +193,7 @@ class ParsedStatement:
 
 @lru_cache(maxsize=4096)
 def parse_statement(text: str) -> ParsedStatement:
-    """Return the reading of a text's first 600 characters; without claims where no rule fits."""
+    """Return the parsed first 600 characters of a text; without claims if no rule fits."""
     shown = text[:_MAX_CHARACTERS]
     found = _content_words(shown)
     numbers = frozenset(_NUMBER.findall(shown))
@@ -219,13 +219,13 @@ def parse_statement(text: str) -> ParsedStatement:
 
 
 def statement_words(text: str) -> frozenset[str]:
-    """Return the content words and the numbers of the reading of a text, without the rest of it."""
+    """Return only the content words and numbers of a parsed text."""
     shown = text[:_MAX_CHARACTERS]
     return _content_words(shown) | frozenset(_NUMBER.findall(shown))
 
 
 def claimed_attributes(text: str) -> frozenset[str]:
-    """Return the attributes that a text claims something of; most texts claim none, which is told without reading."""
+    """Return the attributes of the claims in a text; most texts make none, and are not parsed."""
     return (
         frozenset(claim.attribute for claim in parse_statement(text).claims)
         if _may_make_claim(text[:_MAX_CHARACTERS])
@@ -239,7 +239,7 @@ def _may_make_claim(text: str) -> bool:
 
 
 def _content_words(text: str) -> frozenset[str]:
-    """Return the content words without regard to case, which would part PostgreSQL into two words."""
+    """Return the content words of the text in lower case, because case would split PostgreSQL into two words."""
     return frozenset(content_words(" ".join(map(canonical_name, text.casefold().split(" "))), detect_language(text)))
 
 
@@ -248,12 +248,12 @@ def _subject_words(text: str) -> frozenset[str]:
 
 
 def _text_before(match: re.Match[str]) -> str:
-    """Return what stands before a match in its clause, at most 80 characters of it."""
+    """Return the text before a match in its clause, at most 80 characters."""
     return _CLAUSE_END.split(match.string[max(match.start() - _CONTEXT_CHARACTERS, 0) : match.start()])[-1]
 
 
 def _find_ended_claims(text: str) -> list[Claim]:
-    """Return what no longer holds: the X of "from X to Y", "not X", "instead of X"."""
+    """Return the ended claims: the X of "from X to Y", "not X", "instead of X"."""
     told = [match for match in _FROM_TO.finditer(text) if _announces_change(match)]
     claims = [
         Claim(subject=_subject_words(_text_before(match)), attribute="", value=_subject_words(match["old"]), ended=True)
@@ -268,7 +268,7 @@ def _find_ended_claims(text: str) -> list[Claim]:
 
 
 def _announces_change(match: re.Match[str]) -> bool:
-    """Tell whether a "from X to Y" is a change, and not a way or a span of time."""
+    """Tell whether a "from X to Y" is a change, and not a route or a time span."""
     after = _CLAUSE_END.split(match.string[match.end() : match.end() + _CONTEXT_CHARACTERS])[0]
     return bool(_CHANGE.search(_text_before(match) + match.group()) or _GERMAN_CHANGE_VERB.search(after))
 
@@ -284,7 +284,7 @@ def _find_attribute_claims(text: str) -> list[Claim]:
 
 
 def _is_bare_name(attribute: str, value: str) -> bool:
-    """Tell whether one word, capital or not, is what something is called."""
+    """Tell whether the value of a `name` claim is one word, in upper or lower case."""
     return attribute == "name" and len(value.split()) == 1
 
 
@@ -301,12 +301,12 @@ def _find_copula_claims(text: str) -> list[Claim]:
 
 
 def _find_alternative_claims(text: str) -> list[Claim]:
-    """Return a claim for each known thing that is named and not set aside, its clause being the subject."""
+    """Return a claim for each known name that is not replaced in the text, with its clause as the subject."""
     aside = {word for match in _REPLACED_VALUE.finditer(text) for word in split_words(match["old"].casefold())}
     aside |= {word for match in _FROM_TO.finditer(text) for word in split_words(match["old"].casefold())}
     claims = []
     for clause in _CLAUSE_BREAK.split(text):
-        # a name inside a path, an address or a compound is not what the clause is about
+        # a name inside a path, an address or a compound is not the topic of the clause
         alone = (word.strip(_QUOTES) for word in clause.casefold().split())
         named = [word for word in alone if attribute_of(word) and word not in aside]
         for word in named:

@@ -1,7 +1,7 @@
-"""Comparison of two memories: do they say the same, does one replace the other, do they contradict. Pure.
+"""Comparison of two memories: whether they say the same, one replaces the other, or they contradict. Pure.
 
-It is decided by subject and attribute, from rules that a person can follow. One text is opposed to another if both have
-the same words in the same order but for one negation or one opposite.
+The rules compare subject and attribute and are simple enough for a person to follow. Two texts are opposed if they have
+the same words in the same order except for one negation or one opposite.
 
 Invariants: a memory about another subject is never replaced. Where the rules do not decide, both stay. Opposition is
 mutual, and no text is opposed to itself.
@@ -33,7 +33,7 @@ __all__ = [
 _MAX_STANCE_CHARACTERS = 300
 _MIN_STANCE_WORDS = 2
 _WORD = lazy_compile(r"\w+(?:['’]\w+)?")
-# what denies one part of a sentence, or how often, says nothing against the rest
+# a negation of one part of a sentence, or of its frequency, does not deny the rest
 _PARTIAL_NEGATION = lazy_compile(
     r"(?<!\w)(?:not|n['’]t|nicht)\s+(?:only|just|always|all|every|necessarily|yet|until|unless|nur|immer|alle|jede\w*)"
     r"(?!\w)|^\W*(?:no|nein)\s*[,.!:;]",
@@ -44,7 +44,7 @@ not never no don't doesn't won't can't cannot isn't aren't mustn't shouldn't wit
 nicht nie niemals kein keine keinen keinem keiner ohne
 """
 _OFTEN_LIST = "always usually generally mostly still definitely really immer meistens weiterhin wirklich"
-# words that carry a denial, and nothing of what is denied
+# words that accompany a denial and have no content
 _FRAME_LIST = "do does will can must should is are a an the any ever with mit ein eine einen einem einer"
 _DENIALS = frozenset(_DENIAL_LIST.split())
 _NEUTRAL_WORDS = frozenset((*_OFTEN_LIST.split(), *_FRAME_LIST.split()))
@@ -58,9 +58,9 @@ _AFFIRMING_SYNONYMS = frozenset({"love", "liebt"})
 
 @lru_cache(maxsize=4096)
 def stance(text: str) -> tuple[str, bool] | None:
-    """Return the words of a text in their order without what affirms or denies them, and whether it denies them.
+    """Return the words of a text in order without affirmations and denials, and whether the text denies them.
 
-    None for a text that is too long, asks, or denies a part of what it says or more than once.
+    None for a text that is too long, is a question, denies only a part, or contains more than one denial.
     """
     if len(text) > _MAX_STANCE_CHARACTERS or text.rstrip().endswith("?"):
         return None
@@ -85,7 +85,7 @@ def is_opposed(one: str, other: str) -> bool:
 
 
 def _without_ending(word: str) -> str:
-    """Return a word without the ending of its number or person."""
+    """Return a word without its plural or third person ending."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
@@ -102,17 +102,17 @@ january february march april may june july august september october november dec
 friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
 """
 _TIME_WORDS = frozenset(content_words(_TIME_WORD_LIST, "en"))
-# what a correction is told with, and verbs that any appointment takes
+# words that introduce a correction, and verbs that fit any appointment
 _CORRECTION_WORDS = frozenset(content_words("sorry wait mean meant correction oops mistake wrong leave happen", "en"))
-# nouns whose stem is not that of their verb
+# nouns whose stem differs from that of their verb
 _NOUNS, _VERBS = "flight arrival departure delivery payment", "fly arrive depart deliver pay"
 _VERB_OF: Mapping[str, str] = dict(zip(content_words(_NOUNS, "en"), content_words(_VERBS, "en"), strict=True))
 
 
 def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
-    """Tell whether two memories say the same: the same words, or nearly, with the same numbers and the same yes or no.
+    """Tell whether two memories say the same: (nearly) the same words, with the same numbers and negation.
 
-    `duplicate` (0..1) is the likeness of their content words from which they do; see `language.duplicates`.
+    `duplicate` (0..1) is the similarity of their content words that suffices; see `language.duplicates`.
     """
     if _describe_different_speakers(left, right):
         return False
@@ -122,7 +122,7 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
 
 
 def replaces(newer: Entry, older: Entry) -> bool:
-    """Tell whether `newer`, which was said later, takes the place of `older`."""
+    """Tell whether `newer`, which was said later, replaces `older`."""
     if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
         return False
     new, old = parse_statement(newer.content), parse_statement(older.content)
@@ -139,12 +139,12 @@ def replaces(newer: Entry, older: Entry) -> bool:
 
 
 def announces_change(entry: Entry) -> bool:
-    """Tell whether a memory says of itself that something is otherwise now: it corrects, or tells of a change."""
+    """Tell whether a memory presents itself as a correction or a change."""
     return CORRECTION_TAG in entry.tags or parse_statement(entry.content).announces_change
 
 
 def have_different_speakers(one: Entry, other: Entry) -> bool:
-    """Tell whether two people, both known, said them."""
+    """Tell whether two different people, both known, said them."""
     left, right = (entry.scope.user if entry.scope else None for entry in (one, other))
     return bool(left and right) and left != right
 
@@ -152,9 +152,8 @@ def have_different_speakers(one: Entry, other: Entry) -> bool:
 def contradict(newer: Entry, older: Entry) -> bool:
     """Tell whether both can't hold, whoever said them and whatever may be replaced.
 
-    One would take the other's place by the rules, or they give one attribute of one subject two values, or one of
-    them says in the words of the other that it is not so. Two entries of one message contradict each other in the
-    latter ways alone.
+    One would replace the other by the rules, or they give one attribute of one subject two values, or one denies the
+    other in the same words. For two entries of one message, only the last two cases count.
     """
     new, old = parse_statement(newer.content), parse_statement(older.content)
     if _name_different_years(new, old):
@@ -170,9 +169,9 @@ def contradict(newer: Entry, older: Entry) -> bool:
 
 
 def share_subject(one: Entry, other: Entry) -> bool:
-    """Tell whether two memories are about one subject, so that somebody else may decide which of them holds.
+    """Tell whether two memories are about one subject, so that a model may decide which of them holds.
 
-    Each begins with what the other speaks of too, and an attribute that both tell is not that of two subjects.
+    The first subject word of each occurs in the other, and no common attribute belongs to different subjects.
     """
     left, right = parse_statement(one.content), parse_statement(other.content)
     for mine in left.claims:
@@ -184,26 +183,26 @@ def share_subject(one: Entry, other: Entry) -> bool:
 
 
 def _first_subject_word(entry: Entry) -> str:
-    """Return the first word of what a memory is about; empty when it has none."""
+    """Return the first subject word of a memory; empty when it has none."""
     subject = parse_statement(entry.content).subject
     return next((word for word in content_words(entry.content[:600].casefold()) if word in subject), "")
 
 
 def _describe_different_speakers(one: Entry, other: Entry) -> bool:
-    """Tell whether each speaks of who said it, and two people did: what one prefers says nothing of the other."""
+    """Tell whether two people each spoke about themselves: one's preference says nothing about the other."""
     return have_different_speakers(one, other) and bool(
         _FIRST_PERSON.search(one.content) and _FIRST_PERSON.search(other.content)
     )
 
 
 def _name_different_years(new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Tell whether each says something else, and of another year: both may have been so."""
+    """Tell whether they say different things about different years: both may be true."""
     years = [{number for number in reading.numbers if _YEAR.fullmatch(number)} for reading in (new, old)]
     return all(years) and not years[0] & years[1] and new.words - new.numbers != old.words - old.numbers
 
 
 def _contradict_about_oneself(one: Claim, other: Claim, new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Tell whether somebody says of himself, and of nothing else, what can be so in one way alone."""
+    """Tell whether a person states two values of a single-valued attribute of themselves."""
     return (
         one.attribute == other.attribute
         and one.attribute in _SINGLE_VALUED_ATTRIBUTES
@@ -214,7 +213,7 @@ def _contradict_about_oneself(one: Claim, other: Claim, new: ParsedStatement, ol
 
 
 def _ends_claim(claim: Claim, old: ParsedStatement) -> bool:
-    """Tell whether what `claim` sets aside is what the older text holds, of the same subject."""
+    """Tell whether the older text holds the value that `claim` ends, for the same subject."""
     told_before = any(other.ended and other.value == claim.value for other in old.claims)
     if told_before or not claim.value <= old.words:
         return False
@@ -236,20 +235,20 @@ def _have_different_values(new: Claim, old: Claim, *, changes: bool) -> bool:
 
 
 def _have_same_value(one: Claim, other: Claim) -> bool:
-    """Tell whether two values may be the same; where both have numbers, those decide."""
+    """Tell whether two values may be the same; if both have numbers, only those are compared."""
     numbers = [frozenset(word for word in claim.value if word[:1].isdigit()) for claim in (one, other)]
     return bool(numbers[0] & numbers[1]) if all(numbers) else bool(one.value & other.value)
 
 
 def _negates(denied: frozenset[str], old: ParsedStatement, *, changes: bool) -> bool:
-    """Tell whether a negated clause speaks of what the older text holds; of all of it, unless it announces a change."""
+    """Tell whether a negated clause is about the older text: about all of it, unless it announces a change."""
     return len(denied) >= _MIN_WORDS and denied <= old.words and (changes or old.subject <= denied)
 
 
 def _corrects_value(new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Tell whether a correction sets aside a value that the older text holds, and one speaks only of what both do.
+    """Tell whether a correction ends a value of the older text, and the subject of one includes that of the other.
 
-    Days and months are no subject: "not the 3rd" says nothing of everything that is on a 3rd.
+    Days and months are no subject: "not the 3rd" is not about everything on a 3rd.
     """
     told_before = {value for claim in old.claims if claim.ended for value in claim.value}
     aside = [_without_ordinals(claim.value) for claim in new.claims if claim.ended and not claim.subject]
@@ -262,12 +261,12 @@ def _corrects_value(new: ParsedStatement, old: ParsedStatement) -> bool:
 
 
 def _without_ordinals(value: frozenset[str]) -> frozenset[str]:
-    """Return a value with its ordinal numbers as plain ones."""
+    """Return a value with ordinal numbers as plain ones."""
     return frozenset(_ORDINAL.sub(r"\1", word) for word in value)
 
 
 def _differ_in_one_number(new: ParsedStatement, old: ParsedStatement) -> bool:
-    """Tell whether two texts are the same sentence but for one number each."""
+    """Tell whether two texts are the same sentence except for one number each."""
     if len(new.numbers - old.numbers) != 1 or len(old.numbers - new.numbers) != 1 or new.is_negative != old.is_negative:
         return False
     shared = new.subject & old.subject

@@ -255,8 +255,7 @@ class Consolidator:
     async def _try_once(
         self, run: _Run, gathered: GatheredInput, *, told: bool = True, last: bool = False
     ) -> tuple[ConsolidationResult | None, bool]:
-        """Decide, check and write once. Return the result, and whether others wrote meanwhile; None if before our
-        write.
+        """Decide, check and write once. Return the result, None if others wrote first, and whether others wrote since.
 
         With `last`, a ledger that only grew is no conflict: the next run reads what was added.
         """
@@ -300,7 +299,7 @@ class Consolidator:
         return done, await self._has_changed_since(gathered, proposal.documents)
 
     async def _propose(self, run: _Run, gathered: GatheredInput) -> tuple[Proposal, str]:
-        """Return the proposal, and the reason to write nothing (empty to write it)."""
+        """Return the proposal, and why it is not to be written."""
         if not run.force and gathered.read and not self._is_due(gathered):
             return Proposal(), TOO_SOON
         waiting = await load_pending_proposal(self._files) if run.hold else None
@@ -328,8 +327,7 @@ class Consolidator:
         return is_due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
 
     async def _write(self, run: _Run, gathered: GatheredInput, proposal: Proposal) -> str:
-        """Write the documents as one change set, then the cursor, and return the id of the change set, empty without
-        documents.
+        """Write the documents as one change set, then the cursor. Return the change set's id, empty without documents.
 
         Raises: VersionConflict if a document changed.
         """
@@ -360,9 +358,7 @@ class Consolidator:
     async def _has_changed_since(
         self, gathered: GatheredInput, written: Mapping[str, bytes | None], *, growing: bool = False
     ) -> bool:
-        """Tell whether others changed a ledger or forgot entries; with `growing`, growth is ignored. `written` is our
-        own.
-        """
+        """Tell whether others changed a ledger or forgot; with `growing`, growth is ignored. `written` is our own."""
         found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
         known = {path: len(written.get(path) or data) for path, data in gathered.material.ledgers.items()}
         sizes = [(known.get(path, 0), size) for path, size in found.items() if path not in gathered.unreadable]

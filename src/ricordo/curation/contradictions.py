@@ -1,11 +1,10 @@
 """Contradictions between memories that no rule decides: found, linked in the documents, and moved together. Pure.
 
 An index finds the memories that are worth comparing with another one, without comparing all; an entry is parsed only
-when it is needed. What a person confirmed after both were there is decided: it holds and the other does not. Where both
+when needed. If a person confirmed one of two entries after both existed, that one holds and the other does not. If both
 were confirmed, both hold.
 
-Invariants: the index leaves out nothing that `says_the_same` joins or `replaces` sets aside. No pair is about two
-subjects.
+Invariants: the index omits no pair that `says_the_same` joins or `replaces` decides. No pair is about two subjects.
 """
 
 import math
@@ -41,16 +40,16 @@ __all__ = [
 
 _ORDINAL = lazy_compile(r"^(\d+)(?:st|nd|rd|th)$")
 _MIN_SHARED_SUBJECT = 0.6
-"""The share of what a correction speaks of that the sentence with the other number speaks of too, at least."""
+"""The minimum share of a correction's subject words in the sentence with the other number."""
 _ROUNDING = 1e-9
 _SaidKey: TypeAlias = tuple[datetime, str]
 
 
 class RelatedEntryIndex:
-    """Memories, found by what they say; `duplicate` (0..1) is the likeness from which two say the same."""
+    """An index of memories by content; memories with a similarity of `duplicate` (0..1) say the same."""
 
     def __init__(self, duplicate: float) -> None:
-        """Hold nothing yet."""
+        """Create an empty index."""
         self._statements = StatementIndex(duplicate)
         self._words = _LazyIndex(lambda entry: statement_words(entry.content))
         self._attributes = _LazyIndex(lambda entry: claimed_attributes(entry.content))
@@ -58,7 +57,7 @@ class RelatedEntryIndex:
         self._replacing = _ReplacingEntries()
 
     def add(self, entry: Entry) -> None:
-        """Hold a memory under its id."""
+        """Add a memory under its id."""
         yield_point()
         self._statements.add(entry.id, entry.content)
         self._words.add(entry)
@@ -67,20 +66,20 @@ class RelatedEntryIndex:
         self._replacing.add(entry)
 
     def find_same(self, entry: Entry) -> set[str]:
-        """Return the ids of those that may say the same."""
+        """Return the ids of memories that may say the same."""
         return self._statements.find_candidates(entry.content)
 
     def find_rivals(self, entry: Entry) -> set[str]:
-        """Return the ids of those of which one may take the place of the other, in either direction."""
+        """Return the ids of memories that may replace this one, or be replaced by it."""
         return self._find_replaceable(entry) | self._find_later_replacing(entry)
 
     def find_opponents(self, entry: Entry) -> set[str]:
-        """Return the ids of those that say in the words of this one that it is so, or is not."""
+        """Return the ids of memories that affirm or deny the same words as this one."""
         taken = stance(entry.content)
         return self._stances.find_any((taken[0],)) if taken else set()
 
     def _find_replaceable(self, entry: Entry) -> set[str]:
-        """Return the ids of those whose place this one may take, and of those that tell an attribute which it tells."""
+        """Return the ids of memories that this one may replace, and of those with an attribute in common."""
         reading = parse_statement(entry.content)
         found = self._attributes.find_any(claim.attribute for claim in reading.claims if claim.attribute)
         for claim in reading.claims:
@@ -93,26 +92,26 @@ class RelatedEntryIndex:
         return found
 
     def _find_with_words(self, words: Iterable[str]) -> set[str]:
-        """Return those that hold all these words, an ordinal number as it stands or as a plain one."""
+        """Return the ids of memories with all these words; ordinal numbers also match as plain ones."""
         rows = [
             self._words.find_any((word, plain[1]) if (plain := _ORDINAL.match(word)) else (word,)) for word in words
         ]
         return set.intersection(*rows) if rows else set()
 
     def _find_with_other_number(self, reading: ParsedStatement) -> set[str]:
-        """Return those that may be the same sentence but for a number."""
+        """Return the ids of memories that may be the same sentence with another number."""
         rows = sorted((self._words.find_any((word,)) for word in reading.subject), key=len)
         shared = max(math.ceil(_MIN_SHARED_SUBJECT * len(rows) - _ROUNDING), 1)
         return set().union(*rows[: len(rows) - shared + 1])
 
     def _find_later_replacing(self, entry: Entry) -> set[str]:
-        """Return those said later that set something aside, and share a word."""
+        """Return the ids of later memories that replace something and share a word."""
         words = statement_words(entry.content)
         return {name for name, told in self._replacing.find_after(_said_key(entry)) if not words.isdisjoint(told)}
 
 
 class _LazyIndex:
-    """Memories by what `told` reads in each; they are read when it is first asked for."""
+    """Memories by the keys that `told` extracts; they are read at the first lookup."""
 
     def __init__(self, told: Callable[[Entry], Iterable[str]]) -> None:
         self._extract = told
@@ -123,7 +122,7 @@ class _LazyIndex:
         self._pending.append(entry)
 
     def find_any(self, wanted: Iterable[str]) -> set[str]:
-        """Return the ids of those in which one of these is told."""
+        """Return the ids of memories with one of these keys."""
         found: set[str] = set()
         for each in wanted:
             self._read_pending()
@@ -139,9 +138,9 @@ class _LazyIndex:
 
 
 class _ReplacingEntries:
-    """Memories that can take the place of one said before them, whatever its attributes, in the order of what was said.
+    """Memories that can replace an earlier one, whatever its attributes, in the order in which they were said.
 
-    One that was said before all that is asked about is never read.
+    A memory that was said before all looked-up ones is never parsed.
     """
 
     def __init__(self) -> None:
@@ -152,7 +151,7 @@ class _ReplacingEntries:
         insort(self._pending, (_said_key(entry), entry), key=_row_key)
 
     def find_after(self, said: _SaidKey) -> list[tuple[str, frozenset[str]]]:
-        """Return the ids and the words of those that were said after `said`."""
+        """Return the ids and the words of the memories that were said after `said`."""
         first = bisect_right(self._pending, said, key=_row_key)
         for when, entry in self._pending[first:]:
             yield_point()
@@ -171,7 +170,7 @@ def _row_key(row: tuple[_SaidKey, object]) -> _SaidKey:
 
 
 def _can_replace(entry: Entry) -> bool:
-    """Tell whether a memory can take the place of another that has no attribute in common with it."""
+    """Tell whether a memory can replace another without a common attribute."""
     reading = parse_statement(entry.content)
     return (
         CORRECTION_TAG in entry.tags
@@ -183,16 +182,16 @@ def _can_replace(entry: Entry) -> bool:
 
 _LINK_FIELD = f"[{CONTRADICTS_FIELD}:: ".encode()
 ContradictionPair = tuple[str, str]
-"""The ids of two memories, the one that was said first first."""
+"""The ids of two memories, the earlier one first."""
 
 
 def find_contradictions(
     entries: Mapping[str, Entry], nearby: RelatedEntryIndex, asked: Iterable[str]
 ) -> tuple[ContradictionPair, ...]:
-    """Return the pairs of these entries, by id, that contradict each other, in the order in which they were said.
+    """Return the pairs of ids of contradicting entries, in the order in which they were said.
 
-    One of each is among `asked`. `nearby` holds all of them, and maybe others. A pair of which a person confirmed both
-    is none.
+    One of each pair is in `asked`. `nearby` holds all entries, and maybe others. A pair that a person confirmed both of
+    is left out.
     """
     looked_at: dict[ContradictionPair, bool] = {}
     for name in entries.keys() & set(asked):
@@ -207,20 +206,20 @@ def find_contradictions(
 
 
 def linked_entry_ids(entries: Iterable[Entry]) -> set[str]:
-    """Return the ids of those that an earlier run found to contradict each other."""
+    """Return the ids of entries that an earlier run found to contradict each other."""
     return {name for entry in entries if (others := contradicted_ids(entry)) for name in (entry.id, *others)}
 
 
 def choose_confirmed(one: Entry, other: Entry) -> Entry | None:
-    """Return which of two that contradict each other a person said holds; None for neither, and for both."""
+    """Return the confirmed one of two contradicting entries; None if neither or both are confirmed."""
     confirmed = [entry for entry in (one, other) if _is_confirmed(entry, one, other)]
     return confirmed[0] if len(confirmed) == 1 else None
 
 
 def map_links(pairs: Sequence[ContradictionPair], theirs: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return by id with which others each entry is in a pair.
+    """Return for each entry id the ids of the entries that it contradicts.
 
-    Of a pair of which one is among `theirs`, lines of a person's own, only the other one is told.
+    In a pair with one id in `theirs` (lines of a person), only the other one gets a link.
     """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for pair in pairs:
@@ -231,18 +230,18 @@ def map_links(pairs: Sequence[ContradictionPair], theirs: Collection[str] = ()) 
 
 
 def with_links(entry: Entry, others: Sequence[str]) -> Entry:
-    """Return the entry with the field that names `others`, and with none where there are none."""
+    """Return the entry with a field that names `others`, without it if there are none."""
     rest = tuple((key, value) for key, value in entry.extra if key != CONTRADICTS_FIELD)
     return replace(entry, extra=(*rest, *([(CONTRADICTS_FIELD, ",".join(others))] if others else [])))
 
 
 def link_contradictions(sheet: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
-    """Return a document whose bullets name what they contradict, and nothing else; one without an id stays as it is."""
+    """Return a document whose bullets name exactly the entries in `links`; a bullet without an id stays unchanged."""
     return MemoryDocument(tuple(_link_part(part, links) for part in sheet.parts))
 
 
 def remove_links(document: bytes, path: str, gone: Collection[str]) -> bytes:
-    """Return a curated document in which no line names one of `gone` as what it contradicts."""
+    """Return a curated document in which no line has a contradiction link to one of `gone`."""
     if _LINK_FIELD not in document or not any(name.encode() in document for name in gone):
         return document
     sheet = parse_memory_document(document, path)
@@ -253,9 +252,9 @@ def remove_links(document: bytes, path: str, gone: Collection[str]) -> bytes:
 def move_together(
     sheet: MemoryDocument, links: Mapping[str, Sequence[str]], movable: Collection[str]
 ) -> MemoryDocument:
-    """Return a document in which what contradicts each other stands together, within its section.
+    """Return a document in which contradicting entries are next to each other, within a section.
 
-    Of a pair the lower bullet moves up, or the upper one down; only those in `movable` move.
+    The lower bullet of a pair moves up, or else the upper one down; only those in `movable` move.
     """
     parts = list(sheet.parts)
     for name, others in links.items():
@@ -289,7 +288,7 @@ def _find_part(parts: Sequence[DocumentPart], name: str) -> int | None:
 
 
 def _contradicts_either(part: DocumentPart, pair: ContradictionPair, links: Mapping[str, Sequence[str]]) -> bool:
-    """Tell whether a bullet contradicts one of the two as well, so that it may stand between them."""
+    """Tell whether a bullet contradicts one of the two as well, so that it may stay between them."""
     return part.entry is not None and any(part.entry.id in links.get(name, ()) for name in pair)
 
 
@@ -300,7 +299,7 @@ def _is_contradiction(newer: Entry, older: Entry) -> bool:
 
 
 def _is_confirmed(entry: Entry, one: Entry, other: Entry) -> bool:
-    """Tell whether a person said that an entry holds when both of the two were there."""
+    """Tell whether a person confirmed an entry after both of the two existed."""
     both_there = max(max(entry_time(each), each.time or entry_time(each)) for each in (one, other))
     return entry.confirmed is not None and entry.confirmed > both_there
 

@@ -1,7 +1,7 @@
-"""Gather the input of a run: curated memory, ledgers and unread entries, without what was forgotten.
+"""Gather the input of a run: curated memory, ledgers and unread entries, without forgotten entries.
 
-Where the cursor can't tell, entries that a person deleted are found in the history: what one change set left in a
-document and the next one, or the document itself, no longer holds.
+Without a usable cursor, entries that a person deleted are found in the history: a document has an entry after one
+change set, and no longer has it before the next one or in its current version.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,10 +37,10 @@ __all__ = ["CONSOLIDATE_ACT", "GatheredInput", "Gatherer", "find_deleted_by_hand
 
 
 async def find_deleted_by_hand(changes: ChangeSets, documents: Mapping[str, bytes], *, undone: bool) -> frozenset[str]:
-    """Return the ids of entries whose bullet a person deleted, and of those that it stood for.
+    """Return the ids of entries whose bullet a person deleted, and of the entries merged into them.
 
-    `documents` are MEMORY.md and the topics as they are now. With `undone` also what an undo took out. A MEMORY.md that
-    is missing as a whole tells nothing, nor does a version whose bytes are gone. What came back since is left out.
+    `documents` are the current MEMORY.md and topics. With `undone`, entries that an undo removed are included. A
+    missing MEMORY.md is ignored, and so is a version whose bytes are gone. Entries that came back since are left out.
     """
     last: dict[str, frozenset[str]] = {}
     gone: set[str] = set()
@@ -65,7 +65,7 @@ async def find_deleted_by_hand(changes: ChangeSets, documents: Mapping[str, byte
 async def _read_versions(
     changes: ChangeSets, change: Change
 ) -> dict[str, tuple[frozenset[str] | None, frozenset[str] | None]]:
-    """Return the ids before and after the change of each curated document in it; None where that is not known."""
+    """Return the ids in each curated document before and after the change; None where unknown."""
     found = {}
     for changed in change.files:
         if changed.path == MEMORY_PATH or changed.path.startswith(f"{TOPICS}/"):
@@ -92,15 +92,15 @@ def _union(found: Iterable[frozenset[str] | None]) -> frozenset[str]:
 
 
 CONSOLIDATE_ACT = "consolidate"
-"""What a run is called in the history."""
+"""The act of a run in the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GatheredInput:
-    """The material of a run, the versions it was read at, and the cursor as it will be after it.
+    """The input of a run, the versions of its documents, and the cursor before and after it.
 
-    `unreadable` are ledgers that are there and can't be read. `read` counts the entries that were not read before,
-    `waiting` those that are left for the next run.
+    `unreadable` are existing ledgers that can't be read. `read` counts the entries that were not read before, `waiting`
+    those that remain for the next run.
     """
 
     material: ConsolidationInput
@@ -115,7 +115,7 @@ class GatheredInput:
 
 @dataclass(frozen=True, kw_only=True)
 class Gatherer:
-    """Reads curated memory, the ledgers and what was forgotten; `key` recognises the latter."""
+    """Reads curated memory, the ledgers and the tombstones; `key` recognises forgotten entries."""
 
     files: FileStore
     changes: ChangeSets
@@ -124,9 +124,9 @@ class Gatherer:
     config: ConsolidationConfig
 
     async def gather(self, *, again: bool = False, deep: bool = False) -> GatheredInput:
-        """Return what there is to do; with `again` what earlier runs read is read again, with `deep` what is curated.
+        """Return the input; with `again` entries that earlier runs read are included, `deep` marks it as a dream's.
 
-        Raises: StorageError if curated memory, or what was forgotten, is there and can't be read.
+        Raises: StorageError if curated memory, or the tombstone file, exists and can't be read.
         """
         documents, versions = await self._read_documents()
         ledgers, unreadable = await self._read_ledgers(versions)
@@ -164,7 +164,7 @@ class Gatherer:
         )
 
     async def _read_documents(self) -> tuple[dict[str, bytes], dict[str, str]]:
-        """Return MEMORY.md and the topics that exist; one of them that can't be read ends the run."""
+        """Return MEMORY.md and the topics that exist; an unreadable one ends the run."""
         paths = [MEMORY_PATH, *(info.path for info in await self.files.list(TOPICS) if info.path.endswith(".md"))]
         documents, versions = {}, {}
         for path in paths:
@@ -176,7 +176,7 @@ class Gatherer:
         return documents, versions
 
     async def _read_ledgers(self, versions: dict[str, str]) -> tuple[dict[str, bytes], frozenset[str]]:
-        """Return the ledgers, and the paths of those that can't be read: they stay unread, and stop no other."""
+        """Return the readable ledgers, and the paths of the unreadable ones, which are skipped."""
         found: dict[str, bytes] = {}
         unreadable: set[str] = set()
         for info in await self.files.list(LEDGERS):
@@ -193,7 +193,7 @@ class Gatherer:
         return found, frozenset(unreadable)
 
     async def _was_undone(self) -> bool:
-        """Tell whether MEMORY.md is missing because a person took back the run that had made it."""
+        """Tell whether MEMORY.md is missing because a person undid the run that created it."""
         records = await self.changes.list_changes()
         last = next((one for one in records if any(changed.path == MEMORY_PATH for changed in one.files)), None)
         if last is None or last.undoes is None:
@@ -201,7 +201,7 @@ class Gatherer:
         return any(one.id == last.undoes and one.act == CONSOLIDATE_ACT for one in records)
 
     async def _find_filled_sections(self, memory: bytes) -> frozenset[str]:
-        """Return the sections in which the last run left a memory; looked for only where one of ours is empty."""
+        """Return the sections in which the last run left a memory; empty unless a generated section is empty."""
         sheet = await run_sync(parse_memory_document, memory, MEMORY_PATH)
         if not empty_sections(sheet):
             return frozenset()
@@ -217,7 +217,7 @@ class Gatherer:
         return frozenset()
 
     def _is_forgotten(self, found: LocatedEntry, stones: Tombstones) -> bool:
-        """Tell whether an entry was forgotten; one that was saved again since, in the same words, was not."""
+        """Tell whether an entry was forgotten; false if the same words were saved again since."""
         return find_tombstone(found.entry, stones, self.key) is not None
 
     async def _make_candidate(self, found: LocatedEntry, *, edited: bool) -> CandidateEntry:
@@ -231,7 +231,7 @@ class Gatherer:
 def _find_edited(
     batch: list[LocatedEntry], ledgers: Mapping[str, bytes], cursor: ConsolidationCursor
 ) -> dict[str, set[int]]:
-    """Return the offsets, by ledger, of the bullets that were read before and read otherwise now."""
+    """Return the offsets, by ledger, of the bullets that changed since they were read."""
     ids, seen = cursor.id_digests, cursor.bullet_digests
     found: dict[str, set[int]] = {}
     for one in batch:
@@ -242,7 +242,7 @@ def _find_edited(
 
 
 def _take_batch(found: Mapping[str, list[LocatedEntry]], most: int) -> tuple[list[LocatedEntry], int]:
-    """Return the first unread entries, the oldest ledgers first, and how many are left."""
+    """Return the first unread entries, the oldest ledgers first, and the number of remaining ones."""
     ordered = [one for path in sorted(found) for one in found[path]]
     return ordered[:most], len(ordered[most:])
 
@@ -250,7 +250,7 @@ def _take_batch(found: Mapping[str, list[LocatedEntry]], most: int) -> tuple[lis
 def _next_positions(
     ledgers: Mapping[str, bytes], cursor: ConsolidationCursor, seen: frozenset[str], batch: list[LocatedEntry]
 ) -> dict[str, LedgerPosition]:
-    """Return how far each ledger is read once the batch is done; what was read of it before stays read."""
+    """Return the position of each ledger after the batch; bullets that were read before stay read."""
     taken: dict[str, set[int]] = {}
     for one in batch:
         taken.setdefault(one.path, set()).add(one.offset)
@@ -271,7 +271,7 @@ def _next_positions(
 def _digest_lines(
     path: str, data: bytes, seen: frozenset[str], taken: set[int]
 ) -> tuple[frozenset[str], frozenset[str], int]:
-    """Return the digests of the bullets that are read now, of their ids, and the bytes before the first that is not."""
+    """Return the digests of the read bullets and of their ids, and the offset of the first unread bullet."""
     lines: frozenset[str] = frozenset()
     ids: set[str] = set()
     offset = len(data)

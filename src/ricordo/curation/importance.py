@@ -1,9 +1,10 @@
 """Importance: which entries are curated, and in which order. Pure.
 
-Whatever somebody saved is curated. An extracted entry has to be of a kind that lasts, or a fact that is certain, was
-said more than once, holds a number, an identifier or a title, or answers a question; people later ask for those as
+Every entry that was saved explicitly is curated. An extracted entry must be of a lasting kind, or a fact that is
+certain, was repeated, holds a number, an identifier or a title, or answers a question; people later ask for those as
 often as for the most certain. In a script that the rules can't read, a fact counts as exact. Facts about secrets, or
-about where somebody is this week, stay in the ledger. Apart from use, nothing that changes by itself changes the order.
+about where somebody is this week, stay in the ledger. Except for use counts, the order depends on nothing that changes
+by itself.
 """
 
 import re
@@ -29,18 +30,18 @@ __all__ = [
 
 
 CORRECTION_TAG = "correction"
-"""The tag of an entry that takes the place of something said before."""
+"""The tag of an entry that corrects an earlier statement."""
 MERGED_FIELD = "merged"
-"""The field that holds the ids of entries which said the same, newest last."""
+"""The field with the ids of entries that said the same, newest last."""
 REPLACED_FIELD = "replaced"
-"""The field that holds the ids of further entries whose place was taken, beside `supersedes`."""
+"""The field with the ids of further replaced entries, in addition to `supersedes`."""
 _EXPLICIT_AUTHORS = frozenset({"user", "agent", "hand"})
 _LASTING_KINDS = frozenset({"decision", "preference", "convention", "goal", "lesson"})
 _EXCLUDED_KINDS = frozenset({"session-summary"})
 _KIND_WEIGHTS: Mapping[str, int] = {"preference": 6, "convention": 6, "decision": 5, "goal": 4, "lesson": 4, "fact": 3}
 _DEFAULT_WEIGHT = 3
 _SAVED_USE_LEVEL = 2
-"""The level of use from which an extracted entry counts as a saved one: that of one confirmation, or two openings."""
+"""The level of use from which an extracted entry counts as saved: that of one confirmation, or two openings."""
 _SECRET_MARKER = "[secret:"
 _WHEN = (
     r"(?:this (?:week|morning|afternoon|evening|weekend)|today|tonight|right now|at the moment"
@@ -56,14 +57,14 @@ _TEMPORARY = lazy_compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = lazy_compile(r"[.!?;]\s+\S")
-# the day that extraction works out for a word, and what a picture shows
+# the date that extraction adds to a relative day, and the content of a picture
 _ANNOTATION = lazy_compile(r"\(\d{4}-\d\d-\d\d[^()]*\)|\[(?:shared|shows)\b[^\]]*\]")
-# quotes are of titles, and of the question that extraction puts before its answer
+# quotes mark titles, and the question that extraction puts before its answer
 _EXACT = lazy_compile(
     r"\d|\w[/_.@:]\w|`[^`\n]{1,80}`"
     r"|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|„[^“”\n]{2,80}[“”]|«[^»\n]{2,80}»|「[^」\n]{1,80}」|『[^』\n]{1,80}』|《[^》\n]{1,80}》"
 )
-# rules have no words for these, so what is said in them is never very sure, and numbers are words as well
+# the rules have no words for these scripts, so confidence is never high, and numbers may be words
 _SCRIPTS_WITHOUT_RULES: frozenset[Script] = frozenset(
     {"greek", "cyrillic", "hebrew", "arabic", "indic", "thai", "lao", "myanmar", "khmer", "hangul"}
 )
@@ -76,7 +77,7 @@ def entry_time(entry: Entry) -> datetime:
 
 
 def is_explicit(entry: Entry) -> bool:
-    """Tell whether somebody saved the entry, rather than that it was extracted."""
+    """Tell whether the entry was saved explicitly, not extracted."""
     return entry.by in _EXPLICIT_AUTHORS
 
 
@@ -86,7 +87,7 @@ def field_ids(entry: Entry, name: str) -> tuple[str, ...]:
 
 
 def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
-    """Tell whether an entry, with what was merged into it, is to be curated."""
+    """Tell whether an entry, with the entries merged into it, should be curated."""
     if entry.state != "active" or entry.kind in _EXCLUDED_KINDS or entry.is_external:
         return False
     if is_explicit(entry) or entry.pinned or entry.rule:
@@ -106,32 +107,32 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
 
 
 def _is_exact(content: str) -> bool:
-    """Tell whether a fact answers a question, holds a number, an identifier or a title, or can't be read for that."""
+    """Tell whether a fact answers a question, holds a number, identifier or title, or is in a script without rules."""
     if dominant_script(content) in _SCRIPTS_WITHOUT_RULES:
         return True
     return _EXACT.search(_ANNOTATION.sub("", content)) is not None
 
 
 def _is_temporary(content: str) -> bool:
-    """Tell whether a fact is of no use later: a secret's mark, or one sentence on where somebody is these days."""
+    """Tell whether a fact is useless later: it has a secret's marker, or is one sentence on where somebody is now."""
     return _SECRET_MARKER in content or (
         _TEMPORARY.search(content) is not None and _SENTENCE_END.search(content) is None
     )
 
 
 def usefulness_grade(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int]:
-    """Return the coarse part of usefulness, the more useful being greater: whether it was saved, and the level of use.
+    """Return the coarse part of usefulness, greater is more useful: whether the entry was saved, and its level of use.
 
-    Levels begin at 1, 4, 16, 64, ... of what `used` counts by id, so that no order changes with every use. What was
-    extracted counts as saved from the second level on.
+    Levels begin at use counts of 1, 4, 16, 64, ..., so that not every use changes the order. `used` holds the counts by
+    id. An extracted entry counts as saved from the second level on.
     """
     level = (used.get(entry.id, 0).bit_length() + 1) // 2 if used else 0
     return is_explicit(entry) or level >= _SAVED_USE_LEVEL, level
 
 
 def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
-    """Return what orders entries, the more useful being greater: the `usefulness_grade`, a lasting kind, repeated,
-    sure, newer.
+    """Return the sort key of an entry, greater is more useful: `usefulness_grade`, kind, repetitions, certainty,
+    age.
     """
     weight = _KIND_WEIGHTS.get(entry.kind, _DEFAULT_WEIGHT)
     said = min(len(field_ids(entry, MERGED_FIELD)), 3)

@@ -1,7 +1,7 @@
-"""Marks: a person pins an entry, so that it always stays in view, or confirms that it still holds.
+"""Marks: a person pins an entry, so that it always stays visible, or confirms that it still holds.
 
-The entry's line is rewritten in every document that holds it, in one change set. A bullet without an id gets the one it
-was known by.
+The entry's line is rewritten in every document that holds it, in one change set. A bullet without an id gets the id
+that it was found by.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ __all__ = ["MarkAct", "MarkResult", "mark_entry"]
 
 
 _AT_ONCE = 20_000
-"""So many bytes are read and rewritten in some milliseconds."""
+"""The number of bytes that can be read and rewritten in some milliseconds."""
 MarkAct: TypeAlias = Literal["pin", "unpin", "confirm"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarkResult:
-    """The entry as it is now, the first document it stands in, and the change set; None when it was so before."""
+    """The marked entry, the first document that holds it, and the change set; None when the entry did not change."""
 
     entry: Entry
     path: str
@@ -42,8 +42,8 @@ async def mark_entry(
 ) -> MarkResult:  # fmt: skip
     """Pin, unpin or confirm the entry with this id at the time `at`.
 
-    What has no room in MEMORY.md then, by the bounds of `config`, goes to topics. Raises: EntryNotFound; IndexTooLarge
-    if nothing there can be moved.
+    Lines that then exceed the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; IndexTooLarge if
+    no line there can move.
     """
     found = await find_entry(files, entry_id)
     name = found.entry.id

@@ -1,8 +1,8 @@
-"""A curated document as parts, so that ours can change while what a person wrote stays byte for byte. Pure.
+"""A curated document as parts, so that generated parts can change while all others stay byte for byte. Pure.
 
-A part is one line of text, or one bullet with everything that belongs to it.
+A part is one line of text, or one bullet with all lines that belong to it.
 
-Invariant: the parts joined are the document, and no operation changes the bytes of a part that it was not given.
+Invariant: the parts joined are the document, and an operation changes no bytes of other parts.
 """
 
 from collections import deque
@@ -23,9 +23,9 @@ _FENCE = lazy_compile(rb"(`{3,}|~{3,})")
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentPart:
-    """A line or a bullet, with the heading of level two that it stands under (empty before the first).
+    """A line or a bullet, with the level-two heading above it as `section` (empty before the first).
 
-    `heading` tells that it is a heading, `fenced` that it stands in code or front matter.
+    `heading` marks a heading, `fenced` a line in code or front matter.
     """
 
     data: bytes
@@ -37,52 +37,53 @@ class DocumentPart:
 
     @property
     def is_blank(self) -> bool:
-        """Tell whether it is white space only."""
+        """Tell whether the part is only white space."""
         return not self.data.strip()
 
     @property
     def is_named(self) -> bool:
-        """Tell whether it is an entry whose id stands in its line, so that it can move without becoming another."""
+        """Tell whether the part is an entry with its id in the line, so that it keeps its id when it moves."""
         return self.entry is not None and f"^{self.entry.id}".encode() in self.data
 
 
 @dataclass(frozen=True)
 class MemoryDocument:
-    """The parts of one document in their order."""
+    """The parts of one document, in order."""
 
     parts: tuple[DocumentPart, ...] = ()
 
     @property
     def data(self) -> bytes:
-        """The document."""
+        """The bytes of the document."""
         return b"".join(part.data for part in self.parts)
 
     @property
     def entries(self) -> list[Entry]:
-        """The entries in their order, of whatever state."""
+        """The entries in order, whatever their state."""
         return [part.entry for part in self.parts if part.entry is not None]
 
     def without(self, ids: Collection[str]) -> "MemoryDocument":
-        """Return the sheet without the bullets of these entries."""
+        """Return the document without the bullets of these entries."""
         return MemoryDocument(tuple(part for part in self.parts if part.entry is None or part.entry.id not in ids))
 
     def replace_entry(self, entry_id: str, part: DocumentPart) -> "MemoryDocument":
-        """Return the sheet with `part` in the place of the bullet of this entry."""
+        """Return the document with `part` instead of the bullet of this entry."""
         return MemoryDocument(tuple(part if old.entry and old.entry.id == entry_id else old for old in self.parts))
 
     def insert(self, part: DocumentPart, before: Callable[[DocumentPart], bool]) -> "MemoryDocument":
-        """Return the sheet with `part` in its section, before the first part there that `before` takes, else last.
+        """Return the document with `part` in its section, before the first part there for which `before` is true, else
+        last.
 
-        The section is there already.
+        The section must exist.
         """
         within = [number for number, old in enumerate(self.parts) if old.section == part.section]
         at = next((number for number in within if before(self.parts[number])), None)
         if at is None:
             last = max((number for number in within if not self.parts[number].is_blank), default=None)
             if last is None:
-                # a document that somebody emptied has nothing to stand after
+                # an emptied document has no part to insert after
                 return self._insert_at(within[-1] + 1 if within else 0, [part])
-            # what follows a fence that nothing closes is read as code
+            # text after an unclosed fence is read as code
             while self.parts[last].fenced and not _is_outside_fence(self.parts[: last + 1]):
                 last -= 1
             at = last + 1
@@ -93,9 +94,9 @@ class MemoryDocument:
     def insert_all(
         self, parts: Sequence[DocumentPart], before: Callable[[DocumentPart, DocumentPart], bool]
     ) -> "MemoryDocument":
-        """Return the sheet with `parts` of one section, as if each were inserted by itself, in one pass.
+        """Return the document with `parts` of one section, as if each were inserted separately, in one pass.
 
-        `before` tells whether a new part goes before one that is there; in that order the new ones are given.
+        `before` tells whether a new part goes before an existing one; the new parts are given in that order.
         """
         if not parts:
             return self
@@ -108,7 +109,7 @@ class MemoryDocument:
             placed.append(old)
         shown = MemoryDocument(tuple(placed))
         if waiting:
-            # after the first that goes to the end each further one follows the one before it
+            # once a part goes to the end, each further part follows it
             last = waiting.popleft()
             shown = shown.insert(last, lambda _: False)
             at = 1 + next(number for number, part in enumerate(shown.parts) if part is last)
@@ -116,7 +117,7 @@ class MemoryDocument:
         return shown
 
     def with_section(self, title: str, ranks: Sequence[str]) -> "MemoryDocument":
-        """Return the sheet with a section of this title, placed before the first that ranks after it, else last."""
+        """Return the document with a section of this title, placed before the first that ranks after it, else last."""
         if any(part.heading and part.section == title for part in self.parts):
             return self
         later = set(ranks[ranks.index(title) + 1 :])
@@ -133,14 +134,16 @@ class MemoryDocument:
         return self._insert_at(at, heading)
 
     def without_section(self, title: str) -> "MemoryDocument":
-        """Return the sheet without the section of this title, if nothing stands in it."""
+        """Return the document without the section of this title, if it is empty."""
         within = [part for part in self.parts if part.section == title]
         if any(not part.heading and not part.is_blank for part in within) or sum(part.heading for part in within) != 1:
             return self
         return MemoryDocument(tuple(part for part in self.parts if part.section != title))
 
     def _insert_first(self, at: int, part: DocumentPart) -> "MemoryDocument":
-        """Return the sheet with the first part of a section, after the heading before `at`, blank lines around it."""
+        """Return the document with the first part of a section after the heading before `at`, with blank lines
+        around it.
+        """
         blank = DocumentPart(data=b"\n", section=part.section)
         after = self.parts[at : at + 2]
         if not after or not after[0].is_blank:
@@ -149,7 +152,7 @@ class MemoryDocument:
         return self._insert_at(at + 1, [part, *closing])
 
     def _end_index(self) -> int:
-        """Return the place after the last part, or before a fence that nothing closes."""
+        """Return the index after the last part, or before an unclosed fence."""
         end = len(self.parts)
         while end and self.parts[end - 1].fenced and not _is_outside_fence(self.parts[:end]):
             end -= 1
@@ -179,7 +182,7 @@ def parse_memory_document(document: bytes, path: str) -> MemoryDocument:
 
 
 class _LineParser:
-    """Where in a document we are: its section, its front matter, its fence."""
+    """The current state of parsing: section, front matter and fence."""
 
     def __init__(self) -> None:
         self.section = ""
@@ -213,7 +216,7 @@ class _LineParser:
 
 
 def _is_outside_fence(parts: Sequence[DocumentPart]) -> bool:
-    """Tell whether a bullet after these parts would be read as one."""
+    """Tell whether a bullet after these parts would be parsed as a bullet."""
     data = b"".join(part.data for part in parts)
     probe = data + (b"" if data.endswith(b"\n") or not data else b"\n") + b"- probe\n"
     found = parse_entries(probe, "")

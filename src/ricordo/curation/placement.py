@@ -1,11 +1,11 @@
-"""Placement: where curated entries stand, within the bounds of MEMORY.md. Pure.
+"""Placement: the distribution of curated entries over MEMORY.md and topics, within the bounds of MEMORY.md. Pure.
 
-The most useful entries stand in MEMORY.md, by kind. What has no room there, or is too long for a line, goes to a
-topic. An entry that was used returns from its topic when its grade is higher than that of what stands in MEMORY.md, or
-there is room; grades are coarse, so lines do not change places with every use. New entries go where they belong; others
-keep their order, except in a dream, which sorts each section by use.
+The most useful entries are in MEMORY.md, by kind. Entries without room there, or too long for a line, go to a topic. A
+used entry returns from its topic when its grade is higher than that of an entry in MEMORY.md, or there is room; grades
+are coarse, so lines do not move with every use. New entries are inserted in order; others keep their order, except in a
+dream, which sorts each section by use.
 
-Invariant: what is pinned, has no id in its line, or stands under a heading or in a topic of a person never moves.
+Invariant: lines that are pinned, have no id, or are under a heading or in a topic of a person never move.
 """
 
 from collections import defaultdict
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def to_candidate(part: DocumentPart) -> CandidateEntry:
-    """Return what a bullet holds."""
+    """Return the entry of a bullet."""
     assert part.entry is not None
     return CandidateEntry(entry=part.entry, long=part.long)
 
@@ -69,7 +69,7 @@ def find_promotable(
     used: Mapping[str, int],
     is_short: Callable[[CandidateEntry], bool],
 ) -> dict[str, dict[str, DocumentPart]]:
-    """Return by topic and id the bullets that were of use and may stand in MEMORY.md; ids in `taken` are elsewhere."""
+    """Return by topic and id the used bullets that may move to MEMORY.md, without the ids in `taken`."""
     found = {}
     for path, sheet in topics.items():
         rising = {
@@ -86,9 +86,9 @@ def find_promotable(
 def order_candidates(
     ranked: Sequence[CandidateEntry], below: Sequence[CandidateEntry], used: Mapping[str, int]
 ) -> list[CandidateEntry]:
-    """Return what may stand in MEMORY.md in the order in which it may: the newest of `ranked`, then the most useful.
+    """Return the candidates for MEMORY.md by priority: the newest of `ranked`, then the most useful.
 
-    Of one grade `ranked`, which stands there or is new and is in its order, comes before `below`, which is in topics.
+    Within one grade `ranked` (in MEMORY.md or new, in their order) comes before `below` (in topics).
     """
     newest = max(ranked, key=lambda one: (entry_time(one.entry), one.entry.id), default=None)
     rising = sorted(below, key=lambda one: usefulness(one.entry, used), reverse=True)
@@ -98,7 +98,7 @@ def order_candidates(
 
 
 def is_more_useful(new: DocumentPart, old: DocumentPart, used: Mapping[str, int]) -> bool:
-    """Tell whether a new bullet goes before one that is there, which is less useful."""
+    """Tell whether a new bullet goes before an existing, less useful one."""
     assert new.entry is not None
     if not old.is_named or old.entry is None:
         return False
@@ -108,7 +108,7 @@ def is_more_useful(new: DocumentPart, old: DocumentPart, used: Mapping[str, int]
 def sort_by_use(
     memory: MemoryDocument, titles: Sequence[str], is_movable: Callable[[DocumentPart], bool], used: Mapping[str, int]
 ) -> MemoryDocument:
-    """Return MEMORY.md with what is ours in each of these sections by its grade, in the places that it has there."""
+    """Return MEMORY.md with the movable bullets of each of these sections sorted by grade, in the same positions."""
     parts = list(memory.parts)
     for title in titles:
         places = [at for at, part in enumerate(parts) if part.section == title and is_movable(part)]
@@ -124,7 +124,7 @@ def _part_grade(part: DocumentPart, used: Mapping[str, int]) -> tuple[bool, int]
 
 
 def _is_promotable(part: DocumentPart) -> bool:
-    """Tell whether a bullet of a topic of ours is ours to move: no person wrote it or put it under a heading."""
+    """Tell whether a bullet of a generated topic may move: no person wrote it or put it under a heading."""
     entry = part.entry
     if entry is None or entry.state != "active" or entry.pinned or entry.by == "hand":
         return False
@@ -150,7 +150,7 @@ _DESCRIPTION_LENGTHS = (40, 20, 0)
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """The documents by path, and which bound of MEMORY.md kept an entry out of it: lines, bytes, tokens; else empty."""
+    """The documents by path, and the bound of MEMORY.md that excluded an entry: lines, bytes, tokens; else empty."""
 
     documents: Mapping[str, MemoryDocument]
     cap: str = ""
@@ -163,14 +163,14 @@ class _Arrangement:
 
 
 def render_part(one: CandidateEntry, section: str = "") -> DocumentPart:
-    """Return the bullet of an entry as curated memory shows it: what it was quoted from stays in the ledger."""
+    """Return the bullet of an entry for curated memory; its source quote stays in the ledger."""
     entry = replace(one.entry, source=replace(one.entry.source, quote=None))
     bullet = render_entry(entry, long=one.long).encode("utf-8", "surrogatepass")
     return DocumentPart(data=bullet, section=section, entry=one.entry, long=one.long)
 
 
 def is_movable(part: DocumentPart) -> bool:
-    """Tell whether a bullet of MEMORY.md is ours to move: it has its id, is not pinned, and has one of our headings."""
+    """Tell whether a bullet of MEMORY.md may be moved: it has an id, is not pinned, and is in a generated section."""
     return part.is_named and part.entry is not None and not part.entry.pinned and part.section in _OWN_SECTIONS
 
 
@@ -180,24 +180,24 @@ def fits_bounds(document: bytes, config: ConsolidationConfig) -> bool:
 
 
 def is_short(one: CandidateEntry, config: ConsolidationConfig) -> bool:
-    """Tell whether an entry may stand in MEMORY.md: its text is short, and all of it is there."""
+    """Tell whether an entry may be in MEMORY.md: its text is short, and has no further file."""
     return one.long is None and len(one.entry.content) <= config.index_characters
 
 
 def is_empty_topic(topic: MemoryDocument) -> bool:
-    """Tell whether a topic holds nothing but what we wrote around its entries."""
+    """Tell whether a topic holds only generated text and no entries."""
     return is_generated(topic.data) and not any(
         part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in topic.parts
     )
 
 
 def filled_sections(memory: MemoryDocument) -> frozenset[str]:
-    """Return which of our sections of MEMORY.md hold a memory with its id."""
+    """Return the generated sections of MEMORY.md that hold a memory with an id."""
     return frozenset(part.section for part in memory.parts if part.is_named and part.section in _OWN_SECTIONS)
 
 
 def empty_sections(memory: MemoryDocument) -> frozenset[str]:
-    """Return which sections of MEMORY.md with a title of ours hold nothing."""
+    """Return the sections of MEMORY.md with a generated title that are empty."""
     return frozenset(title for title in _SECTION_ORDER[1:] if memory.without_section(title) is not memory)
 
 
@@ -215,11 +215,11 @@ def place_entries(
 ) -> Placement:
     """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
 
-    The newest of those that are short enough always stands there. `used` says by id how much an entry was of use:
-    where something is new, and with `deep`, what was of use and went to a topic may come back.
+    The newest short entry is always placed there. `used` counts by id how often an entry was used: with new entries,
+    and with `deep`, used entries may return from a topic.
 
-    Of the sections that are empty then, those in `held` go: they held a memory before. `written` are the topics as
-    they were before anything was taken out of them. `named` says by id which topic an entry goes to, if it goes to one.
+    Sections in `held` that are empty afterwards are removed: they held a memory before. `written` are the topics before
+    anything was removed from them. `named` gives the topic of an entry by id, in case it goes to one.
     """
     base = memory if memory.parts else parse_memory_document(_DOCUMENT_TITLE, MEMORY_PATH)
     arranged = _Arranger(
@@ -236,7 +236,7 @@ def place_entries(
 
 
 class _Arranger:
-    """One arrangement for each number of entries that are left in MEMORY.md."""
+    """Computes one arrangement for each number of entries in MEMORY.md."""
 
     def __init__(
         self,
@@ -279,8 +279,8 @@ class _Arranger:
         self._subjects = count_subjects((*told, *(one.entry for one in ranked)), [one.entry for one in ranked])
 
     def find_best(self) -> _Arrangement:
-        """Return the arrangement with the most entries in MEMORY.md that fits, with the fewest when none does."""
-        # an entry has a line at least
+        """Return the arrangement with the most entries in MEMORY.md that fits; the one with the fewest if none fits."""
+        # an entry has at least one line
         low, high = 0, min(len(self._short_entries), self._config.max_lines)
         if high == len(self._short_entries):
             most = self._arrange(high)
@@ -300,7 +300,7 @@ class _Arranger:
         return found if fits_bounds(found.memory.data, self._config) else self._shorten_descriptions(found)
 
     def _shorten_descriptions(self, found: _Arrangement) -> _Arrangement:
-        """Return the arrangement with as much of the descriptions of topics as there is room for."""
+        """Return the arrangement with the topic descriptions shortened until it fits."""
         named = [read_topic(path, topic.data) for path, topic in found.topics.items()]
         for most in _DESCRIPTION_LENGTHS:
             brief = [
@@ -344,7 +344,7 @@ class _Arranger:
     def _fill_topics(
         self, outside: Sequence[CandidateEntry], raised: Collection[str]
     ) -> Mapping[str, tuple[MemoryDocument, Topic]]:
-        """Return the topics with what has no room in MEMORY.md and without `raised`, and how they are listed."""
+        """Return the topics with the entries outside of MEMORY.md and without `raised`, and their list items."""
         joining: defaultdict[str, dict[str, Sequence[CandidateEntry]]] = defaultdict(dict)
         for name, group in self._group_by_topic(outside).items():
             joining[topic_path(name)][name] = group
@@ -355,7 +355,7 @@ class _Arranger:
     def _fill_topic(
         self, path: str, groups: Mapping[str, Sequence[CandidateEntry]], raised: Collection[str]
     ) -> tuple[MemoryDocument, Topic]:
-        """Return a topic with what joins it; most arrangements share most of their topics."""
+        """Return a topic with its new entries; cached, as most arrangements share most topics."""
         gone = [name for name in self._promotable.get(path, ()) if name in raised]
         joining = (part for name, group in groups.items() for part in (name, *(one.entry.id for one in group)))
         key = (path, *gone, "", *joining)
@@ -365,7 +365,7 @@ class _Arranger:
             sheet = sheet.without(gone) if sheet and gone else sheet
             for name, group in groups.items():
                 sheet = sheet or parse_memory_document(create_topic(name, [one.entry for one in group])[1], path)
-                # the place of a bullet is after the heading that is there, whoever wrote it
+                # a bullet goes after the last heading, whoever wrote it
                 section = sheet.parts[-1].section if sheet.parts else ""
                 sheet = sheet.insert_all([self._move_part(one, section) for one in group], self._is_more_useful)
             sheet = self._update_description(path, sheet or MemoryDocument())
@@ -373,9 +373,9 @@ class _Arranger:
         return self._filled_topics[key]
 
     def _update_description(self, path: str, sheet: MemoryDocument) -> MemoryDocument:
-        """Return a topic with the description of its entries, if it had the one that we gave it."""
+        """Return a topic with a new generated description, if its old one was generated."""
         before = self._original_topics.get(path, b"")
-        # most topics stay as they are, and telling what was written of one takes reading it
+        # most topics do not change, and the check for a generated description parses the topic
         if sheet.data == before or not self._has_generated_description(path, before):
             return sheet
         entries = [entry for entry in sheet.entries if entry.state == "active"]
@@ -393,7 +393,7 @@ class _Arranger:
         for one in outside:
             groups[self._choose_topic(one.entry)].append(one)
         for name in [name for name, group in groups.items() if len(group) < _MIN_TOPIC_ENTRIES]:
-            # it may have got company from one that was looked at before it
+            # an earlier iteration may have added another entry to it
             if len(groups[name]) < _MIN_TOPIC_ENTRIES and topic_path(name) not in self._topics:
                 (one,) = groups.pop(name)
                 groups[topic_name(one.entry, {}, 1)].append(one)
@@ -424,12 +424,12 @@ class _Arranger:
 
 
 def max_listed_topics(config: ConsolidationConfig) -> int:
-    """Return how many topics MEMORY.md lists at most: half of its lines are for what is remembered."""
+    """Return the maximum number of topics in MEMORY.md: half of its lines are reserved for memories."""
     return max(config.max_lines // 2, 1)
 
 
 def update_topic_list(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
-    """Return MEMORY.md with the lines that list `topics`, by path, as those describe themselves now, and the topics."""
+    """Return MEMORY.md with the list of `topics` (by path) in their current form, and the topics."""
     sheets = {path: parse_memory_document(data, path) for path, data in topics.items()}
     told = [read_topic(path, data) for path, data in topics.items()]
     shown = _list_topics(parse_memory_document(memory, MEMORY_PATH), told, sheets, max_listed_topics(config)).data
@@ -440,7 +440,7 @@ def update_topic_list(memory: bytes, topics: Mapping[str, bytes], config: Consol
 def _list_topics(
     sheet: MemoryDocument, topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument], most: int
 ) -> MemoryDocument:
-    """Return MEMORY.md with one line for each topic that people do not link to themselves, at most so many."""
+    """Return MEMORY.md with a line for each topic that no person links to, at most `most` lines."""
     ours = [part for part in sheet.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)]
     rest = MemoryDocument(tuple(part for part in sheet.parts if part not in ours))
     lines = render_topic_list(select_listed_topics(topics, sheets, rest.data, most), rest.data)

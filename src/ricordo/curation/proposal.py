@@ -3,8 +3,8 @@
 A proposal is rejected as a whole if it loses a memory, a rule for tool calls or a line that a person wrote, or exceeds
 the bounds of MEMORY.md.
 
-Invariants: without anything new the documents stay the same, byte for byte. Every new entry is curated, cited by one
-that says the same, superseded by one that is named, or left in its ledger. No line that a person wrote changes.
+Invariants: without new input the documents stay the same, byte for byte. Every new entry is curated, cited by an entry
+that says the same, superseded by a named entry, or left in its ledger. No line that a person wrote changes.
 """
 
 from collections import Counter
@@ -38,18 +38,18 @@ __all__ = ["ConsolidationInput", "find_faults", "is_due", "propose"]
 
 
 _StateMark: TypeAlias = tuple[EntryState, str, str]
-"""The state that an entry gets, and the field that says why, with its value."""
+"""The new state of an entry, and the name and value of the field that gives the reason."""
 _SUCCESSOR_FIELD = "successor"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsolidationInput:
-    """What a run works on.
+    """The input of a run.
 
-    `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers, archived ones too, by path. `fresh` are
-    the entries that no run has read, without those that were forgotten; `forgotten` are ids that must not come back.
-    `held` are the sections of MEMORY.md in which the last run left a memory: an empty one of them is nobody's. With
-    `deep` what is curated is decided about anew. `used` says by id how much an entry was of use.
+    `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers by path, including archived ones. `fresh`
+    are the entries that no run has read, without forgotten ones; `forgotten` are ids that must not come back. `held`
+    are the sections of MEMORY.md in which the last run left a memory: if one is empty, it can be removed. With `deep`
+    all curated entries are decided again. `used` counts by id how often an entry was used.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class ConsolidationInput:
 
 
 def is_due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
-    """Tell whether a run that nobody asked for is worthwhile: there is enough new, and the last one is long enough ago.
+    """Tell whether to start a run that no user requested: enough new entries, and enough time since the last run.
 
-    A last run that lies in the future, as after a clock was set back, counts for nothing.
+    A last run in the future, as after a clock was set back, is ignored.
     """
     if entries_since < config.signal_entries:
         return False
@@ -72,9 +72,9 @@ def is_due(now: datetime, last_run: datetime | None, entries_since: int, config:
 
 
 def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: Advice | None = None) -> Proposal:
-    """Return what consolidating `material` would write; without documents when that is nothing.
+    """Return what consolidating `material` would write; without documents when nothing changes.
 
-    Of `advice`, which a model gave, as much is done as the rules allow.
+    `advice` of a model is followed as far as the rules allow.
     """
     sheets = {path: parse_memory_document(data, path) for path, data in material.documents.items()}
     held = filled_sections(sheets.get(MEMORY_PATH, MemoryDocument()))
@@ -104,7 +104,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
         if name not in standing
     ]
     if new or settled.changed or leaving:
-        # an emptied section alone is no reason to write: what emptied it may yet be taken back
+        # an emptied section alone is no reason to write: the change that emptied it may still be undone
         held |= set(material.held)
     memory = sheets.pop(MEMORY_PATH, MemoryDocument())
     topics = {path: sheet for path, sheet in sheets.items() if not is_empty_topic(sheet)}
@@ -138,12 +138,12 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
 
 
 def _move_contradictions_together(sheet: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
-    """Return a document in which what is ours to move stands beside what it contradicts."""
+    """Return a document with each movable entry next to the entries that it contradicts."""
     return move_together(sheet, links, {part.entry.id for part in sheet.parts if part.entry and is_movable(part)})
 
 
 def _find_edited(curated: Sequence[CandidateEntry], ledgers: Mapping[str, bytes]) -> set[str]:
-    """Return the ids of curated entries to which a person gave other words than their ledger has."""
+    """Return the ids of curated entries whose text a person changed, so that it differs from their ledger."""
     written = {found.entry.id: found.entry for path, data in ledgers.items() for found in parse_entries(data, path)}
     return {
         one.entry.id
@@ -156,19 +156,19 @@ def _find_edited(curated: Sequence[CandidateEntry], ledgers: Mapping[str, bytes]
 
 
 def _state_marks(settled: Reconciliation) -> dict[str, _StateMark]:
-    """Return by id what holds no longer: the state it gets, and the field that says why, with its value."""
+    """Return the state, reason field and value of each superseded or retired entry, by id."""
     gone: dict[str, _StateMark] = {one.old: ("superseded", _SUCCESSOR_FIELD, one.new) for one in settled.superseded}
     return gone | {one.id: ("retired", "retired", one.reason) for one in settled.retired}
 
 
 def _merge_marks(settled: Reconciliation, standing: Collection[str]) -> dict[str, _StateMark]:
-    """Return by id what was curated and is said by another now; its line in the ledger still holds."""
+    """Return the marks, by id, of curated entries that were merged into another; their ledger lines stay active."""
     cites = {name: one.entry.id for one in settled.active.values() for name in field_ids(one.entry, MERGED_FIELD)}
     return {name: ("superseded", _SUCCESSOR_FIELD, cites.get(name, "")) for name in settled.merged if name in standing}
 
 
 def _find_fixed(sheets: Mapping[str, MemoryDocument]) -> set[str]:
-    """Return the ids of the bullets that are a person's own: never rewritten, whatever is new."""
+    """Return the ids of the bullets that a person wrote; they are never rewritten."""
     return {
         part.entry.id
         for path, sheet in sheets.items()
@@ -178,14 +178,14 @@ def _find_fixed(sheets: Mapping[str, MemoryDocument]) -> set[str]:
 
 
 def _find_without_ledger(names: Collection[str], ledgers: Mapping[str, bytes]) -> set[str]:
-    """Return the ids that stand in no ledger, so that their curated line is all there is."""
+    """Return the ids that are in no ledger, so that the curated line is the only copy."""
     return {name for name in names if not any(f"^{name}".encode() in data for data in ledgers.values())}
 
 
 def _apply_reconciliation(
     sheet: MemoryDocument, settled: Reconciliation, marks: Mapping[str, _StateMark], lost: Collection[str]
 ) -> MemoryDocument:
-    """Return a document without what leaves it, and with what reads otherwise now."""
+    """Return a document without the entries that leave it, and with the changed ones rewritten."""
     shown = sheet
     for part in sheet.parts:
         if part.entry is None:
@@ -216,7 +216,7 @@ def _find_changed_documents(
 
 
 def _mark_ledgers(ledgers: Mapping[str, bytes], marks: Mapping[str, _StateMark]) -> dict[str, bytes | None]:
-    """Return the ledgers in which an entry is marked with its state, and with what took its place or why it went."""
+    """Return the ledgers in which an entry is marked with its new state, and with its successor or the reason."""
     found: dict[str, bytes | None] = {}
     for path, data in ledgers.items():
         named = {old for old in marks if f"^{old}".encode() in data}
@@ -236,12 +236,12 @@ def _mark_ledgers(ledgers: Mapping[str, bytes], marks: Mapping[str, _StateMark])
 
 _RETIRED_DIVISOR = 10
 _FRONT_MATTER_LINES = 5
-"""How many lines the front matter of a topic has that we wrote."""
+"""The number of lines of a topic's generated front matter."""
 _SECTION_HEADINGS = frozenset(f"## {title}".encode() for title in (*SECTIONS.values(), "Notes", "Topics"))
 
 
 def find_faults(material: ConsolidationInput, proposal: Proposal, config: ConsolidationConfig) -> list[str]:
-    """Return what is wrong with a proposal, the worst first; empty when it may be written."""
+    """Return the faults of a proposal, the worst first; empty when it may be written."""
     before = _parse_documents(material.documents)
     after = _parse_documents(_documents_after(material.documents, proposal.documents))
     found = []
@@ -282,7 +282,7 @@ def _entry_ids(sheets: Mapping[str, MemoryDocument]) -> set[str]:
 
 
 def _person_entry_ids(sheets: Mapping[str, MemoryDocument]) -> set[str]:
-    """Return the ids of what people wrote, or pinned."""
+    """Return the ids of entries that people wrote or pinned."""
     entries = [entry for sheet in sheets.values() for entry in sheet.entries]
     return {entry.id for entry in entries if entry.pinned or entry.by in {"user", "hand"}}
 
@@ -294,19 +294,19 @@ def _find_rules(sheets: Mapping[str, MemoryDocument]) -> set[tuple[str, str | No
 def _required_rules(
     material: ConsolidationInput, proposal: Proposal, before: Mapping[str, MemoryDocument]
 ) -> set[tuple[str, str | None]]:
-    """Return the rules that curated memory must have afterwards, by the ids of their entries."""
+    """Return the rules that curated memory must have afterwards, with the ids of their entries."""
     new = {(one.entry.id, one.entry.rule) for one in material.fresh if one.entry.rule and one.entry.id in proposal.kept}
     return {row for row in _find_rules(before) | new if row[0] not in material.forgotten}
 
 
 def _is_removable_topic(path: str, sheet: MemoryDocument) -> bool:
-    """Tell whether a person wrote nothing into a topic, so that it may go when its memories stand elsewhere."""
+    """Tell whether a person wrote nothing into a topic, so that it can be removed when its memories are elsewhere."""
     named = {part.entry.id for part in sheet.parts if part.entry and part.is_named}
     return has_generated_description(path, sheet.data) and is_empty_topic(sheet.without(named))
 
 
 def _count_person_lines(sheets: Mapping[str, MemoryDocument]) -> Counter[tuple[str, bytes]]:
-    """Return the lines and bullets of each document that are not ours to change."""
+    """Return the lines and bullets of each document that curation must not change."""
     return Counter(
         (path, part.data.rstrip(b"\n"))
         for path, sheet in sheets.items()
@@ -320,7 +320,7 @@ def _count_person_lines(sheets: Mapping[str, MemoryDocument]) -> Counter[tuple[s
 
 
 def _without_description(path: str, sheet: MemoryDocument) -> Sequence[DocumentPart]:
-    """Return the parts of a document without the description that we gave a topic, which goes with its entries."""
+    """Return the parts of a document without the generated description of a topic, which goes with its entries."""
     if path == MEMORY_PATH or not has_generated_description(path, sheet.data):
         return sheet.parts
     return [

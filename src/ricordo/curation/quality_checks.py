@@ -1,8 +1,8 @@
-"""Checks of entries: junk, duplicates, stale and contradicting memories, secrets, and links to what is gone.
+"""Checks of entries: junk, duplicates, stale and contradicting memories, secrets, and dangling links.
 
-What loses something or gives something away is a failure: a missing long text, an id that stands twice, a secret. The
-rest is a note, as consolidation and use put it right; only much junk is a failure too. Their time is linear in the
-number of entries.
+A loss or a leak is a failure: a missing file of a long entry, a duplicate id, a secret. The rest is a note, because
+consolidation and use correct it; only a large share of junk is a failure too. The time is linear in the number of
+entries.
 """
 
 from collections import Counter
@@ -53,16 +53,16 @@ _RENDERED_ITEM = lazy_compile(r'<[a-z][a-z0-9_-]*-item source="[^"\n]*" trust="[
 
 
 def is_junk(entry: Entry) -> bool:
-    """Tell whether an entry is worth nothing to anybody; a rule for tool calls never is junk."""
+    """Tell whether an entry is worthless; a rule for tool calls is never junk."""
     if entry.rule is not None:
         return False
     return is_acknowledgement(entry.content) or _is_rendered_memory(entry.content) or not content_words(entry.content)
 
 
 def is_stale(entry: Entry, usage: MemoryUsage | None, now: datetime, config: RecallConfig = _DEFAULT_CONFIG) -> bool:
-    """Tell whether an entry is past its time and nobody has used it.
+    """Tell whether an entry is past its time and unused.
 
-    What is pinned or holds a rule never is, nor what was superseded or retired, which is past its time by right.
+    Pinned entries and rules are never stale, nor are superseded and retired ones.
     """
     if entry.pinned or entry.rule is not None or entry.state != "active":
         return False
@@ -77,9 +77,9 @@ def is_stale(entry: Entry, usage: MemoryUsage | None, now: datetime, config: Rec
 
 
 def find_duplicates(entries: Sequence[Entry], *, merged: Collection[str] = ()) -> set[str]:
-    """Return the ids of the entries that say the same as one before them, those that were `merged` left out.
+    """Return the ids of entries that say the same as an earlier one, without those that were `merged`.
 
-    Each is compared with those only that share one of its rarest words, and with a few dozen of these at most.
+    Each entry is compared only with entries that share one of its rarest words, and with a few dozen of these at most.
     """
     first: dict[str, str] = {}
     found: set[str] = set()
@@ -95,12 +95,12 @@ def find_duplicates(entries: Sequence[Entry], *, merged: Collection[str] = ()) -
 
 
 def count_secrets(entries: Iterable[Entry]) -> int:
-    """Return how many entries hold a secret in their text."""
+    """Return the number of entries with a secret in their text."""
     return sum(has_secret(entry.content) for entry in entries)
 
 
 def find_sourceless(entries: Iterable[Entry], sessions: Collection[str]) -> set[str]:
-    """Return the ids of what was learned from a conversation that is none of `sessions`."""
+    """Return the ids of entries that were learned from a conversation missing in `sessions`."""
     learned = (entry for entry in entries if entry.by == "flush" and entry.source.session)
     return {entry.id for entry in learned if entry.source.session not in sessions}
 
@@ -121,7 +121,7 @@ def _parse_end(field: tuple[str, str]) -> datetime | None:
 
 
 def _find_similar(texts: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the ids of the texts that are like one before them."""
+    """Return the ids of the texts that are similar to an earlier one."""
     words = [frozenset(content_words(text)) for _, text in texts]
     counted = Counter(word for each in words for word in each)
     seen: dict[str, list[int]] = {}
@@ -143,7 +143,7 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _rarest_words(words: Collection[str], counted: Mapping[str, int]) -> list[str]:
-    """Return so many of the rarest words that two alike statements share one of them."""
+    """Return enough of the rarest words that two similar statements share one of them."""
     most = int(len(words) * _RARE_WORD_SHARE) + 2
     return sorted(words, key=lambda word: (counted[word], word))[:most]
 
@@ -155,7 +155,7 @@ _MAX_PLACES = 20
 
 
 async def check_entries(files: FileStore, now: datetime) -> list[Check]:
-    """Return the checks of all memories of a root, as they stand at `now`."""
+    """Return the checks of all memories of a root at the time `now`."""
     located = await read_all_entries(files)
     missing = [path for path in _long_paths(located) if await files.info(f"{WORKSPACE}/{path}") is None]
     sessions = await _list_sessions(files)
@@ -166,10 +166,10 @@ async def check_entries(files: FileStore, now: datetime) -> list[Check]:
 def check_secrets(
     documents: Mapping[str, bytes | None], others: Mapping[str, bytes], named: Sequence[str] = ()
 ) -> Check:
-    """Return the check of secrets in memory documents and in `others` that people write, with the lines that hold one.
+    """Return the check for secrets in memory documents and in `others` that people write, with the affected lines.
 
-    Counted are the memories, and the lines where none of a file does. `named` are the paths of files whose names are to
-    hold none either.
+    The count is of memories, and of lines in files without an affected memory. `named` are paths whose names are
+    checked too.
     """
     lines = {path: _find_secret_lines(data) for path, data in {**documents, **others}.items() if data}
     holding = {path: found for path, found in lines.items() if found}
@@ -185,7 +185,7 @@ def check_secrets(
 
 
 def check_instructions(name: str, text: str) -> Check:
-    """Return the check of secrets in what a person wrote for the agent, in a file of this name outside of the root."""
+    """Return the check for secrets in a person's instructions for the agent, in a file outside of the root."""
     lines = _find_secret_lines(text.encode())
     detail = "lines of instructions with a secret in them; no model is shown it, but the file holds it: take it out "
     detail += "there, and change it"
@@ -194,7 +194,7 @@ def check_instructions(name: str, text: str) -> Check:
 
 
 def _find_secret_lines(data: bytes) -> list[int]:
-    """Return the numbers of the lines on which a secret begins, each once, from 1."""
+    """Return the numbers of the lines on which a secret begins, from 1, without duplicates."""
     text = unescape(data.decode("utf-8", "replace"))
     return sorted({text.count("\n", 0, span.start) + 1 for span in find_secrets(text)})
 
@@ -204,7 +204,7 @@ def _count_secret_entries(data: bytes | None, path: str) -> int:
 
 
 def check_store_entries(entries: Sequence[Entry], *, now: datetime) -> list[Check]:
-    """Return the checks of the memories of any store, as far as they tell it themselves."""
+    """Return the checks of the memories of any store that need no files."""
     found = find_duplicates(entries)
     return [
         Check(name="entries", ok=True, count=len(entries), detail="memories in the store"),
@@ -223,11 +223,11 @@ def _build_checks(
     sessions: Collection[str],
     missing: Sequence[str],
 ) -> list[Check]:
-    # consolidation leaves an entry in its ledger, and gives the line in curated memory the same id
+    # consolidation leaves an entry in its ledger, and the curated line has the same id
     ids = Counter((found.entry.id, is_curated(found.path)) for found in located)
     doubled = sum(count - 1 for count in ids.values())
     curated = {found.entry.id for found in located if is_curated(found.path)}
-    # as curated memory has it, if it has
+    # the curated version wins over that of the ledger
     entries = list(
         {found.entry.id: found.entry for found in sorted(located, key=lambda one: is_curated(one.path))}.values()
     )

@@ -1,7 +1,7 @@
-"""Reconciliation of new entries with what is curated, before anything is placed. Pure.
+"""Reconciliation of new entries with curated ones, before any is placed. Pure.
 
-Entries are taken in the order in which they were said, so the result does not depend on the order of the files. The
-newer of two that can't both hold wins; the other is marked and never erased. A rule for tool calls is never replaced,
+Entries are processed in the order in which they were said, so the result does not depend on the order of the files. The
+newer of two incompatible entries wins; the other is marked and never erased. A rule for tool calls is never replaced,
 and an entry that says the same without the rule is merged into it: only people switch rules off.
 """
 
@@ -59,9 +59,9 @@ def reconcile(
     deep: bool = False,
     advice: Advice | None = None,
 ) -> Reconciliation:
-    """Decide about `fresh` beside `curated`; entries whose id is in `fixed` are never changed.
+    """Decide about `fresh` entries against `curated` ones; entries whose id is in `fixed` are never changed.
 
-    With `deep` what is curated is decided about anew too. `advice` comes last: it settles what the rules leave open.
+    With `deep` the curated entries are decided again too. `advice` is applied last, to what the rules leave open.
     """
     desk = _Reconciler(curated, fixed, config)
     taken = [one for one in sorted(fresh, key=_said_key) if desk.is_new(one)]
@@ -93,7 +93,7 @@ def reconcile(
 
 
 class _Reconciler:
-    """What is active so far, found by the words it holds."""
+    """The entries that are active so far, indexed by their words, and the decisions."""
 
     def __init__(self, curated: Sequence[CandidateEntry], fixed: Collection[str], config: ConsolidationConfig) -> None:
         self.active: dict[str, CandidateEntry] = {}
@@ -115,9 +115,9 @@ class _Reconciler:
             self._activate(one)
 
     def is_new(self, one: CandidateEntry) -> bool:
-        """Tell whether the entry is to be looked at: what curated memory speaks of already is not.
+        """Tell whether the entry must be processed: not if it is curated or cited by a curated entry.
 
-        Where the two differ, the ledger's words count only if they changed since they were read.
+        If ledger and curated memory differ, the ledger's text wins only if it changed since it was read.
         """
         entry = one.entry
         if entry.id in self._curated_ids:
@@ -127,7 +127,7 @@ class _Reconciler:
         return entry.state == "active" and entry.id not in self._cited_ids
 
     def add_candidate(self, one: CandidateEntry) -> None:
-        """Merge the entry into one that says the same, or seat it, and decide what it takes the place of."""
+        """Merge the entry into one that says the same, or activate it, and decide which entries it replaces."""
         others = self._sort_active(self._related.find_rivals(one.entry))
         same = [
             other
@@ -151,18 +151,18 @@ class _Reconciler:
         return self._may_merge(new, other) and says_the_same(new, other, duplicate=self._config.duplicate)
 
     def take_out_reconsidered(self) -> list[CandidateEntry]:
-        """Take what is curated and not a person's out again, so that it is decided about anew, and return it."""
+        """Remove the unprotected curated entries, so that they are decided again, and return them."""
         found = [one for one in self.active.values() if not self._is_protected(one.entry)]
         for one in found:
             del self.active[one.entry.id]
         return found
 
     def find_contradictions(self, asked: Collection[str]) -> tuple[ContradictionPair, ...]:
-        """Return which of those that are active contradict each other, one of each pair being among `asked`."""
+        """Return the pairs of active entries that contradict each other, with at least one of each pair in `asked`."""
         return find_contradictions({name: one.entry for name, one in self.active.items()}, self._related, asked)
 
     def apply_confirmations(self, asked: Collection[str]) -> None:
-        """Let what a person confirmed take the place of what contradicts it, unless that is a person's own too."""
+        """Let confirmed entries replace those that contradict them, unless those are protected too."""
         confirmed = {name for name in asked if name in self.active and self.active[name].entry.confirmed}
         for pair in self.find_contradictions(confirmed) if confirmed else ():
             if not all(name in self.active for name in pair):
@@ -175,7 +175,7 @@ class _Reconciler:
                     self._replace(loser, winner)
 
     def apply_advice(self, advice: Advice) -> None:
-        """Carry out what a model proposed as far as that is allowed, and note of the rest why it is not."""
+        """Carry out the allowed proposals of a model, and note why the others are refused."""
         flaws = [
             *map(self._merge, advice.merges),
             *map(self._supersede, advice.superseded),
@@ -184,7 +184,7 @@ class _Reconciler:
         self.refused += [flaw for flaw in flaws if flaw]
 
     def name_topics(self, advice: Advice) -> dict[str, str]:
-        """Return by id which topic an entry is to have, as far as its name is made of what stands in its entries."""
+        """Return the topic of each entry by id, if its name is made of words of its entries."""
         groups: defaultdict[str, list[str]] = defaultdict(list)
         for name, topic in advice.topics.items():
             if self._resolve(name) in self.active:
@@ -198,13 +198,13 @@ class _Reconciler:
         }
 
     def _resolve(self, name: str) -> str:
-        """Return the id of the entry by which this one is said now."""
+        """Return the id of the entry into which this one was merged, if any."""
         while name in self._merged_into:
             name = self._merged_into[name]
         return name
 
     def _merge(self, merge: LineMerge) -> Refusal | None:
-        """Let one line stand for several; a line that is a person's stays as it is, and then it is the one."""
+        """Merge several lines into one; if a person wrote one of them, it stays unchanged and is the result."""
         names = [*dict.fromkeys(map(self._resolve, merge.parents))]
         if len(names) < _MIN_PARENTS <= len(merge.parents):
             return None
@@ -233,14 +233,14 @@ class _Reconciler:
         self._activate(survivor)
 
     def _says_all(self, one: CandidateEntry, parents: Sequence[CandidateEntry]) -> bool:
-        """Tell whether a line that stays as it is says what the others say too."""
+        """Tell whether a line that stays unchanged also says what the others say."""
         return all(
             other is one or says_the_same(other.entry, one.entry, duplicate=self._config.duplicate / 2)
             for other in parents
         )
 
     def _supersede(self, one: Supersession) -> Refusal | None:
-        """Let the newer of two lines about one subject take the other's place, where the rules left both."""
+        """Let the newer of two lines about one subject replace the other, where the rules left both."""
         old, new = self._resolve(one.old), self._resolve(one.new)
         if any(done.old == old for done in self.superseded):
             return None
@@ -263,7 +263,7 @@ class _Reconciler:
         return "too many" if self._supersessions_left <= 0 else None
 
     def _retire(self, one: Retirement) -> Refusal | None:
-        """Take an entry out of view that nothing stands for; a new one then stays in its ledger only."""
+        """Remove an entry from curated memory without a replacement; a new one stays in its ledger only."""
         name = one.id
         if any(done.old == name for done in self.superseded) or self._resolve(name) != name:
             return None
@@ -282,11 +282,11 @@ class _Reconciler:
         return None
 
     def _is_by_person(self, entry: Entry) -> bool:
-        """Tell whether an entry is what a person wrote, or wants to see."""
+        """Tell whether a person wrote or pinned an entry."""
         return self._is_protected(entry) or entry.by == "user"
 
     def _apply_edit(self, entry: Entry) -> None:
-        """Take over what a person changed in the ledger."""
+        """Apply an edit of a person in the ledger."""
         old = self.active[entry.id]
         if entry.content != old.entry.content and old.long is None and entry.id not in self._fixed_ids:
             self.active[entry.id] = replace(old, entry=replace(old.entry, content=entry.content))
@@ -297,7 +297,7 @@ class _Reconciler:
         self._related.add(one.entry)
 
     def _sort_active(self, names: Collection[str]) -> list[CandidateEntry]:
-        """Return those of these ids that are active, the first said first."""
+        """Return the active entries among these ids, the earliest first."""
         return sorted((self.active[name] for name in names if name in self.active), key=_said_key)
 
     def _rank(self, one: CandidateEntry) -> tuple[bool, bool, bool, bool, float, datetime, str]:
@@ -308,17 +308,17 @@ class _Reconciler:
         return ruling, kept, standing, is_explicit(entry), round(entry.confidence, 1), entry_time(entry), entry.id
 
     def _may_merge(self, new: Entry, other: Entry) -> bool:
-        """Tell whether one of two that say the same may go: of two rules only one with the same rule as the other."""
+        """Tell whether `new` may be merged with `other`: a rule only with the same rule, or into no protected entry."""
         if new.rule is None or new.rule == other.rule:
             return True
         return other.rule is None and not self._is_protected(other)
 
     def _yields_to_rule(self, other: Entry, new: Entry) -> bool:
-        """Tell whether a curated entry loses its place to a new one that says the same and is a rule."""
+        """Tell whether a new rule replaces a curated entry that says the same without a rule."""
         return other.id in self._curated_ids and new.rule is not None and other.rule is None
 
     def _merge_same(self, left: CandidateEntry, right: CandidateEntry) -> CandidateEntry:
-        """Return the one of two that say the same which stays; it cites the other."""
+        """Merge two entries that say the same and return the survivor, which cites the other."""
         return self._merge_into(*sorted((left, right), key=self._rank))
 
     def _merge_into(self, loser: CandidateEntry, survivor: CandidateEntry) -> CandidateEntry:
@@ -343,7 +343,7 @@ class _Reconciler:
 
     def _replace(self, older: CandidateEntry, newer: CandidateEntry) -> None:
         del self.active[older.entry.id]
-        # what said the same in other words holds no longer either
+        # entries merged into the older one are superseded too
         for name in (older.entry.id, *field_ids(older.entry, MERGED_FIELD)):
             self.superseded.append(Supersession(old=name, new=newer.entry.id))
         if newer.entry.id not in self._fixed_ids:
@@ -363,12 +363,12 @@ class _Reconciler:
         return newer.confidence >= self._config.min_confidence and (told or not is_explicit(older))
 
     def _is_protected(self, entry: Entry) -> bool:
-        """Tell whether an entry keeps its place whatever is new."""
+        """Tell whether an entry can't be replaced by new ones."""
         return entry.id in self._fixed_ids or entry.pinned or entry.by == "hand" or entry.rule is not None
 
 
 def _date_said(content: str, parents: Sequence[CandidateEntry]) -> date:
-    """Return the day on which what a line says was said: that of the newest of those that name a day as it does."""
+    """Return the day to which a line's relative dates refer: that of the newest parent with the same date words."""
     own = {mention.text.casefold() for mention in find_dates(content, date(2000, 1, 1)) if mention.relative}
     saying = [one for one in parents if any(text in one.entry.content.casefold() for text in own)]
     return entry_time(max(saying or parents, key=_said_key).entry).date()
@@ -379,7 +379,7 @@ def _said_key(one: CandidateEntry) -> tuple[datetime, str]:
 
 
 def _cited_entry_ids(entry: Entry) -> tuple[str, ...]:
-    """Return the ids of other entries that a curated one stands for."""
+    """Return the ids of other entries that a curated entry replaces."""
     return (
         *field_ids(entry, MERGED_FIELD),
         *field_ids(entry, REPLACED_FIELD),

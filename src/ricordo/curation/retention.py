@@ -1,10 +1,10 @@
 """Retention: old ledgers are archived, old session files are trashed and deleted, and retention rules are applied.
 
-Each step is a change set that can be undone. Archived ledgers are still searched and no longer consolidated. By a rule
-a memory is forgotten everywhere; a transcript goes to the trash with all files of its session.
+Each step is a change set that can be undone. Archived ledgers are still searched and no longer consolidated. A rule
+forgets a memory everywhere, or moves a transcript to the trash with all files of its session.
 
-Invariants: a ledger with anything that was not consolidated stays. Nothing is trashed that was not announced for the
-whole time, or that holds a pinned memory. What is done is what a dry run lists.
+Invariants: a ledger with unread entries stays. No session file is trashed before it was announced for the whole period,
+or while it holds a pinned memory. A dry run lists exactly what is done.
 """
 
 import json
@@ -65,11 +65,11 @@ __all__ = [
 
 
 EXPIRE_ACT = "expire"
-"""What the change sets are called."""
+"""The act of these change sets."""
 
 
 async def find_expired_ledgers(files: FileStore, *, today: date, days: int | None) -> Sequence[str]:
-    """Return the ledgers that are more than `days` old on `today` and consolidated to their end, by path."""
+    """Return the paths of ledgers that are more than `days` old on `today` and completely consolidated."""
     if days is None:
         return ()
     before = today - timedelta(days=days)
@@ -90,9 +90,9 @@ async def find_expired_ledgers(files: FileStore, *, today: date, days: int | Non
 async def archive_expired_ledgers(
     files: FileStore, changes: ChangeSets, *, today: date, days: int | None
 ) -> list[Change]:
-    """Move them to the archive, each by a change set of its own; one that is written to meanwhile stays.
+    """Move expired ledgers to the archive, each in its own change set; one that is written meanwhile stays.
 
-    Where the archive has a file of that day already, the ledger is added to its end. Raises: StorageError.
+    If the archive already has a file of that day, the ledger is appended to it. Raises: StorageError.
     """
     done = []
     for path in await find_expired_ledgers(files, today=today, days=days):
@@ -126,13 +126,13 @@ def _ledger_day(path: str) -> date:
 
 
 ANNOUNCEMENTS_PATH = f"{TRASH}/announced.json"
-"""Where it is kept which files were announced, and when."""
+"""The file that records which files were announced, and when."""
 _PRUNE_AUTHOR = "maintenance"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedPruning:
-    """What is to become of a file: `announce`, `trash` or `delete`, and by which rule."""
+    """The planned act for a file: `announce`, `trash` or `delete`, and the rule for it."""
 
     path: str
     act: str
@@ -141,7 +141,7 @@ class PlannedPruning:
 
 @dataclass(frozen=True, kw_only=True)
 class PruningResult:
-    """How many files were announced, put into the trash, and deleted."""
+    """The number of files that were announced, moved to the trash, and deleted."""
 
     announced: int = 0
     trashed: int = 0
@@ -155,7 +155,7 @@ class PruningResult:
 
 @dataclass(frozen=True, kw_only=True)
 class _PruningState:
-    """What a look found: the end of each session by the path of its file, what was announced when, what is trash."""
+    """The current state: the end of each session by file path, the announcements with times, the trashed files."""
 
     ended: Mapping[str, datetime]
     announced: Mapping[str, datetime]
@@ -171,7 +171,7 @@ async def plan_pruning(files: FileStore, *, now: datetime, config: MaintenanceCo
 async def prune_session_files(
     files: FileStore, changes: ChangeSets, *, now: datetime, config: MaintenanceConfig
 ) -> PruningResult:
-    """Do it. A file that somebody writes to meanwhile stays for the next time. Raises: StorageError."""
+    """Carry out the planned pruning. A file that is written meanwhile stays for the next run. Raises: StorageError."""
     known = await _read_pruning_state(files)
     planned = _plan_pruning(known, now, config)
     by_act = {act: [fate.path for fate in planned if fate.act == act] for act in ("announce", "trash", "delete")}
@@ -229,7 +229,7 @@ async def _read_pruning_state(files: FileStore) -> _PruningState:
 
 
 def _session_end(session: SessionFile, last: datetime | None) -> datetime:
-    """Return when a session ended: at its last message, as far as one is later than what its file tells."""
+    """Return when a session ended: at its last message, or at the end in its file if that is later."""
     told = session.started + timedelta(minutes=session.worked.minutes or 0)
     return max(told, last) if last else told
 
@@ -243,14 +243,14 @@ async def _read_announcements(files: FileStore) -> tuple[Mapping[str, datetime],
         found = decode_json(stored.data)
         return {str(path): datetime.fromisoformat(at) for path, at in found.items()}, stored.version
     except (ValueError, TypeError, AttributeError):
-        # what was announced is announced anew, which only lets it stay longer
+        # announcing the files again only keeps them longer
         return {}, stored.version
 
 
 async def _write_announcements(
     changes: ChangeSets, known: _PruningState, new: list[str], now: datetime, config: MaintenanceConfig
 ) -> None:
-    """Write down what was announced, and forget what is gone or was taken up again."""
+    """Save the announcements, without files that are gone or sessions that were resumed."""
     keep, notice = config.session_retention_days, timedelta(days=config.announce_days)
     near = {
         path for path, ended in known.ended.items() if keep is not None and now - ended > timedelta(days=keep) - notice
@@ -296,7 +296,7 @@ async def _delete_file(files: FileStore, changes: ChangeSets, path: str, config:
 
 
 def _trash_day(path: str) -> date | None:
-    """Return when a file was put into the trash; None for what does not lie there."""
+    """Return when a file was moved to the trash; None for a file that is not there."""
     day, slash, _ = path.removeprefix(f"{TRASH}/").partition("/")
     if not slash:
         return None
@@ -313,7 +313,7 @@ _RETENTION_AUTHOR = "retention"
 
 @dataclass(frozen=True, kw_only=True)
 class ExpiredSession:
-    """A session whose transcript goes by `rule`, and the files that go with it."""
+    """A session whose transcript `rule` removes, and the files that are removed with it."""
 
     session: str
     rule: RetentionRule
@@ -322,7 +322,7 @@ class ExpiredSession:
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionPlan:
-    """What the rules take out now."""
+    """The memories and sessions that the rules remove now."""
 
     memories: Sequence[ExpiredMemory] = ()
     sessions: Sequence[ExpiredSession] = ()
@@ -336,9 +336,9 @@ async def plan_retention(
     eviction_path: str | None = None,
     scope: Scope | None = None,
 ) -> RetentionPlan:
-    """Return what is past its time by these rules: each memory once, the oldest first, and sessions by their end.
+    """Return what has expired by these rules: each memory once, the oldest first, and sessions by their end.
 
-    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. `scope` is that of the place: a
+    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. `scope` is that of the root: a
     rule may name a part of it.
     """
     if not rules:
@@ -354,7 +354,7 @@ async def apply_retention(
     files: FileStore, changes: ChangeSets, rules: Sequence[RetentionRule], *, now: datetime, key: bytes,
     config: ConsolidationConfig | None = None, eviction_path: str | None = None, scope: Scope | None = None,
 ) -> RetentionPlan:  # fmt: skip
-    """Take it out, at most 500 memories at a time, and return what went; MEMORY.md stays within the bounds of `config`.
+    """Remove at most 500 expired memories and all expired sessions, and return them; `config` bounds MEMORY.md.
 
     `eviction_path` and `scope` are as in `plan_retention`. Raises: StorageError.
     """
@@ -412,7 +412,7 @@ async def _find_sessions(
 async def _find_session_files(
     files: FileStore, glance: SessionOverview, others: Sequence[SessionOverview], folder: str
 ) -> tuple[str, ...]:
-    """Return every file of a session, without those evicted results in `folder` that another session refers to."""
+    """Return every file of a session, without evicted results in `folder` that another session refers to."""
     listed = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
     records = {path: record for path in listed if (record := parse_record_path(path))}
     own = [
@@ -430,7 +430,7 @@ async def _find_session_files(
 
 
 async def _trash_session(files: FileStore, changes: ChangeSets, session: ExpiredSession, now: datetime) -> None:
-    """Move the files of a session, on record first, so that a kill in between leaves them in one of the two places."""
+    """Move the files of a session, listing them first: after a crash each file is in one of the two places."""
     folder = f"{TRASH}/{now.date().isoformat()}"
     listing = f"{folder}/sessions/{encode_folder_name(session.session)}.json"
     data = json.dumps({"session": session.session, "files": session.files}, indent=1).encode() + b"\n"

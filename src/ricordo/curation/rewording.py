@@ -1,8 +1,8 @@
-"""Lines that a model wrote in place of several others: their checks, their mark, and their undoing. Pure.
+"""Lines that a model wrote to replace several others: their checks, their mark, and their reversal. Pure.
 
-Invariants: a line that passes says every name and number of the lines it stands for, and no other. It contradicts none
-of them, gives no order that was not there, and can't leave a fence. When one of those lines is forgotten or undone,
-nothing that only it had said is left in curated memory.
+Invariants: a line that passes says every name and number of its parent lines, and no other. It contradicts none of
+them, adds no instruction, and can't leave a fence. When a parent line is forgotten or undone, nothing that only it said
+is left in curated memory.
 """
 
 import re
@@ -35,7 +35,7 @@ __all__ = [
 
 
 REWORDED_FIELD = "reworded"
-"""The field of an entry whose words in curated memory are not those of its ledger: a digest of the words we gave it."""
+"""The field of an entry whose text in curated memory differs from its ledger: a digest of the new text."""
 _MAX_LINE_CHARACTERS = 700
 _MAX_NEW_DIVISOR = 3
 _MIN_KEPT_SHARE = 0.5
@@ -50,13 +50,13 @@ _ORDER_WORDS = lazy_compile(
 
 
 def to_plain_line(text: str) -> str:
-    """Return a text as one line without the marks of a bullet."""
+    """Return a text as one line without bullet marks."""
     line = " ".join(text.split())
     return re.sub(r"^[-*+] +", "", line).strip()
 
 
 def find_line_flaw(content: str, parents: Sequence[str]) -> Refusal | None:
-    """Return why a line may not stand for `parents`; None if it may."""
+    """Return why a line may not replace `parents`; None if it may."""
     return next(_find_flaws(content, parents), None)
 
 
@@ -82,19 +82,19 @@ def _find_flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
 
 
 def is_topic_name(name: str, contents: Sequence[str]) -> bool:
-    """Tell whether a topic of these memories may have this name: its words stand in them, and it orders nothing."""
+    """Tell whether a topic of these memories may have this name: it uses their words and gives no instruction."""
     said, known = content_words(name), set(content_words("\n".join(contents)))
     return bool(said) and set(said) <= known and not _ORDER_WORDS.search(name)
 
 
 def with_reworded_content(entry: Entry, content: str) -> Entry:
-    """Return the entry with other words in curated memory than its ledger has."""
+    """Return the entry with a new text for curated memory, marked as reworded."""
     rest = tuple((key, value) for key, value in entry.extra if key != REWORDED_FIELD)
     return replace(entry, content=content, extra=(*rest, (REWORDED_FIELD, _content_digest(content))))
 
 
 def is_reworded(entry: Entry) -> bool:
-    """Tell whether the words of a curated entry are those that a run gave it, so that no person has edited them."""
+    """Tell whether the text of a curated entry was written by a run and not edited since."""
     return any(key == REWORDED_FIELD and value == _content_digest(entry.content) for key, value in entry.extra)
 
 
@@ -103,7 +103,7 @@ def _content_digest(content: str) -> str:
 
 
 def _invents(content: str, whole: str) -> bool:
-    """Tell whether more than a third of what a line says, and more than a word, stands in none of its parents."""
+    """Tell whether more than a third of the words of a line, and more than one, are in none of its parents."""
     said, known = set(content_words(content)), set(content_words(whole))
     new = said - known
     return len(new) >= _MIN_NEW_WORDS and _MAX_NEW_DIVISOR * len(new) > len(said)
@@ -114,7 +114,7 @@ def _find_orders(text: str) -> set[str]:
 
 
 def _loses(content: str, parents: Sequence[str]) -> bool:
-    """Tell whether a line leaves out a name, a number, a day, or most of what one of its parents says."""
+    """Tell whether a line omits a name, a number, a date, or most words of one of its parents."""
     said, words = GroundingText(content), content_words(content)
     return any(
         not said.supports(parent)
@@ -125,17 +125,17 @@ def _loses(content: str, parents: Sequence[str]) -> bool:
 
 
 def _absolute_dates(text: str) -> frozenset[str]:
-    """Return the days that a text names in full."""
+    """Return the absolute dates in a text."""
     return frozenset(mention.iso for mention in find_dates(text, date(2000, 1, 1)) if not mention.relative)
 
 
 def _contradict_each_other(parents: Sequence[str]) -> bool:
-    """Tell whether two of the lines can't both hold, so that they are no case for one line."""
+    """Tell whether two of the lines contradict each other, so that they can't be merged."""
     return any(contradicts(one, other) for number, one in enumerate(parents) for other in parents[number + 1 :])
 
 
 def _belong_together(content: str, parents: Sequence[str]) -> bool:
-    """Tell whether each of the lines shares a word of its subject with another, and with the line that is to be."""
+    """Tell whether each line shares a subject word with another, and with the merged line."""
     subjects = [parse_statement(parent).subject for parent in parents]
     line = parse_statement(content).subject
     return all(
@@ -145,14 +145,14 @@ def _belong_together(content: str, parents: Sequence[str]) -> bool:
 
 
 def find_dependent_lines(document: bytes, path: str, gone: Collection[str]) -> frozenset[str]:
-    """Return the ids of the lines whose words a run made of what one of `gone` said, among others."""
+    """Return the ids of reworded lines that include content of one of `gone`."""
     if not any(name.encode() in document for name in gone):
         return frozenset()
     return frozenset(found.entry.id for found in parse_entries(document, path) if _depends_on(found.entry, gone))
 
 
 def restore_own_words(document: bytes, path: str, gone: Collection[str], own: Mapping[str, str]) -> bytes:
-    """Return a curated document in which such lines say what their ledger has, `own` by id, and are gone without it."""
+    """Return a curated document in which such lines have their ledger text, `own` by id, or are removed without one."""
     for found in reversed(parse_entries(document, path)):
         entry = found.entry
         if not _depends_on(entry, gone):

@@ -1,11 +1,11 @@
 """State between runs, one file each: the cursor, the last dream, the lease of a long run, and a pending proposal.
 
-The cursor tells by digests of bullets which lines of the ledgers were read, never by times of modification. It is no
+The cursor records the lines of ledgers that were read, by digests of bullets, never by modification times. It is not
 part of a change set, so an undone run is not repeated. A dream reads all curated memory again.
 
-Invariants: a damaged cursor has read nothing, and a lost dream state makes a dream due. Nothing depends on the lease:
-what is written is compared with what was read. A pending proposal is carried out only if what it was made from did not
-change.
+Invariants: with a damaged cursor everything is unread, and without a dream state a dream is due. Correctness does not
+depend on the lease: writes are checked against the versions that were read. A pending proposal is carried out only if
+its input did not change.
 """
 
 import json
@@ -66,7 +66,7 @@ _DIGEST_LENGTH = 8
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerPosition:
-    """How far one ledger was read: bytes, their digest, and the digests of the bullets in them and of their ids."""
+    """The read part of one ledger: its length in bytes, its digest, and the digests of its bullets and of their ids."""
 
     offset: int
     digest: str
@@ -76,7 +76,7 @@ class LedgerPosition:
 
 @dataclass(frozen=True, kw_only=True)
 class ConsolidationCursor:
-    """What was read at the last run, which was at `at`; nothing, at no time, for a root that was never consolidated."""
+    """What the last run, at `at`, has read; empty, with `at` None, for a root that was never consolidated."""
 
     at: datetime | None = None
     ledgers: Mapping[str, LedgerPosition] = field(default_factory=dict)
@@ -106,9 +106,7 @@ def line_digests(bullets: Iterable[bytes]) -> frozenset[str]:
 def find_unread_entries(
     path: str, data: bytes, cursor: ConsolidationCursor, seen: frozenset[str]
 ) -> list[LocatedEntry]:
-    """Return the entries of a ledger that no run has read, in its order; `bullet_digests` are the digests that count as
-    read.
-    """
+    """Return the entries of a ledger that no run has read, in its order; `seen` are the digests of read bullets."""
     position = cursor.ledgers.get(path)
     whole = position is not None and position.offset == len(data) and position.digest == compute_version(data)
     if whole and position is not None and position.lines <= seen:
@@ -121,7 +119,7 @@ def find_unread_entries(
 
 
 async def load_cursor(files: FileStore) -> ConsolidationCursor:
-    """Return the cursor of the workspace; a missing or damaged one has read nothing."""
+    """Return the cursor of the workspace; an empty one if it is missing or damaged."""
     try:
         stored = await files.read(CURSOR_PATH)
     except FileMissing:
@@ -181,9 +179,9 @@ _AGENTS_FOLDER = f"{WORKSPACE}/agents"
 
 @dataclass(frozen=True, kw_only=True)
 class DreamState:
-    """The last dream that ended well: when it was, and a mark of each session as it was then.
+    """The last dream that succeeded: its time, and the fingerprints of the sessions at that time.
 
-    `refused` counts the runs in a row since then whose answers from a model were of no use.
+    `refused` counts the runs in a row since then with unusable answers from a model.
     """
 
     at: datetime | None = None
@@ -195,9 +193,10 @@ class DreamState:
 def find_reason_to_wait(
     last: DreamState, *, now: datetime, changed: int, quiet: float, config: ConsolidationConfig
 ) -> str:
-    """Return why it is no time for a dream; empty when it is.
+    """Return why a dream should not start now; empty when it may.
 
-    `changed` are the other sessions that changed since the last one, `quiet` the seconds since anybody said anything.
+    `changed` is the number of other sessions that changed since the last dream, `quiet` the seconds since the last
+    message.
     """
     if last.at is not None and timedelta(0) <= now - last.at < timedelta(hours=config.dream_hours):
         return "the last dream is not long ago"
@@ -207,7 +206,7 @@ def find_reason_to_wait(
 
 
 async def load_dream_state(files: FileStore) -> DreamState:
-    """Return what is known of the last dream; nothing where its file is missing or damaged."""
+    """Return the state of the last dream; an empty one if its file is missing or damaged."""
     try:
         stored = await files.read(DREAM_STATE_PATH)
     except FileMissing:
@@ -226,7 +225,7 @@ async def load_dream_state(files: FileStore) -> DreamState:
 
 
 async def save_dream_state(files: FileStore, dreams: DreamState) -> None:
-    """Replace what is known durably. Raises `VersionConflict`."""
+    """Replace the dream state durably. Raises `VersionConflict`."""
     row = {
         "at": format_rfc3339(dreams.at) if dreams.at else None,
         "sessions": "".join(sorted(dreams.sessions)),
@@ -236,7 +235,7 @@ async def save_dream_state(files: FileStore, dreams: DreamState) -> None:
 
 
 async def session_fingerprints(files: FileStore, *, without: Collection[str] = ()) -> frozenset[str]:
-    """Return a mark of each session, which is another one after it grew; those named in `without` are left out."""
+    """Return a fingerprint of each session, which changes when it grows; sessions in `without` are left out."""
     return frozenset(
         blake2b(
             f"{info.path} {info.size}".encode("utf-8", "surrogatepass"), digest_size=_DIGEST_LENGTH // 2
@@ -248,15 +247,15 @@ async def session_fingerprints(files: FileStore, *, without: Collection[str] = (
 
 LEASE_PATH = f"{LEDGERS}/.dream_lock"
 LEASE_EXPIRY = timedelta(hours=1)
-"""After so long without a sign of life the lock is taken over."""
+"""The time without a heartbeat after which the lease can be taken over."""
 _HEARTBEAT_SECONDS = 60.0
 _HELD_TOKENS: set[str] = set()
-"""What runs of this process hold."""
+"""The tokens of the leases that this process holds."""
 
 
 @asynccontextmanager
 async def hold_lease(files: FileStore, clock: Clock, *, heartbeat: float = _HEARTBEAT_SECONDS) -> AsyncIterator[bool]:
-    """Hold the lock while the block runs and say so; False when another run holds it. Raises: StorageError."""
+    """Hold the lease while the block runs and yield True; False when another run holds it. Raises: StorageError."""
     token = secrets.token_hex(8)
     version = await _acquire_lease(files, clock, token)
     if version is None:
@@ -285,7 +284,7 @@ async def hold_lease(files: FileStore, clock: Clock, *, heartbeat: float = _HEAR
 
 
 async def _acquire_lease(files: FileStore, clock: Clock, token: str) -> str | None:
-    """Take the lock and return its version; None when its holder is alive."""
+    """Take the lease and return its version; None when its holder is alive."""
     expected = ABSENT
     with suppress(FileMissing):
         stored = await files.read(LEASE_PATH)
@@ -304,7 +303,7 @@ def _render_lease(clock: Clock, token: str) -> bytes:
 
 
 def _is_alive(data: bytes, now: datetime) -> bool:
-    """Tell whether the holder lives: it gave a sign within the hour, and its process is there as far as one can see."""
+    """Tell whether the holder lives: its heartbeat is less than an hour old, and its process exists as far as known."""
     try:
         row = decode_json(data)
         at, pid, host, run = datetime.fromisoformat(row["at"]), int(row["pid"]), row["host"], row["run"]
@@ -319,7 +318,7 @@ def _is_alive(data: bytes, now: datetime) -> bool:
 
 def _is_running(pid: int) -> bool:
     if sys.platform == "win32":
-        # there is no harmless signal there: the sign of life decides
+        # Windows has no harmless signal, so the heartbeat decides
         return True
     try:
         os.kill(pid, 0)
@@ -335,7 +334,7 @@ PROPOSAL_PATH = f"{LEDGERS}/.consolidation_proposal"
 
 @dataclass(frozen=True, kw_only=True)
 class PendingProposal:
-    """A proposal: the advice it follows, the basis it was made on, and whether it is a dream's."""
+    """A proposal that waits for approval: its advice, the basis it was made on, and whether it is a dream's."""
 
     basis: str
     advice: Advice | None = None
@@ -343,12 +342,12 @@ class PendingProposal:
 
 
 def compute_basis(versions: Mapping[str, str], *, deep: bool) -> str:
-    """Return a digest of the documents that a run has read, by their versions."""
+    """Return a digest of the versions of the documents that a run has read."""
     return compute_version(json.dumps([deep, *sorted(versions.items())]).encode("utf-8", "surrogatepass"))
 
 
 async def load_pending_proposal(files: FileStore) -> PendingProposal | None:
-    """Return the proposal that waits; None when there is none, or when it can't be read."""
+    """Return the pending proposal; None when it is missing or can't be read."""
     try:
         row = decode_json((await files.read(PROPOSAL_PATH)).data)
         advice = None if row["advice"] is None else _parse_stored_advice(row["advice"])
@@ -358,7 +357,7 @@ async def load_pending_proposal(files: FileStore) -> PendingProposal | None:
 
 
 async def save_pending_proposal(files: FileStore, waiting: PendingProposal) -> None:
-    """Let this proposal wait in place of another. Raises `VersionConflict`."""
+    """Save this proposal as the pending one, replacing another. Raises `VersionConflict`."""
     version = ABSENT
     with suppress(FileMissing):
         version = (await files.read(PROPOSAL_PATH)).version
@@ -377,7 +376,7 @@ async def save_pending_proposal(files: FileStore, waiting: PendingProposal) -> N
 
 
 async def delete_pending_proposal(files: FileStore) -> None:
-    """Take the proposal away, if one waits."""
+    """Delete the pending proposal, if there is one."""
     with suppress(FileMissing):
         await files.delete(PROPOSAL_PATH)
 

@@ -1,10 +1,10 @@
-"""Topics: files for what does not fit into MEMORY.md, and the numbered list of them in MEMORY.md. Pure.
+"""Topics: files for entries that do not fit into MEMORY.md, and the numbered list of them in MEMORY.md. Pure.
 
-A topic is a file below `memory/topics/` with a front matter of name, description and type. What a person edits in it
-stays; the description follows the entries as long as it is the generated one. If the list is too long, MEMORY.md lists
-the most useful topics and, last, a topic that lists all others.
+A topic is a file below `memory/topics/` with a front matter of name, description and type. Edits of a person stay; the
+description follows the entries as long as it is the generated one. If the list is too long, MEMORY.md lists the most
+useful topics and, last, a topic that lists all others.
 
-Invariant: each topic is listed in one of the two, and what a person wrote into either stays.
+Invariant: each topic is listed in one of the two, and lines that a person wrote in either stay.
 """
 
 import json
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-# the rules word what was said with these where nobody has a name; they are no subject
+# the rules use these names for speakers without a name; they are not subjects
 _ROLE_NAMES = frozenset({"Assistant", "User"})
 _TOPICS_FOLDER = TOPICS.removeprefix(f"{WORKSPACE}/")
 _TOPIC_LINK = lazy_compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
@@ -72,7 +72,7 @@ _MAX_SHORT_WORD = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """A topic file as MEMORY.md lists it; `type` is that of its front matter, empty without one."""
+    """A topic file as listed in MEMORY.md; `type` is that of its front matter, empty without one."""
 
     path: str
     name: str
@@ -81,12 +81,12 @@ class Topic:
 
     @property
     def file(self) -> str:
-        """The path below the folder of the topics."""
+        """The path below the topics folder."""
         return self.path.removeprefix(f"{TOPICS}/")
 
 
 def read_topic(path: str, document: bytes) -> Topic:
-    """Return what the front matter of a topic file says, else its first heading and line."""
+    """Return the topic of a file, from its front matter, else from its first heading."""
     text = document.decode("utf-8", "replace")
     front, body = _split_front_matter(text)
     told = {match[1]: _unquote(match[2]) for match in _FRONT_MATTER_FIELD.finditer(front)}
@@ -97,17 +97,17 @@ def read_topic(path: str, document: bytes) -> Topic:
 
 
 def topic_type(kind: str) -> str:
-    """Return the type of the topics for memories of a kind: user, feedback, project or reference."""
+    """Return the topic type of a kind of memory: user, feedback, project or reference."""
     return _TYPE_BY_KIND.get(kind, "project")
 
 
 def entry_kind(type_name: str) -> str:
-    """Return the kind of what a topic of this type says as a whole; a fact for every other one."""
+    """Return the kind of a memory that a topic of this type states as a whole; `fact` for unknown types."""
     return _KIND_BY_TYPE.get(type_name, "fact")
 
 
 def create_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
-    """Return the path and the first lines of a topic for these entries, the most useful first."""
+    """Return the path and the head of a new topic for these entries, the most useful first."""
     kinds = Counter(topic_type(entry.kind) for entry in entries)
     told = {
         "name": name,
@@ -124,9 +124,9 @@ def topic_path(name: str) -> str:
 
 
 def update_description(path: str, before: bytes, after: bytes) -> bytes:
-    """Return the topic `after` with the description of its entries, if `before` had the one that we gave to its own.
+    """Return the topic `after` with a description of its entries, if `before` had a generated one.
 
-    So the line that lists it tells what is in it now, and nothing of what was taken out.
+    So its line in the list describes the current entries, and nothing that was removed.
     """
     if not has_generated_description(path, before) or not is_generated(after):
         return after
@@ -136,13 +136,13 @@ def update_description(path: str, before: bytes, after: bytes) -> bytes:
 
 
 def description_line(name: str, entries: Sequence[Entry]) -> bytes:
-    """Return the line of the front matter that describes a topic of this name by its entries."""
+    """Return the front matter line that describes a topic of this name by its entries."""
     told = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
     return b"description: " + told.encode("utf-8", "replace") + b"\n"
 
 
 def has_generated_description(path: str, document: bytes) -> bool:
-    """Tell whether the description of a topic is the one that we give to its entries, so that it goes with them."""
+    """Tell whether the description of a topic is the generated one, so that it changes with the entries."""
     topic = read_topic(path, document)
     return is_generated(document) and topic.description == _to_one_line(
         _describe_entries(topic.name, _active_entries(path, document))
@@ -150,24 +150,24 @@ def has_generated_description(path: str, document: bytes) -> bool:
 
 
 def is_generated(document: bytes) -> bool:
-    """Tell whether a topic's front matter is as we wrote it, so that it may go when nothing else is left in it."""
+    """Tell whether the front matter of a topic is unedited, so that the topic can be removed when it is empty."""
     return TOPIC_FRONT_MATTER.fullmatch(_split_front_matter(document.decode("utf-8", "replace"))[0]) is not None
 
 
 def linked_files(document: bytes) -> frozenset[str]:
-    """Return the files of the topics that a document links to, below their folder."""
+    """Return the topic files that a document links to, relative to the topics folder."""
     return frozenset(match[1].decode("utf-8", "replace") for match in _TOPIC_LINK.finditer(document))
 
 
 def render_topic_list(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
-    """Return the lines that list these topics, but for those to which what people wrote links already."""
+    """Return the lines that list these topics, without those that people link to in `by_hand`."""
     linked = linked_files(by_hand)
     shown = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
     return [_topic_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
 
 
 def count_subjects(entries: Iterable[Entry], asked: Iterable[Entry] | None = None) -> Counter[str]:
-    """Return how many of the entries hold each proper name, of those in `asked` where that is given."""
+    """Return how many of the entries hold each proper name, only for names in `asked` if given."""
     if asked is None:
         return Counter(name for entry in entries for name in _find_subjects(entry))
     wanted = {name for entry in asked for name in _find_subjects(entry)}
@@ -182,7 +182,7 @@ def _find_subjects(entry: Entry) -> set[str]:
 
 
 def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
-    """Return the name of the topic of an entry: the most common name in it that `fewest` share, else its kind's."""
+    """Return the topic name of an entry: its most common name that `fewest` entries share, else that of its kind."""
     names = {found.text for found in find_names(entry.content) if subjects.get(found.text, 0) >= fewest}
     if names:
         return min(names, key=lambda name: (-subjects[name], name))
@@ -190,7 +190,7 @@ def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
 
 
 def _topic_line(number: int, topic: Topic) -> str:
-    # what was said is no link: the line has but its own
+    # a description must not add a link to the line
     described = f": {topic.description.replace('](', '] (')}" if topic.description else ""
     name = re.sub(r"[\[\]()]", "", topic.name) or topic.file
     return f"{number}. [{name}]({_TOPICS_FOLDER}/{topic.file}){described}\n"
@@ -202,7 +202,7 @@ def _split_front_matter(text: str) -> tuple[str, str]:
 
 
 def _unquote(value: str) -> str:
-    """Return a front matter value without its quotes."""
+    """Return a front matter value without quotes."""
     try:
         loaded = decode_json(value)
     except ValueError:
@@ -215,7 +215,7 @@ def _to_one_line(text: str) -> str:
 
 
 def _describe_entries(name: str, entries: Sequence[Entry]) -> str:
-    """Return the words that most of the entries share, else the beginning of the first; empty without entries."""
+    """Return the words that most entries share, else the beginning of the first; empty without entries."""
     if not entries:
         return ""
     own = {word for part in split_words(name) for word in (part, f"{part}s")}
@@ -246,7 +246,7 @@ def _slug(name: str) -> str:
 
 
 FURTHER_TOPICS = f"{TOPICS}/further_topics.md"
-"""The topic that lists those for which MEMORY.md has no room. No topic that memories name has an underscore."""
+"""The topic that lists the topics without room in MEMORY.md. Paths of other generated topics have no underscore."""
 _FURTHER_NAME = "Further topics"
 _FURTHER_HEAD = f"""---
 name: "{_FURTHER_NAME}"
@@ -260,9 +260,9 @@ type: "reference"
 def select_listed_topics(
     topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument], by_hand: bytes, most: int
 ) -> list[Topic]:
-    """Return the topics that MEMORY.md is to list, at most `most`, by what they hold: `sheets` by path.
+    """Return the topics for MEMORY.md to list, at most `most`, by the usefulness of their entries in `sheets` by path.
 
-    What people link to themselves, in `by_hand`, is none of them.
+    Topics that people link to themselves, in `by_hand`, are left out.
     """
     linked = linked_files(by_hand)
     told = [topic for topic in topics if topic.file not in linked and topic.path != FURTHER_TOPICS]
@@ -276,9 +276,9 @@ def select_listed_topics(
 
 
 def update_further_topics(memory: bytes, sheets: Mapping[str, MemoryDocument]) -> dict[str, MemoryDocument]:
-    """Return the topics with the one that lists what `memory` does not; without it where that is nothing.
+    """Return the topics with one that lists those missing in `memory`; without it if none is missing.
 
-    What a person wrote into it stays, and keeps it.
+    Text that a person wrote into it stays, and so does the topic.
     """
     found = sheets.get(FURTHER_TOPICS, MemoryDocument())
     rest = {path: sheet for path, sheet in sheets.items() if path != FURTHER_TOPICS}
@@ -295,12 +295,12 @@ def update_further_topics(memory: bytes, sheets: Mapping[str, MemoryDocument]) -
 
 
 def _has_other_content(sheet: MemoryDocument) -> bool:
-    """Tell whether the list of further topics holds what somebody wrote into it."""
+    """Tell whether the list of further topics holds text of a person."""
     rest = [part for part in sheet.parts if not TOPIC_LIST_LINE.match(part.data)]
     return any(part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in rest)
 
 
 def _topic_rank(topic: MemoryDocument) -> tuple[bool, tuple[object, ...]]:
-    """Return what orders topics: what people wrote themselves first, then by what is of most use in them."""
+    """Return the sort key of topics: those with edited front matter first, then by their most useful entry."""
     ranks = [usefulness(entry) for entry in topic.entries if entry.state == "active"]
     return not is_generated(topic.data), max(ranks) if ranks else ()

@@ -206,7 +206,7 @@ def _cited_ids(entry: Entry) -> set[str]:
 def _reopen_superseded(
     data: bytes, path: str, gone: Collection[str], spoken_for: Collection[str]
 ) -> tuple[bytes, dict[str, CandidateEntry]]:
-    """Return the document with the entries active again that these entries had superseded, and those entries."""
+    """Return the document in which entries superseded by the removed ones are active again, and those entries by id."""
     if not any(f"[{_SUCCESSOR_FIELD}:: {name}]".encode() in data for name in gone):
         return data, {}
     reopened: dict[str, CandidateEntry] = {}
@@ -327,8 +327,7 @@ async def undo_change(
 
 
 def resolve_history_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
-    """Return the item with this id or with an entry of this id; for None, the newest act of a person that is not
-    undone.
+    """Return the item with this id, or with an entry of this id; for None the newest act of a person not undone yet.
 
     Six or more characters at the beginning or the end of an id are enough if they are unique. An undo, and acts of an
     agent or a background job, must be named. Raises: ChangeNotFound if no item matches, or more than one.

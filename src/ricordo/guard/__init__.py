@@ -1,6 +1,6 @@
-"""Two choke points: secrets leave text on its way to disk, and memory is fenced on its way to a prompt.
+"""Guards for text: secrets are redacted on the way to disk, and memories are fenced on the way to a prompt.
 
-Nothing here reads a file, the environment or the clock: text in, text out.
+Nothing here reads a file, the environment or the clock. All functions take text and return text.
 """
 
 from functools import cache
@@ -41,7 +41,7 @@ __getattr__ = lazy_exports(
 def _message_redactor() -> "Redactor":
     """Return the redactor of error messages.
 
-    Its marks can't be compared with those of a root, whose key nothing but the root's own work has.
+    Its marks can't be compared with those of a root, since only the root's own code has its key.
     """
     from ricordo.guard.redact import Redactor
 

@@ -118,8 +118,9 @@ def is_invisible(mark: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether `text` has no visible character, only white space, format and control characters, and blank
-    letters.
+    """Return whether `text` has no visible character.
+
+    Invisible are white space, format and control characters, and blank letters.
     """
     return all(mark.isspace() or (is_invisible(mark) and not _is_accent(mark)) for mark in text)
 
@@ -334,11 +335,10 @@ def parse_fence(text: str) -> tuple[str, ...] | None:
 
 
 def contains_fence(text: str, name: str = "memory") -> bool:
-    """Return whether `text` contains the beginning of a block from `render_fence` with this `name`, even if its end is
-    cut off.
+    """Return whether `text` contains the beginning of a block from `render_fence` with this `name`.
 
-    Text that only mentions such a block, or an item that quotes one, does not count. Raises: ValueError for a `name`
-    that `render_fence` would refuse.
+    The end of the block may be cut off. Text that only mentions such a block, or an item that quotes one, does not
+    count. Raises: ValueError for a `name` that `render_fence` would refuse.
     """
     _tag_names(name)
     return re.search(rf'<{name}(?: note="[^"\n]*")?>\n<{name}-item source="[^"\n]*" trust="[a-z]+"', text) is not None
@@ -374,7 +374,7 @@ def _attribute(key: str, value: str | None) -> str:
 
 
 def _attribute_character(mark: str) -> str:
-    """Return a character for use inside quotes, as a reference if it is invisible or could end the quotes, line or tag."""
+    """Return a character for use in quotes, as a reference if it is invisible or could end the quotes, line or tag."""
     if mark in _ENTITIES:
         return _ENTITIES[mark]
     hidden = is_invisible(mark) or mark in _OTHER_BRACKETS or (mark.isspace() and mark != " ")

@@ -1,7 +1,7 @@
-"""Whether the value beside a secret's name is a secret, or a placeholder, a reference, code or prose.
+"""Decide whether the value next to a secret's name is a secret, or a placeholder, a reference, code or prose.
 
-Invariant: no entropy. A decision follows from the words and the form of the value, so it can be explained. A value
-everybody knows (`changeme`, `password`, `example`) protects nothing and is not marked.
+Invariant: decisions use the words and the form of the value, never its entropy, so they can be explained. Well-known
+values (`changeme`, `password`, `example`) protect nothing and are not marked.
 """
 
 import enum
@@ -13,7 +13,7 @@ __all__ = ["NameStrength", "ValueForm", "is_placeholder", "is_secret_value", "is
 
 
 class NameStrength(enum.IntEnum):
-    """How surely a name announces a secret: WEAK `token`, MEDIUM `api_key` or `client_secret`, STRONG `password`."""
+    """How clearly a name denotes a secret: WEAK `token`, MEDIUM `api_key` or `client_secret`, STRONG `password`."""
 
     WEAK = 1
     MEDIUM = 2
@@ -21,10 +21,10 @@ class NameStrength(enum.IntEnum):
 
 
 class ValueForm(enum.Enum):
-    """How the value stands beside the name.
+    """The form in which a value follows its name.
 
-    LITERAL can be nothing but a value (an environment line, a query string); QUOTED is in quotes; BARE may be a
-    variable; PROSE follows "is" in a sentence or stands in a table.
+    LITERAL is always a value (an environment line, a query string); QUOTED is in quotes; BARE may be a variable; PROSE
+    follows "is" in a sentence or is in a table.
     """
 
     LITERAL = "literal"
@@ -74,7 +74,7 @@ _NOT_ALPHANUMERIC = lazy_compile(r"[^a-z0-9]+")
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether `value` stands for a secret that is elsewhere: a template, a reference, a mask or a known dummy."""
+    """Return whether `value` only represents a secret: a template, a reference, a mask or a known dummy."""
     text = value.strip()
     if not text or _TEMPLATE.fullmatch(text) or _REFERENCE.match(text) or _KEY_FILE.match(text):
         return True
@@ -143,7 +143,7 @@ _MIN_LENGTHS = {NameStrength.WEAK: 8, NameStrength.MEDIUM: 6, NameStrength.STRON
 
 
 def is_secret_value(value: str, strength: NameStrength, form: ValueForm) -> bool:
-    """Whether `value`, found beside a secret's name in this `form`, is the secret itself."""
+    """Return whether `value`, found next to a secret's name in this `form`, is the secret itself."""
     if is_placeholder(value) or _CONSTANT.match(value) or _RULE_LIST.match(value) or _NUMBERED.match(value):
         return False
     if form is ValueForm.QUOTED and strength is NameStrength.STRONG:
@@ -181,7 +181,10 @@ _SENTENCE_WORDS = frozenset(_SENTENCE_WORDS_LIST.split())
 
 
 def is_word_passphrase(value: str) -> bool:
-    """Whether `value`, four or more words after the name of a passphrase, is one: no word belongs to a sentence."""
+    """Return whether `value`, four or more words after the name of a passphrase, is one.
+
+    No word of a passphrase belongs to a sentence.
+    """
     words = value.split(" ")
     if value != value.lower() or len({*words}) < len(words):
         return False
@@ -189,7 +192,7 @@ def is_word_passphrase(value: str) -> bool:
 
 
 def _is_word_secret(value: str, strength: NameStrength, form: ValueForm) -> bool:
-    """Letters alone: a passphrase, a word of the sentence, or a variable."""
+    """Return whether a value of letters only is a passphrase, not a word of the sentence or a variable."""
     if form in {ValueForm.PROSE, ValueForm.BARE}:
         return _is_passphrase(value, strength) or _is_jumbled(value)
     if strength is NameStrength.STRONG:
@@ -198,9 +201,9 @@ def _is_word_secret(value: str, strength: NameStrength, form: ValueForm) -> bool
 
 
 def _is_passphrase(value: str, strength: NameStrength) -> bool:
-    """Words joined by hyphens that are no compound of prose or of code: `correct-horse`, not `read-only`.
+    """Return whether words joined by hyphens are a passphrase, not a compound: `correct-horse`, not `read-only`.
 
-    A name that is no password's needs three of them.
+    Three words are required if the name is not that of a password.
     """
     parts = value.lower().split("-")
     if len(parts) < (2 if strength is NameStrength.STRONG else 3) or len(value) < _MIN_PASSPHRASE:
@@ -213,7 +216,7 @@ def _is_passphrase(value: str, strength: NameStrength) -> bool:
 
 
 def _is_jumbled(value: str) -> bool:
-    """Whether letters alone are neither a word nor a name in camel case: `xKqRtVbnM`, `qwrtzpsd`."""
+    """Return whether letters are neither a word nor a name in camel case: `xKqRtVbnM`, `qwrtzpsd`."""
     if not value.isalpha() or not value.isascii() or len(value) < 8 or value.isupper() or _CODE_WORD.search(value):
         return False
     parts = _CASED.findall(value)

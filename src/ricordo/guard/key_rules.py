@@ -1,7 +1,7 @@
-"""Shapes of providers' keys: a literal beginning, then a pattern.
+"""The shapes of providers' keys: a literal prefix, then a pattern.
 
-Invariant: every match of a rule starts with its prefix, letter for letter, and holds at least `MIN_RUN` characters of
-`RUN_CHARACTERS` in a row. So a literal search is a sound filter, and text without long runs skips all rules at once.
+Invariant: every match of a rule starts with its literal prefix and holds at least `MIN_RUN` consecutive characters of
+`RUN_CHARACTERS`. So a literal search is a sound filter, and text without long runs skips all rules at once.
 """
 
 import re
@@ -27,15 +27,14 @@ __all__ = [
 
 MIN_RUN = 16
 RUN_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=~:$"
-# What may stand before a key although it ends in a letter or digit: a JSON escape, a percent escape, a colour code.
+# Text that may precede a key although it ends in a letter or digit: a JSON escape, a percent escape, a colour code.
 _ESCAPE_BEFORE = lazy_compile(r"(?:\\[nrtbf]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,12}m)\Z")
 _WORD_CHARACTER = lazy_compile(r"[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecretSpan:
-    """Where a secret stands: `start` and `end` are positions in the text that was searched; `rank` is how specific
-    the rule is, higher is more."""
+    """A secret in a text: `start` and `end` are positions in it; a higher `rank` is a more specific rule."""
 
     start: int
     end: int
@@ -45,10 +44,10 @@ class SecretSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRule:
-    """One key shape: `type` is the word in the mark, `prefix` the literal beginning, `prefix_bytes` the same as
-    bytes, `pattern` the whole shape.
+    """The shape of one kind of key.
 
-    `at_word_start` rules have a beginning that also occurs inside words; they match only where a word starts.
+    `type` is the word in the mark, `prefix` the literal prefix, `prefix_bytes` the same as bytes, `pattern` the whole
+    shape. `at_word_start` is for prefixes that also occur inside words; these rules match only at the start of a word.
     """
 
     type: str
@@ -58,21 +57,21 @@ class KeyRule:
     at_word_start: bool
 
     def find(self, text: str) -> Iterator[re.Match[str]]:
-        """All matches in `text`, left to right, where a bounded rule may start."""
+        """Yield all matches in `text`, left to right; an `at_word_start` rule only matches at the start of a word."""
         for match in self.pattern.finditer(text):
             if not self.at_word_start or is_word_start(text, match.start()):
                 yield match
 
 
 def is_word_start(text: str, position: int) -> bool:
-    """Whether no ASCII letter or digit stands before `position`, not counting one that belongs to an escape."""
+    """Return whether no ASCII letter or digit precedes `position`, ignoring one that belongs to an escape."""
     if position == 0 or not _WORD_CHARACTER.match(text, position - 1):
         return True
     return _ESCAPE_BEFORE.search(text[max(0, position - 16) : position]) is not None
 
 
 def key_rules(type_: str, prefixes: str, body: str, *, bounded: bool = False) -> tuple[KeyRule, ...]:
-    """One rule for each of the space-separated `prefixes`, all followed by the regular expression `body`."""
+    """Return one rule for each of the space-separated `prefixes`, followed by the regular expression `body`."""
     return tuple(
         KeyRule(
             type=type_,

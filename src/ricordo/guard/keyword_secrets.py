@@ -1,9 +1,9 @@
-"""Values beside a secret's name, in many languages: assignments, JSON pairs, flags, form fields, sentences.
+"""Find values next to a secret's name, in many languages: assignments, JSON pairs, flags, form fields, sentences.
 
-Names are searched in a lower-cased view that has one byte for each character, so positions agree.
+Names are searched in a lower-cased view with one byte for each character, so positions are the same in both.
 
-Invariant: each step looks at most at one value, and one that was looked at in vain is looked at again only if it is
-short, so the work is linear in the text.
+Invariant: each step examines at most one value, and examines a rejected value again only if it is short, so the work is
+linear in the text.
 """
 
 import re
@@ -34,7 +34,7 @@ PURPOSE_WORDS = (
     r"(?:for|to|of|on|at|für|vom?|zu[mr]?|de[rsl]?|dell[aeo]?|dell['’]|d['’]|di|da|do|du|para|pour|per|pro|voor|van|ke?|"
     r"från|för|till|dla|od|от|для|к|на|в|wi-?fi|wlan|root|admin)"
 )
-"""Words that begin what a secret is for: "the password for staging"."""
+"""Words that begin the purpose of a secret: "the password for staging"."""
 _STRONG_FOREIGN = r"""
 mots? de passe
 parola(?: d['’]ordine)?
@@ -104,7 +104,8 @@ _FOREIGN_ASCII_HINTS = (
     b"kata sandi",
     b"zugangscode",
 )
-# One search for all of them: each begins with a letter that is rare in its languages, so most texts are passed quickly.
+# One search for all names: each begins with a letter that is rare in its languages, so most texts are searched
+# quickly.
 _FOREIGN_HINT = lazy_compile(
     "ösen|ÖSEN|ña(?<=aseña)|ÑA(?<=ASEÑA)|üssel|ÜSSEL|é (?:api|API|secr|priv|d.acc|de l)|és (?:api|API|secr|priv|d.acc)"
     "|ó(?<=elszó)|ł[eo](?<=as..)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|пин|Пин|ПИН|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
@@ -113,7 +114,7 @@ _FOREIGN_HINT = lazy_compile(
 
 
 def find_foreign_names(text: str, low: bytes) -> list[tuple[int, int, NameStrength]]:
-    """Return where names of other languages stand in `text`, in order; `low` is its lower-cased view in bytes."""
+    """Return the positions of names in other languages in `text`, in order; `low` is its lower-cased view in bytes."""
     plain = (b"pass" in low and (b"de passe" in low or b"passord" in low)) or any(
         hint in low for hint in _FOREIGN_ASCII_HINTS
     )
@@ -127,11 +128,11 @@ def find_foreign_names(text: str, low: bytes) -> list[tuple[int, int, NameStreng
 
 
 def foreign_name_strength(name: str) -> NameStrength | None:
-    """Return how surely `name`, as a whole, is such a name; None if it is not."""
+    """Return how clearly all of `name` denotes a secret in another language; None if it does not."""
     return next((strength for strength, pattern in _FOREIGN_NAMES if pattern.fullmatch(name)), None)
 
 
-# One of these stands in every text in which a name can be found; each begins the patterns beside it.
+# Every text with a name contains one of these; each starts the patterns next to it.
 _KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
     b"passw": (NameStrength.STRONG, lazy_compile(rb"passw(?:or[dt]|r?d)")),
     b"passphrase": (NameStrength.STRONG, lazy_compile(rb"passphrase")),
@@ -159,7 +160,7 @@ _KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
 }
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _COMPONENT = lazy_compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-# First words of names that end like a secret's and are none.
+# First words of names that end like the name of a secret but are not one.
 _HARMLESS_WORDS = """
 eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max min
 num per total last first prev previous input output prompt completion sync cursor resume cancel cancellation pagination
@@ -167,7 +168,7 @@ delimiter word sub by com en sur tres over under test no forgot public
 """
 _HARMLESS = frozenset(_HARMLESS_WORDS.split())
 _BEFORE_SIGN = (
-    # in the plural where it is a variable of the environment: many tokens are counted in texts
+    # the plural counts only in environment variables, since many texts count tokens
     r"(?-i:S(?==))?(?:_?\d{1,2})?(?:[ \t][(\[][^()\[\]\n]{1,40}[)\]](?=[ \t]?[:=]))?"
     r"(?:[_-](?:prod|production|dev|staging|live|test|new|old|value|confirmation))?"
     r"(?P<close>\\{0,8}[\"'`])?\]?[*_]{0,2}[ \t\u3000]{0,8}"
@@ -178,12 +179,12 @@ _VALUE_OPENING = (
 )
 
 
-# In Thai and Hindi, where the words between and after are no words of this pattern: only before plain characters.
+# For Thai and Hindi, where this pattern does not know the words in between and after: only before plain characters.
 _BEFORE_ASCII = r"|(?:[\u0e00-\u0e4e]{0,20}?|[ \t][\w.-]{1,20}[ \t])คือ(?=[ \t]?[!-~])|[ \t](?=[!-~]{6,64}[ \t]है(?!\w))"
 
 
 def _sign_pattern(said: str, more: str = "") -> str:
-    """The part of a pattern that stands between a name and its value, with these words for "is", and `more`."""
+    """Return the pattern between a name and its value, with the words for "is" and `more`."""
     return (
         rf"(?P<sign>:=|=>|={{1,3}}|[:=：＝]|\|[ \t]"
         rf"|(?:(?<=[\s*_\"'`])(?:{said})(?![^\W_])(?:[ \t](?:now|set to|jetzt|ahora|maintenant|adesso|agora)(?!\w))?"
@@ -191,7 +192,7 @@ def _sign_pattern(said: str, more: str = "") -> str:
     )
 
 
-# Letters of scripts that do not part words by spaces, and of Korean, which joins its particles to them.
+# Letters of scripts without spaces between words, and of Korean, which joins its particles to words.
 _WIDE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff66-\uff9f"
 _AFTER_NAME = lazy_compile(
     _BEFORE_SIGN
@@ -238,7 +239,7 @@ _MAX_QUOTATION = 1_024
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Keyword:
-    """The telling word of a name, and how much it tells alone; `is_short` ones need more than themselves."""
+    """The keyword in a name and its strength without other words; with `is_short` the keyword needs other words."""
 
     start: int
     end: int
@@ -248,7 +249,7 @@ class _Keyword:
 
 @dataclass(frozen=True, kw_only=True)
 class _Candidate:
-    """A candidate: where it stands, in which form, and where the search goes on when it is no secret."""
+    """A possible secret: its position, its form, and where the search continues if it is not a secret."""
 
     start: int
     end: int
@@ -256,7 +257,7 @@ class _Candidate:
 
 
 def name_strength(name: str) -> NameStrength | None:
-    """How surely `name`, as a whole, is a secret's name (`DB_PASSWORD`, `clientSecret`); None if it is not."""
+    """Return how clearly all of `name` denotes a secret (`DB_PASSWORD`, `clientSecret`); None if it does not."""
     low = name.encode("ascii", "replace").lower()
     for found in _find_keywords(low):
         rest = _AFTER_NAME.match(name + "=", found.end)
@@ -268,7 +269,7 @@ def name_strength(name: str) -> NameStrength | None:
 
 
 def find_keyword_secrets(text: str, low: bytes) -> Iterator[SecretSpan]:
-    """Values of secret names in `text`; `low` is its lower-cased view, one byte for each character."""
+    """Yield the values of secret names in `text`; `low` is its lower-cased view, one byte for each character."""
     position = 0
     for name in _find_keywords(low):
         if name.start < position:
@@ -287,7 +288,7 @@ def find_keyword_secrets(text: str, low: bytes) -> Iterator[SecretSpan]:
 
 
 def _find_keywords(low: bytes) -> list[_Keyword]:
-    """Where names end in `low`, in order."""
+    """Return the keywords in `low`, in the order of their ends."""
     return sorted(
         (
             _Keyword(start=match.start(), end=match.end(), strength=strength, is_short=hint in {b"pass", b"pw"})
@@ -302,7 +303,10 @@ def _find_keywords(low: bytes) -> list[_Keyword]:
 def _find_value_span(
     text: str, at: int, name_start: int, strength: NameStrength, after: re.Pattern[str]
 ) -> tuple[SecretSpan | None, int]:
-    """The secret after the name that ends at `at`, and where the search goes on; `after` is what may stand between."""
+    """Return the secret after the name that ends at `at`, and where the search continues.
+
+    `after` matches the text between name and value.
+    """
     sign = after.match(text, at)
     plain = after is _AFTER_NAME
     if sign is None or (not sign["sign"] and not _is_flag(text, name_start)):
@@ -324,7 +328,7 @@ def _find_value_span(
 
 
 def _find_after_user(text: str, name_start: int, at: int) -> SecretSpan | None:
-    """The secret after a name without a sign, in "user bob, password …"."""
+    """Return the secret after a name without a sign, as in "user bob, password …"."""
     value = _WORD_BESIDE.match(text, at)
     if value is None or _USER_BEFORE.search(text[max(0, name_start - _MAX_USER_DISTANCE) : name_start]) is None:
         return None
@@ -335,7 +339,7 @@ def _find_after_user(text: str, name_start: int, at: int) -> SecretSpan | None:
 
 
 def _keyword_strength(text: str, name: _Keyword) -> NameStrength | None:
-    """The strength of the whole name around `name`, from the words before it."""
+    """Return the strength of the whole name around `name`, using the words before the keyword."""
     if name.strength is NameStrength.STRONG:
         return NameStrength.STRONG
     before = _name_before(text, name.start)
@@ -351,7 +355,7 @@ def _keyword_strength(text: str, name: _Keyword) -> NameStrength | None:
 
 
 def _short_name_strength(text: str, name: _Keyword, words: list[str]) -> NameStrength | None:
-    """`pass` and `pw` are names as part of a longer one, as a quoted key, or after a user's name."""
+    """Return the strength of `pass` or `pw`, which count in a longer name, as a quoted key, or after a user's name."""
     quoted = text[name.start - 1 : name.start] in {'"', "'"} and text[name.end : name.end + 1] in {'"', "'"}
     if words or quoted:
         return NameStrength.STRONG
@@ -360,7 +364,7 @@ def _short_name_strength(text: str, name: _Keyword, words: list[str]) -> NameStr
 
 
 def _name_before(text: str, position: int) -> str:
-    """The part of the name that stands before `position`, at most 64 characters of it."""
+    """Return the part of the name before `position`, at most 64 characters."""
     window = text[max(0, position - 64) : position]
     return window[len(window.rstrip(_NAME_CHARACTERS)) :]
 
@@ -368,9 +372,9 @@ def _name_before(text: str, position: int) -> str:
 def _parse_value(
     text: str, name_start: int, sign: re.Match[str], strength: NameStrength, *, plain: bool
 ) -> _Candidate | None:
-    """The candidate after `sign`: what the quotes hold, else the rest of an environment line, else the next word.
+    """Return the candidate after `sign`: the quoted text, else the rest of an environment line, else the next word.
 
-    `plain` tells that the name is one of code too, so that a lone word after it can be its value.
+    `plain` means that the name also occurs in code, so its value can be a single word.
     """
     said, opening = sign["sign"], sign["open"]
     if opening is not None:
@@ -385,8 +389,11 @@ def _parse_value(
 
 
 def _parse_bare_value(text: str, name_start: int, sign: re.Match[str], *, plain: bool) -> _Candidate | None:
-    """The word after `sign`, without the punctuation that ends a sentence; None when it is a number with a unit or
-    the beginning of a call or an index. Such a word ends where one of Chinese, Japanese or Korean begins."""
+    """Return the word after `sign`, without the punctuation that ends a sentence.
+
+    None for a number with a unit, or the beginning of a call or an index. The word ends where Chinese, Japanese or
+    Korean text begins.
+    """
     bare = _BARE_WORD.match(text, sign.end())
     if bare is None:
         return None
@@ -413,18 +420,18 @@ def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int, *, pla
 
 
 def _is_whole_line_word(text: str, start: int, end: int) -> bool:
-    """Whether one lower-case word is all that stands on the rest of the line, as in a settings file."""
+    """Return whether the rest of the line is one lower-case word, as in a settings file."""
     word = text[start:end]
     return len(word) >= 6 and word.isalpha() and word.islower() and (end == len(text) or text[end] in "\r\n")
 
 
 def _is_flag(text: str, name_start: int) -> bool:
-    """Whether the name is a long option: `--password hunter2`."""
+    """Return whether the name is a long option: `--password hunter2`."""
     return _name_before(text, name_start).startswith("--")
 
 
 def _is_environment(text: str, name_start: int, said: str, sign: re.Match[str]) -> bool:
-    """Whether the name is in capitals, at the start of a word, with `=` and no spaces: `export DB_PASSWORD=...`."""
+    """Return whether the name is in capitals at the start of a word, with `=` and no spaces: `DB_PASSWORD=...`."""
     if said != "=" or sign.start("sign") != sign.end() - 1 or not text[name_start].isupper():
         return False
     name = text[name_start : sign.start("sign")]
@@ -441,7 +448,7 @@ def _parse_line_value(text: str, start: int) -> _Candidate | None:
 
 
 def _find_closing_quote(text: str, start: int, opening: str) -> int | None:
-    """Where the quotation that `opening` began ends, at most 1,024 characters on and on the same line."""
+    """Return the end of the quotation after `opening`, within 1,024 characters and on the same line."""
     closing = _CLOSING_QUOTES.get(opening[:1], opening)
     end = text.find(closing, start, start + _MAX_QUOTATION)
     while end > start and len(opening) == 1 and text[end - 1] == "\\" and opening in "\"'":

@@ -1,18 +1,18 @@
-"""Permission rules: which tool calls may be made, each rule one line of text. Pure.
+"""Permission rules that decide which tool calls may run, one line of text for each rule. Pure.
 
     deny shell(git push --force*)
     ask write_file(src/*)
     allow shell(git status)
 
-A rule names a tool and what the call acts on, both with `*` for any characters; what can't be seen in a line is written
-as `\\u000a`. Denials and questions look at every text of a call, in all its spellings, also as a path without `.` and
-`..`, and at each command of a command line. A permission looks at what the call acts on alone and has to match it in
-all spellings; a command that chains, substitutes or redirects needs one that says exactly it, or none of the command.
+A rule names a tool and the argument it acts on; `*` matches any characters in both. Invisible characters are written
+as `\\u000a`. Denials and questions check every text of a call, in all its spellings, including a path without `.` and
+`..`, and each command of a command line. A permission checks only the argument, which must match in all spellings. A
+command that chains, substitutes or redirects is permitted only by a rule with exactly its text, or with no argument.
 
-A denial of commands is a guard rail, not a sandbox: it stops the usual spellings, and a shell has endlessly many.
+Denying commands is a guard rail, not a sandbox: it stops the usual spellings, but a shell allows endlessly many.
 
-Invariants: a call that a denial or a question matches is never let through by a permission; a rule is read back from
-its text as what it is. The work is linear in the length of a command.
+Invariants: a permission never allows a call that a denial or a question matches; a rule is parsed from its text without
+change. The work is linear in the length of a command.
 """
 
 import posixpath
@@ -45,7 +45,7 @@ __all__ = [
 
 
 COMMAND_TOOLS = frozenset({"bash", "shell"})
-"""The tools whose texts are command lines."""
+"""The tools whose arguments are command lines."""
 _COMPOUND = lazy_compile(r"[;&|`<>\n]|\$\(")
 _SEPARATORS = lazy_compile(r"[;&|`()\n]+")
 _QUOTES = lazy_compile(r"[\"'\\]+")
@@ -64,7 +64,7 @@ _WRAPPERS = frozenset(
     )
 )
 _WRAPPERS_WITH_OPERAND = frozenset({"chroot", "flock", "function", "su"})
-"""Those of them that name a file, a user or the like before what they run."""
+"""The wrappers that take a file, a user or a similar operand before the command they run."""
 _ASSIGNMENT = lazy_compile(r"[A-Za-z_]\w*\+?=")
 _REDIRECTION = lazy_compile(r"\d*[<>]")
 _OPTION = lazy_compile(r"-|\d*[<>]")
@@ -72,23 +72,24 @@ _DURATION = lazy_compile(r"[\d.]+[smhd]?")
 
 
 def is_compound_command(command: str) -> bool:
-    """Tell whether a command line may do more than run one program: it chains, substitutes or redirects.
+    """Return whether a command line may run more than one program: it chains, substitutes or redirects.
 
-    Quotes are not looked into, so a text that only quotes such a character counts too.
+    Quotes are not parsed, so a text that only quotes such a character counts too.
     """
     return _COMPOUND.search(command) is not None
 
 
 def collapse_spaces(command: str) -> str:
-    """Return `command` with each run of white space as one blank, and none at its ends."""
+    """Return `command` with each run of white space replaced by one space, and none at its ends."""
     return " ".join(command.split())
 
 
 def command_spellings(command: str) -> Iterator[str]:
-    """Give the command line in one spelling, and each simple command in it in several.
+    """Yield the command line in one spelling, and each simple command in it in several spellings.
 
-    A simple command is given as it is, without quotes, from each word on that may be its program (behind `VAR=x`,
-    `sudo -u me`, `env`, `bash -c`, `find -exec` and the like), and with its program by name for one by path.
+    The spellings of a simple command are: unchanged, without quotes, from each word that may be its program (after
+    `VAR=x`, `sudo -u me`, `env`, `bash -c`, `find -exec` and similar), and with the name of the program instead of its
+    path.
     """
     yield collapse_spaces(command)
     plain = _COMBINED_REDIRECTION.sub("", command.replace(_CONTINUED, ""))
@@ -100,7 +101,7 @@ def command_spellings(command: str) -> Iterator[str]:
 
 
 def _join_quoted(quoted: re.Match[str]) -> str:
-    """Return what is quoted without what would part it, for the quoted value of a variable or of an option."""
+    """Return quoted text without word separators, for the quoted value of a variable or an option."""
     return _SEPARATING.sub("_", quoted[0])
 
 
@@ -113,9 +114,9 @@ def _spellings_by_program(words: Sequence[str]) -> Iterator[str]:
 
 
 def _program_places(words: Sequence[str]) -> Iterator[int]:
-    """Give the places where the program may stand: the first one, and as long as what stands there runs another.
+    """Yield the indexes where the program may be: the first word, and later words while the earlier ones are wrappers.
 
-    The value of an option can't be told from a program, so both it and what follows it are places.
+    The value of an option can't be told from a program, so both it and the word after it are yielded.
     """
     running, passed = False, 0
     for place, word in enumerate(words[:_MAX_PROGRAM_PLACES]):
@@ -138,7 +139,7 @@ def _program_name(program: str) -> str:
 
 
 Decision: TypeAlias = Literal["allow", "deny", "ask"]
-"""What a rule says of a call: let it through unasked, refuse it, or ask a person."""
+"""The decision of a rule about a call: allow it without asking, deny it, or ask a person."""
 _EXAMPLE = "such as `deny shell(git push*)` or `ask write_file`"
 _MAX_SHOWN_CHARS = 80
 _PATTERN = lazy_compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)
@@ -150,8 +151,11 @@ _SCHEME = lazy_compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass(frozen=True, kw_only=True)
 class PermissionQuery:
-    """A call as rules see it: `argument` is what it acts on, such as a command or a path, `texts` are all texts among
-    its arguments, that one included."""
+    """A call as seen by the rules.
+
+    `argument` is the object of the call, such as a command or a path; `texts` are all texts among its arguments,
+    including `argument`.
+    """
 
     tool: str
     argument: str = ""
@@ -160,7 +164,7 @@ class PermissionQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolPattern:
-    """The calls of `tool` on `argument`; `*` stands for any characters, and an empty `argument` for any call."""
+    """The calls of `tool` on `argument`; `*` matches any characters, and an empty `argument` matches any call."""
 
     tool: str
     argument: str = ""
@@ -168,7 +172,7 @@ class ToolPattern:
 
 @dataclass(frozen=True, kw_only=True)
 class PermissionRule:
-    """What is decided for the calls of a pattern; `why` is told to the model, `source` says who made the rule."""
+    """The decision for the calls of a pattern; `why` is shown to the model, `source` is who made the rule."""
 
     decision: Decision
     pattern: ToolPattern
@@ -177,7 +181,7 @@ class PermissionRule:
 
 
 class _CallMatcher:
-    """A call with its spellings, made once for all rules, and only when a rule needs them."""
+    """A call with its spellings, which are computed once for all rules, and only when a rule needs them."""
 
     def __init__(self, called: PermissionQuery) -> None:
         self._called = called
@@ -220,14 +224,14 @@ class _CallMatcher:
                 bare = path.rstrip("/")
                 yield bare
                 if bare:
-                    # what is denied below a folder is denied for the folder as a whole
+                    # a denial of everything below a folder also applies to the folder
                     yield f"{bare}/"
 
 
 def decide(rules: Iterable[PermissionRule], called: PermissionQuery) -> PermissionRule | None:
-    """Return the rule that decides a call, None when none speaks of it.
+    """Return the rule that decides a call; None if no rule matches.
 
-    A denial that matches comes first, then a question, then a permission; of several the first one given.
+    Matching denials come first, then questions, then permissions; among equals the first rule decides.
     """
     seen = _CallMatcher(called)
     found: dict[Decision, PermissionRule] = {}
@@ -238,7 +242,7 @@ def decide(rules: Iterable[PermissionRule], called: PermissionQuery) -> Permissi
 
 
 def has_restriction(rules: Iterable[PermissionRule], tool: str) -> bool:
-    """Tell whether a rule denies, or asks about, some calls of `tool` by what they act on."""
+    """Return whether a rule denies, or asks about, some calls of `tool` depending on their argument."""
     return any(
         rule.decision != "allow" and rule.pattern.argument and _matches_pattern(rule.pattern.tool, tool)
         for rule in rules
@@ -246,7 +250,7 @@ def has_restriction(rules: Iterable[PermissionRule], tool: str) -> bool:
 
 
 def parse_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
-    """Return the rule that a line says, such as `deny shell(git push*)`. Raises: InvalidSetting, which says how."""
+    """Parse a rule such as `deny shell(git push*)`. Raises: InvalidSetting, with the reason."""
     text = _check_text(text)
     said, rest = (*text.split(None, 1), "", "")[:2]
     decision = next((each for each in _decisions() if each == said.casefold()), None)
@@ -258,12 +262,12 @@ def parse_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
 
 
 def render_rule(rule: PermissionRule) -> str:
-    """Return the line that `parse_rule` reads; `why` and `source` are no part of it."""
+    """Return the text that `parse_rule` reads, without `why` and `source`."""
     return f"{rule.decision} {render_pattern(rule.pattern)}"
 
 
 def parse_pattern(text: str) -> ToolPattern:
-    """Return the pattern that a rule says after its first word, such as `shell(git push*)`. Raises: InvalidSetting."""
+    """Parse the pattern of a rule, such as `shell(git push*)`. Raises: InvalidSetting."""
     text = _check_text(text)
     matched = _PATTERN.fullmatch(text.strip())
     if matched is None:
@@ -280,13 +284,13 @@ def parse_pattern(text: str) -> ToolPattern:
 
 
 def render_pattern(pattern: ToolPattern) -> str:
-    """Return the text that `parse_pattern` reads; the name of the tool alone where any call is meant."""
+    """Return the text that `parse_pattern` reads; only the name of the tool if the pattern matches any call."""
     tool = _SPECIAL_IN_TOOL.sub(lambda found: _escape_character(found[0]), _escape(pattern.tool))
     return f"{tool}({_escape(pattern.argument)})" if pattern.argument else tool
 
 
 def collect_argument_texts(arguments: object) -> Sequence[str]:
-    """Return every text among the arguments of a call, at any depth, in order; the names of the arguments are none."""
+    """Return every text among the arguments of a call, at any depth, in order, without the names of arguments."""
     left = [*reversed([*arguments.values()])] if isinstance(arguments, Mapping) else [arguments]
     found: list[str] = []
     while left:
@@ -301,7 +305,7 @@ def collect_argument_texts(arguments: object) -> Sequence[str]:
 
 
 def _matches_pattern(pattern: str, text: str) -> bool:
-    """Tell whether `pattern` says the whole text. Each part between two stars is taken where it comes first."""
+    """Return whether `pattern` matches the whole text. Each part between two stars matches at its first occurrence."""
     first, *rest = pattern.split("*")
     if not rest:
         return pattern == text
@@ -318,7 +322,7 @@ def _matches_pattern(pattern: str, text: str) -> bool:
 
 
 def _path_spellings(text: str) -> Iterator[str]:
-    """Give `text` as a path without detours, one that lies below the folder it starts from also with `./` before it."""
+    """Yield `text` as a normalized path; a path below its starting folder is also yielded with `./` before it."""
     scheme = _SCHEME.match(text)
     start = scheme[0] if scheme else ""
     rest = text[len(start) :]
@@ -326,7 +330,7 @@ def _path_spellings(text: str) -> Iterator[str]:
         yield text
         return
     path = posixpath.normpath(rest)
-    # two slashes at the start are one on every system that is promised
+    # two slashes at the start are the same as one on every supported system
     path = f"/{path.lstrip('/')}" if path.startswith("/") else path
     path = f"{path}/" if rest.endswith("/") and path != "/" else path
     yield start + path
@@ -335,7 +339,7 @@ def _path_spellings(text: str) -> Iterator[str]:
 
 
 def _check_text(text: object) -> str:
-    """Return the text of a rule. Raises `InvalidSetting` for what a type can't keep out."""
+    """Return the text of a rule. Raises: InvalidSetting if it is not a text, since callers may not be type-checked."""
     if not isinstance(text, str):
         raise InvalidSetting(f"A permission rule is a line of text, {_EXAMPLE}: not {repr(text)[:_MAX_SHOWN_CHARS]}.")
     return text

@@ -1,9 +1,9 @@
-"""Secrets in sentences, tables and commands without a sign beside their name, and cookies of sessions.
+"""Find secrets in sentences, tables and commands without a sign next to their name, and session cookies.
 
-"log in with password …", "use … as the password", a column of a table, `zip -P …`. In a sentence only what no word of
-it looks like counts.
+Examples are "log in with password …", "use … as the password", a column of a table, `zip -P …`. In a sentence, only
+values that look unlike any word count.
 
-Invariant: repeats are bounded, so a search is linear in the text.
+Invariant: repeats in patterns are bounded, so a search is linear in the text.
 """
 
 import re
@@ -22,7 +22,7 @@ PREPOSED = lazy_compile(
     r"(?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|das[ \t]|dem[ \t]|le[ \t]|la[ \t]|el[ \t]|a[ \t])?\Z|(?:\A|\n)[ \t]{0,8}\Z",
     re.IGNORECASE,
 )
-"""What stands before a name whose value follows as the next word."""
+"""The text before a name whose value is the next word."""
 _CHANGED_TO = lazy_compile(
     r"(?:[ \t](?:was|is|has been|have been|got))?(?:[ \t]now)?(?:[ \t](?:changed|set|reset|updated))?[ \t]to:?[ \t]"
     + _VALUE_WORD,
@@ -81,7 +81,7 @@ _COMMANDS: dict[bytes, re.Pattern[str]] = {
 
 
 def is_unlike_word(value: str) -> bool:
-    """Tell whether a word of a sentence can be no word, name or version: it has a symbol, or digits in two places."""
+    """Return whether a word of a sentence is no word, name or version: it has a symbol, or digits in two places."""
     if (
         not any(mark.isalpha() for mark in value)
         or "://" in value
@@ -94,13 +94,13 @@ def is_unlike_word(value: str) -> bool:
 
 
 def _is_code_like(value: str) -> bool:
-    """Tell whether a cell beside the name of a password has letters and digits, as no word has."""
+    """Return whether a cell next to the name of a password has letters and digits, unlike a word."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and "_" not in value
     return mixed and is_secret_value(value, NameStrength.STRONG, ValueForm.PROSE)
 
 
 def find_in_sentence(text: str, start: int, end: int) -> SecretSpan | None:
-    """Return the secret that a sentence tells around the name of a password from `start` to `end`."""
+    """Return the secret in the sentence around the name of a password from `start` to `end`."""
     before = text[max(0, start - _MAX_DISTANCE) : start]
     found = _CHANGED_TO.match(text, end)
     if found is None and PREPOSED.search(before):
@@ -122,7 +122,7 @@ def _sentence_span(found: re.Match[str], offset: int) -> SecretSpan | None:
 
 
 def _lower_bytes(text: str) -> bytes:
-    """The lower-cased view of a text, one byte for each character, in which literals are found quickly."""
+    """Return the lower-cased view of a text, one byte for each character, for a quick search of literals."""
     return text.encode("ascii", "replace").lower()
 
 
@@ -146,7 +146,7 @@ def _find_blocks(text: str) -> Iterator[SecretSpan]:
 
 
 def _find_columns(text: str) -> Iterator[SecretSpan]:
-    """The cells below the heading of a column of passwords in a Markdown table."""
+    """Yield the cells below the heading of a column of passwords in a Markdown table."""
     for separator in _SEPARATOR.finditer(_lower_bytes(text)):
         at = separator.start()
         header = text[max(text.rfind("\n", 0, at) + 1, at - _MAX_ROW) : at]
@@ -225,4 +225,4 @@ PHRASE_FINDERS = (
     (b"getenv(", _find_defaults),
     *((hint, _find_commands) for hint in _COMMANDS),
 )
-"""By a literal of the lower-cased text: what finds secrets where it stands."""
+"""Finders of secrets, each with a literal that must be in the lower-cased text."""

@@ -1,9 +1,9 @@
-"""Key material without a prefix: private keys, also cut or quoted, their lines alone, seed phrases, AWS secrets.
+"""Find key material without a prefix: private keys, even cut or quoted, their lines alone, seed phrases, AWS secrets.
 
-Private keys are PEM, OpenSSH, SSH2, PGP and PuTTY; what a search or a log puts before each line is skipped. Seed
-phrases (BIP-39) and AWS secret keys count only near a name or a key id that announces them.
+Private keys are PEM, OpenSSH, SSH2, PGP and PuTTY; the prefix of a search or a log before each line is skipped. Seed
+phrases (BIP-39) and AWS secret keys count only near a name or a key id.
 
-Invariants: linear in the text. A marker that is merely mentioned, with no key material beside it, is no secret.
+Invariants: linear in the text. A marker that is only mentioned, without key material, is not a secret.
 """
 
 import re
@@ -48,8 +48,10 @@ _MAX_PREFIX = 200
 
 
 def find_private_keys(text: str) -> Iterator[SecretSpan]:
-    """Every private key block in `text`, from its BEGIN to its END or to where the key material ends; of one without
-    a BEGIN, the lines of key material before its END."""
+    """Yield every private key block in `text`, from its BEGIN to its END or to the end of the key material.
+
+    For a block without a BEGIN, yield the lines of key material before its END.
+    """
     position = 0
     while match := _PEM_BEGIN.search(text, position):
         yield from _find_truncated_keys(text, position, match.start())
@@ -62,7 +64,7 @@ def find_private_keys(text: str) -> Iterator[SecretSpan]:
 
 
 def find_putty_keys(text: str) -> Iterator[SecretSpan]:
-    """The private lines of each key file of PuTTY in `text`."""
+    """Yield the private lines of each PuTTY key file in `text`."""
     for match in _PUTTY.finditer(text):
         end = _block_end(text, match.end(), _line_prefix(text, match.start()))
         if end is not None:
@@ -70,7 +72,7 @@ def find_putty_keys(text: str) -> Iterator[SecretSpan]:
 
 
 def _block_end(text: str, position: int, prefix: list[str]) -> int | None:
-    """Where the block ends whose BEGIN ended at `position`; None when no key material follows."""
+    """Return the end of the block whose BEGIN ended at `position`; None when no key material follows."""
     at, end = position, None
     while True:
         at = _skip_to_next_line(text, at, prefix)
@@ -89,20 +91,20 @@ def _block_end(text: str, position: int, prefix: list[str]) -> int | None:
 
 
 def _is_last_line(text: str, position: int, prefix: list[str]) -> bool:
-    """Whether a short line that ends at `position` can be the last of its block."""
+    """Return whether a short line that ends at `position` can be the last of its block."""
     after = _skip_to_next_line(text, position, prefix)
     return after == len(text) or text.startswith(("-----END", "---- END", "="), after) or text[position] in '\n\r"'
 
 
 def _include_end_line(text: str, end: int) -> int:
-    """`end`, or the end of the block's END line when that comes before any other marker."""
+    """Return `end`, or the end of the block's END line when it comes before any other marker."""
     marker = text.find("----", end, end + _MAX_END_DISTANCE)
     closing = _PEM_CLOSING.match(text, marker) if marker >= 0 else None
     return closing.end() if closing else end
 
 
 def _find_truncated_keys(text: str, start: int, end: int) -> Iterator[SecretSpan]:
-    """The key material before each END line in this part of the text, which holds no BEGIN."""
+    """Yield the key material before each END line in this part of the text, which contains no BEGIN."""
     for marker in _PEM_END.finditer(text, start, end):
         first = _find_first_line(text, start, marker.start())
         start = marker.end()
@@ -111,7 +113,7 @@ def _find_truncated_keys(text: str, start: int, end: int) -> Iterator[SecretSpan
 
 
 def _find_first_line(text: str, start: int, end: int) -> int | None:
-    """Where the lines of key material begin that stand directly before `end`; None for none."""
+    """Return the start of the lines of key material directly before `end`; None if there are none."""
     cuts = [start, *(cut.end() for cut in _LINE_END.finditer(text, start, end))]
     ends = [cut.start() for cut in _LINE_END.finditer(text, start, end)]
     prefix = _PREFIX_PART.findall(text[cuts[-1] : end][-_MAX_PREFIX:])
@@ -128,7 +130,7 @@ def _find_first_line(text: str, start: int, end: int) -> int | None:
 
 
 def _line_prefix(text: str, position: int) -> list[str]:
-    """The parts of what stands before `position` on its line; none for a line that is too long for one."""
+    """Return the parts of the text before `position` on its line; empty if the line is too long."""
     start = text.rfind("\n", max(0, position - _MAX_PREFIX), position) + 1
     if position - start >= _MAX_PREFIX:
         return []
@@ -136,7 +138,7 @@ def _line_prefix(text: str, position: int) -> list[str]:
 
 
 def _skip_to_next_line(text: str, position: int, prefix: list[str]) -> int:
-    """Where the next line says something, after what stands before each line."""
+    """Return the start of the next non-empty line, after its prefix."""
     at = position
     while prefix and (line := _TO_NEXT_LINE.match(text, at)):
         after = _skip_prefix(text, line.end(), prefix)
@@ -148,7 +150,7 @@ def _skip_to_next_line(text: str, position: int, prefix: list[str]) -> int:
 
 
 def _skip_prefix(text: str, position: int, prefix: list[str]) -> int | None:
-    """Where a prefix like this one ends that begins at `position`, with any numbers in it; None for another one."""
+    """Return the end of a prefix at `position` that equals `prefix` except for numbers; None for a different prefix."""
     at = position
     for part in prefix:
         if part.isspace():
@@ -170,7 +172,7 @@ def _skip_prefix(text: str, position: int, prefix: list[str]) -> int | None:
 
 
 KEY_LINE_HINT = lazy_compile(rb"[A-Za-z0-9+/]{64}")
-"""What a text holds at least where it has such lines."""
+"""The shortest content of a text that has such lines."""
 _LONG_RUN = lazy_compile(KEY_LINE_HINT.pattern.decode())
 _LINE_BREAK = lazy_compile(r"[\r\n]+|(?:\\+r)?\\+n")
 _BASE64_AT_END = lazy_compile(r"[A-Za-z0-9+/]+={0,2}(?=[^A-Za-z0-9+/=]{0,16}\Z)")
@@ -190,9 +192,9 @@ _MIN_PARTIAL_LINE = 16
 
 @dataclass(frozen=True, slots=True)
 class _KeyLine:
-    """A line that ends in Base64, from `start` to `end`; `prefix` is what stands before it, without numbers.
+    """A line that ends in Base64, from `start` to `end`; `prefix` is the text before it, without numbers.
 
-    Where it is not `is_whole` it is as long as a part of one.
+    If it is not `is_whole`, its length fits a part of a line.
     """
 
     start: int
@@ -202,7 +204,7 @@ class _KeyLine:
 
 
 def find_key_lines(text: str) -> Iterator[SecretSpan]:
-    """The lines in `text` that look like those of a private key, each block of them as one span."""
+    """Yield the lines in `text` that look like those of a private key, each block of them as one span."""
     block: list[_KeyLine] = []
     for line in _iter_lines(text) if len(_LONG_RUN.findall(text)) >= _MIN_LINES else ():
         if not (line and block and _continues_block(line, block)):
@@ -214,7 +216,7 @@ def find_key_lines(text: str) -> Iterator[SecretSpan]:
 
 
 def _continues_block(line: _KeyLine, block: Sequence[_KeyLine]) -> bool:
-    """Tell whether a line goes on with a block: only its first and its last may be parts of a line."""
+    """Return whether a line continues a block: only its first and its last line may be parts of a line."""
     last = block[-1]
     if not last.is_whole and len(block) > 1:
         return False
@@ -222,7 +224,7 @@ def _continues_block(line: _KeyLine, block: Sequence[_KeyLine]) -> bool:
 
 
 def _iter_lines(text: str) -> Iterator[_KeyLine | None]:
-    """Yield the lines that say something; None for one that is none of a key."""
+    """Yield the non-empty lines; None for a line that does not belong to a key."""
     start = 0
     for end, after in [*(found.span() for found in _LINE_BREAK.finditer(text)), (len(text), len(text))]:
         if end - start > _MAX_LINE:
@@ -237,7 +239,7 @@ def _parse_line(line: str, at: int) -> _KeyLine | None:
     if found is None:
         return None
     first, last = found.span()
-    # a plus sign before a line says in a diff that it was added
+    # in a diff, a plus sign before a line means that the line was added
     first += first == 0 and line[0] == "+" and last - first not in _WIDTHS
     token, prefix = line[first:last], _NUMBER.sub("0", line[:first])
     is_mixed = any(map(str.isupper, token)) and any(map(str.islower, token)) and any(map(str.isdigit, token))
@@ -261,7 +263,7 @@ def _block_span(text: str, block: Sequence[_KeyLine]) -> Iterator[SecretSpan]:
 
 
 def _is_other_material(text: str, start: int, end: int) -> bool:
-    """Tell whether the markers around lines say that they are no private key."""
+    """Return whether the markers around the lines show that they are not a private key."""
     before = [*_MARKER.finditer(text, max(0, start - _MARKER_DISTANCE), start)]
     if before and before[-1][1] == "BEGIN":
         return "PRIVATE" not in before[-1][2]
@@ -270,7 +272,7 @@ def _is_other_material(text: str, start: int, end: int) -> bool:
 
 
 SEED_HINTS = (b"phrase", b"mnemonic", b"frase ", b"seed words")
-"""One of these stands in every text in which `find_seed_phrases` can find something."""
+"""Every text in which `find_seed_phrases` finds something contains one of these."""
 # Each begins with a letter that is rare enough for a quick search.
 _LAST_WORD = lazy_compile(
     "(?:hrase|HRASE|monic|MONIC|words|Words|WORDS|frase|Frase|FRASE)(?: (?:semilla|seme|de recuperaci[oó]n"
@@ -297,7 +299,7 @@ _NOT_SEED_WORDS = frozenset(_NOT_SEED_WORDS_LIST.split())
 
 
 def find_seed_phrases(text: str) -> Iterator[SecretSpan]:
-    """Every seed phrase in `text`, its words alone."""
+    """Yield every seed phrase in `text`, its words only."""
     position = 0
     while last := _LAST_WORD.search(text, position):
         position = last.end()
@@ -335,14 +337,14 @@ _MIN_DISTINCT_IN_SECRET = 18
 
 
 def find_aws_secrets(text: str) -> Iterator[SecretSpan]:
-    """Values of the shape near a key id, on either side, or shortly after the word "secret" on their line."""
+    """Yield values of the shape near a key id, on either side, or shortly after the word "secret" on their line."""
     for match in _AWS_SECRET.finditer(text):
         if _is_random(match.group()) and _is_announced(text, match.start(), match.end()):
             yield SecretSpan(start=match.start(), end=match.end(), type="aws-secret-key")
 
 
 def _is_random(value: str) -> bool:
-    """Whether digits and letters of both cases are mixed as chance does, and no manual's sample stands there."""
+    """Return whether digits and letters of both cases are mixed as in random text, not as in a sample of a manual."""
     counts = (sum(kind(mark) for mark in value) for kind in (str.isdigit, str.isupper, str.islower))
     digits, upper, lower = counts
     return (

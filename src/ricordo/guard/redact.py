@@ -27,7 +27,7 @@ _DIGEST_BYTES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class SecretMark:
-    """A mark in a redacted text: its `type`, the `digest` of the secret (8 hex digits), and its position in the text."""
+    """A mark in a redacted text: its `type`, the `digest` of the secret (8 hex digits), and its position."""
 
     type: str
     digest: str
@@ -96,7 +96,7 @@ class Redactor:
         return text
 
     def clean_bytes(self, data: bytes) -> bytes:
-        """Return the result of `clean_keeping_lines` for UTF-8 bytes; bytes that are not UTF-8 are returned unchanged."""
+        """Return the result of `clean_keeping_lines` for UTF-8 bytes; other bytes are returned unchanged."""
         text = data.decode("utf-8", "surrogateescape")
         cleaned = self.clean_keeping_lines(text)
         return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")

@@ -1,9 +1,9 @@
-"""The one search for secrets: all rules over a text, and over the text without its disguises.
+"""The search for secrets: all rules applied to a text, and to the text without disguises.
 
 Disguises are invisible characters, look-alikes of plain letters, and loose accents. A text without a long run of key
-characters skips every provider rule, and the others wait for a literal.
+characters skips every provider rule, and the other rules require a literal.
 
-Invariants: linear in the text. Spans come sorted and do not overlap; where two rules overlap the union is taken.
+Invariants: linear in the text. Spans are sorted and do not overlap; overlapping matches are merged.
 """
 
 import re
@@ -36,7 +36,7 @@ _HIDDEN_CHARACTERS = (
 )
 _ACCENTS = "\u0300-\u036f"
 _STYLED_LETTERS = "\u24b6-\u24e9\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff"
-# Letters of other scripts that look like plain ones, where they stand beside plain ones.
+# Letters of other scripts that look like plain ones, when they are next to plain ones.
 _LOOKALIKE = dict(
     zip(
         "асеорхуіјѕһԁӏαορνικАВЕКМНОРСТХУІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡԛԝѵкսցհօϲυ",
@@ -50,7 +50,7 @@ _LOOKALIKES_IN_WORDS = (
     f"[{_LOOKALIKES}]{{1,8}}(?:(?=[A-Za-z])" + "".join(f"|(?<=[A-Za-z].{{{count}}})" for count in range(1, 9)) + ")"
 )
 _DISGUISE = lazy_compile(f"[{_HIDDEN_CHARACTERS}{_ACCENTS}{_STYLED_LETTERS}]|{_LOOKALIKES_IN_WORDS}")
-# Punctuation in full width is no disguise by itself; beside such letters it is read as what it stands for.
+# Full-width punctuation is not a disguise by itself; next to such letters it is replaced by its plain form.
 _DISGUISED_PART = lazy_compile(
     f"(?P<hidden>[{_HIDDEN_CHARACTERS}]+)|(?P<alike>{_LOOKALIKES_IN_WORDS})|[\u3000\uff01-\uff5e{_STYLED_LETTERS}]+|[^\\W\\d_][{_ACCENTS}]{{1,4}}"
 )
@@ -58,19 +58,21 @@ _DISGUISED_PART = lazy_compile(
 
 @dataclass(frozen=True, kw_only=True)
 class UndisguisedText:
-    """A text without disguises. `starts` are positions in it, in order, `origins` where the same part began and ended
-    in the disguised text."""
+    """A text without disguises.
+
+    `starts` are positions in it, in order; `origins` are the start and end of the same part in the disguised text.
+    """
 
     text: str
     starts: tuple[int, ...]
     origins: tuple[tuple[int, int], ...]
 
     def original_span(self, span: SecretSpan) -> SecretSpan:
-        """Return the span in the disguised text, with all that was hidden inside it."""
+        """Return the span in the disguised text, including all characters hidden inside it."""
         return replace(span, start=self._original_position(span.start)[0], end=self._original_position(span.end - 1)[1])
 
     def _original_position(self, position: int) -> tuple[int, int]:
-        """Where the character at `position` came from."""
+        """Return the start and end of the character at `position` in the disguised text."""
         number = bisect_right(self.starts, position) - 1
         start, end = self.origins[number]
         following = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
@@ -81,7 +83,7 @@ class UndisguisedText:
 
 
 def remove_disguises(text: str) -> UndisguisedText | None:
-    """Return the text as it reads; None where nothing in it is disguised."""
+    """Return the text without disguises; None if it has none."""
     if text.isascii() or (_is_latin1(text) and "\u00ad" not in text) or _DISGUISE.search(text) is None:
         return None
     parts: list[str] = []
@@ -108,7 +110,7 @@ def remove_disguises(text: str) -> UndisguisedText | None:
 
 
 def _is_latin1(text: str) -> bool:
-    """Whether all characters are of Latin-1, which has one hidden character; quicker than a search for the others."""
+    """Return whether all characters are Latin-1, which has one hidden character; faster than the full search."""
     try:
         text.encode("latin-1")
     except UnicodeEncodeError:
@@ -120,10 +122,10 @@ KEY_RULES: tuple[KeyRule, ...] = MODEL_RULES + CLOUD_RULES + SERVICE_RULES + MOR
 _SECRET_TYPES = (
     {rule.type for rule in KEY_RULES} | {rule.type for rule in STRUCTURED_RULES} | {"password", "credential"}
 )
-# A mark that redaction left. Only known types count, so that nothing hides behind the look of one.
+# A mark from redaction. Only known types count, so no secret can hide by looking like a mark.
 SECRET_MARK = lazy_compile(r"\[secret:(?:" + "|".join(sorted(_SECRET_TYPES)) + r"):[0-9a-f]{8}\]")
 _RUN_RULES = tuple(rule for rule in STRUCTURED_RULES if rule.needs_runs)
-# What stands in the hints of many rules: a text without it skips them all after one search.
+# A text without any of the characters that many hints contain skips all those rules after one search.
 _GATES = (b" -", b"|", b"pass", b"")
 _OTHER_RULES = tuple(
     (
@@ -140,16 +142,18 @@ _MIN_RUN_BYTES = b"r" * MIN_RUN
 _TO_RUNS = bytes(ord("r") if chr(code) in RUN_CHARACTERS else ord(" ") for code in range(256))
 _WORD_BYTES = b"abcdefghijklmnopqrstuvwxyz_-.+/=~:$"
 _MIN_DISTINCT = 5
-# Texts in which nothing was found: names and kinds come with every entry, and a text passes the guard more than once
-# on its way to the disk. What holds a secret is not kept.
+# Texts without secrets: names and kinds come with every entry, and a text is checked more than once on its way to the
+# disk. Texts with a secret are not cached.
 _CLEAN_TEXTS: set[str] = set()
 _MAX_CLEAN_TEXTS = 512
 _MAX_CLEAN_CHARS = 1_000
 
 
 def find_secrets(text: str) -> list[SecretSpan]:
-    """The secrets in `text`, left to right, without overlaps; empty for clean text. Marks are never part of a value:
-    to every rule they look like ends of lines."""
+    """Return the secrets in `text`, left to right, without overlaps; empty for clean text.
+
+    Marks are never part of a value: every rule treats them as ends of lines.
+    """
     if text in _CLEAN_TEXTS:
         return []
     found = _find_spans(text)
@@ -204,7 +208,7 @@ def _find_keys(text: str, runs: bytes) -> Iterator[SecretSpan]:
 
 
 def _group_by_mark(rules: Iterable[KeyRule]) -> dict[bytes, list[KeyRule]]:
-    """Rules by a mark that their prefix has, "" for none: a long run of Base64 has none of these marks."""
+    """Return the rules by a character of their prefix that a long run of Base64 does not have, "" for none."""
     grouped: dict[bytes, list[KeyRule]] = {}
     for rule in rules:
         mark = next((mark for mark in (b"_", b"-", b".", b"~", b":") if mark in rule.prefix_bytes), b"")
@@ -216,13 +220,15 @@ _KEYS_BY_MARK = _group_by_mark(KEY_RULES)
 
 
 def _is_sample(key: str, prefix: str) -> bool:
-    """Whether a key is one from a manual: a handful of different characters, or a placeholder's words."""
+    """Return whether a key is a sample from a manual: few different characters, or the words of a placeholder."""
     return len(set(key[len(prefix) :])) < _MIN_DISTINCT or is_placeholder(key)
 
 
 def _long_runs(view: bytes) -> bytes:
-    """The runs of key characters that are long enough to hold a key and have a digit or a capital, as random ones
-    do, joined by spaces."""
+    """Return the runs of key characters that are long enough for a key, joined by spaces.
+
+    Like random runs, they have a digit or a capital.
+    """
     marked = view.translate(_TO_RUNS)
     parts: list[bytes] = []
     start = marked.find(_MIN_RUN_BYTES)
@@ -237,7 +243,7 @@ def _long_runs(view: bytes) -> bytes:
 
 
 def _merge_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
-    """Overlapping spans as one, under the type of the longest, then of the most specific."""
+    """Return the spans with overlaps merged, under the type of the longest, then of the most specific span."""
     united: list[SecretSpan] = []
     leading = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end, -span.rank)):

@@ -1,9 +1,9 @@
-"""Secrets known by the structure around them: tokens in parts, URLs, headers, settings, manifests, command lines.
+"""Find secrets by the structure around them: tokens in parts, URLs, headers, settings, manifests, command lines.
 
-Each rule has a hint, a literal of the lower-cased text without which it can't match.
+Each rule has a hint, a literal that the lower-cased text must contain for a match.
 
-Invariant: repeats are bounded, or start only where their own characters can't stand before them, so that a search is
-linear in the text.
+Invariant: repeats are bounded, or start only after a character that they can't contain, so a search is linear in the
+text.
 """
 
 import base64
@@ -48,7 +48,7 @@ _PIN_CODE = lazy_compile(
     r"(?<![A-Za-z0-9_.-])(?:PIN|PUK|[Pp]uk|[Pp]in[ -]?[Cc]ode|(?:my|sim|card|bank|phone|door|meine?|mon|mi)[ \t][Pp]in)"
     rf"[12]?(?:[ -][Cc]ode)?{_CODE_OWNER}{_CODE_SIGN}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{_UNIT})"
 )
-# In India a PIN code is that of a place, and has six digits.
+# in India a PIN code is a postal code and has six digits
 _POSTAL_NAME = lazy_compile(r"(?:pin[ ]?code|postal[ \t]pin|post[ \t]pin)\W", re.IGNORECASE)
 _PLACE = lazy_compile(r",?[ \t][A-Z]")
 _CODE_HINTS = (
@@ -109,7 +109,7 @@ CODE_FINDERS: tuple[tuple[bytes, Callable[[str], Iterator[SecretSpan]]], ...] = 
     *((hint, _find_phrases) for hint in (b"passphrase", b"diceware")),
     *((hint, _login_finder(pattern)) for hint, pattern in _LOGINS),
 )
-"""By a literal of the lower-cased text: what finds secrets where it stands."""
+"""Finders of secrets, each with a literal that must be in the lower-cased text."""
 
 
 _VALUE_OF_PAIR = lazy_compile(
@@ -137,7 +137,7 @@ _ITEM = lazy_compile(
 )
 _MIN_ITEM = 3
 _QUOTED_VALUE = r"[ \t]{1,4}(?P<quote>['\"])(?P<value>[^'\"\n]{1,256})(?P=quote)"
-# One pattern for each spelling: a search for a literal beginning is a quick one.
+# one pattern for each spelling, since a search for a literal prefix is fast
 _SQL = tuple(
     lazy_compile(begin + _QUOTED_VALUE)
     for begin in (
@@ -170,7 +170,7 @@ _MAX_LOGIN_DISTANCE = 96
 
 
 def find_value_pairs(text: str) -> Iterator[SecretSpan]:
-    """Values of pairs such as `name: DB_PASSWORD` with `value: …` on the next line, in YAML, JSON and XML."""
+    """Yield values of pairs such as `name: DB_PASSWORD` with `value: …` on the next line, in YAML, JSON and XML."""
     for match in _VALUE_OF_PAIR.finditer(text):
         name = _NAME_OF_PAIR.search(text[max(0, match.start() - _MAX_NAME_DISTANCE) : match.start()])
         if name is not None:
@@ -179,19 +179,19 @@ def find_value_pairs(text: str) -> Iterator[SecretSpan]:
 
 
 def find_php_constants(text: str) -> Iterator[SecretSpan]:
-    """Values of constants that PHP defines under a secret's name."""
+    """Yield values of PHP constants whose name denotes a secret."""
     for match in _PHP_CONSTANT.finditer(text):
         yield from _span_of_name(match["value"], match.start("value"), match["name"], ValueForm.QUOTED)
 
 
 def find_environment_lines(text: str) -> Iterator[SecretSpan]:
-    """Values of variables in a Dockerfile that are set without a sign."""
+    """Yield values of variables in a Dockerfile that are set without a sign."""
     for match in _ENVIRONMENT.finditer(text):
         yield from _span_of_name(match["value"], match.start("value"), match["name"], ValueForm.LITERAL)
 
 
 def find_manifest_secrets(text: str) -> Iterator[SecretSpan]:
-    """The values below `data` and `stringData` of each Secret of Kubernetes."""
+    """Yield the values below `data` and `stringData` of each Kubernetes Secret."""
     start = 0
     for end in [*(border.start() for border in _DOCUMENT_END.finditer(text)), len(text)]:
         if _SECRET_KIND.search(text, start, end):
@@ -201,7 +201,7 @@ def find_manifest_secrets(text: str) -> Iterator[SecretSpan]:
 
 
 def _find_items(text: str, start: int, end: int, indent: int) -> Iterator[SecretSpan]:
-    """The values of the lines from `start` on that are indented by more than `indent`."""
+    """Yield the values of the lines from `start` on that are indented by more than `indent`."""
     at = start
     while (item := _ITEM.match(text, at, end)) and len(item["indent"]) > indent:
         value = item["value"].rstrip()
@@ -214,7 +214,7 @@ def _find_items(text: str, start: int, end: int, indent: int) -> Iterator[Secret
 
 
 def find_sql_passwords(text: str) -> Iterator[SecretSpan]:
-    """Quoted passwords after PASSWORD and IDENTIFIED BY."""
+    """Yield quoted passwords after PASSWORD and IDENTIFIED BY."""
     for pattern in _SQL:
         for match in pattern.finditer(text):
             if is_secret_value(match["value"], NameStrength.STRONG, ValueForm.QUOTED):
@@ -234,11 +234,11 @@ def _client_finder(pattern: str) -> Callable[[str], Iterator[SecretSpan]]:
 
 
 CLIENT_FINDERS = tuple((hint.encode(), _client_finder(pattern)) for hint, pattern in _CLIENT_COMMANDS)
-"""Finders of passwords among the options of a program, each with what stands in every such command."""
+"""Finders of passwords among the options of a program, each with a literal that every such command contains."""
 
 
 def find_login_pairs(text: str) -> Iterator[SecretSpan]:
-    """Passwords told after a user's name and a slash: "login: bob / …"."""
+    """Yield passwords after a user's name and a slash: "login: bob / …"."""
     for match in _AFTER_SLASH.finditer(text):
         value = match["value"].rstrip(".:?)")
         if (
@@ -258,10 +258,10 @@ def _span_of_name(value: str, start: int, name: str, form: ValueForm) -> Iterato
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredRule:
-    """A search that is worth making only when `hint` stands in the lower-cased text and, where the hint is a common
-    one, when `gate` finds something in the text's long runs of key characters.
+    """A search that runs only if `hint` is in the lower-cased text.
 
-    With `in_runs` the hint stands in those runs, with `needs_runs` there is at least one of them.
+    If the hint is common, `gate` must also match in the long runs of key characters. With `in_runs` the hint must be in
+    those runs, with `needs_runs` there must be at least one run.
     """
 
     type: str
@@ -285,7 +285,7 @@ def _context_rule(
     accept: Callable[[str], bool] = _is_no_placeholder,
     needs_runs: bool = False,
 ) -> StructuredRule:
-    """A rule whose secret is the group `value` of `pattern`, which is compiled without regard to case."""
+    """Return a rule whose secret is the group `value` of `pattern`, which is compiled to ignore case."""
     find = _build_finder(type_, pattern, re.IGNORECASE, rank, accept)
     return StructuredRule(type=type_, hint=hint.encode(), find=find, needs_runs=needs_runs)
 
@@ -299,7 +299,7 @@ def _shape_rule(
     gate: bytes | None = None,
     accept: Callable[[str], bool] = _is_no_placeholder,
 ) -> StructuredRule:
-    """A rule for a whole secret of this `shape`, with none of `alphabet` before or after it."""
+    """Return a rule for a whole secret of this `shape`, with no character of `alphabet` before or after it."""
     pattern = rf"{_not_after(alphabet)}(?P<value>{shape})(?![{alphabet}])"
     find = _build_finder(type_, pattern, re.NOFLAG, 2, accept)
     searched = None if gate is None else lazy_compile(gate)
@@ -320,7 +320,7 @@ def _build_finder(
 
 
 def _not_after(alphabet: str) -> str:
-    """A condition: nothing of `alphabet` stands before, unless it belongs to an escape (JSON, percent, terminal)."""
+    """Return a condition that no character of `alphabet` comes before, except in an escape (JSON, percent, terminal)."""
     return (
         rf"(?:(?<![{alphabet}])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{{2}})|(?<=\\u[0-9A-Fa-f]{{4}})"
         r"|(?<=\[m)|(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]{2}m))"
@@ -328,7 +328,7 @@ def _not_after(alphabet: str) -> str:
 
 
 def _is_basic(value: str) -> bool:
-    """Whether `value` is Base64 of `user:password`, as RFC 7617 has it."""
+    """Return whether `value` is Base64 of `user:password`, as in RFC 7617."""
     try:
         return b":" in base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
     except (binascii.Error, ValueError):
@@ -344,7 +344,7 @@ def _is_password(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Whether a token has letters of both cases and digits, as random ones do."""
+    """Return whether a token has letters of both cases and digits, like a random one."""
     return value.lower() != value != value.upper() and any(mark.isdigit() for mark in value)
 
 

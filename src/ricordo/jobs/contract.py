@@ -123,8 +123,7 @@ class JobRecord:
 
 
 class JobQueue(Protocol):
-    """The job queue of one root. Any call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`.
-    """
+    """The job queue of one root. Calls may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`."""
 
     async def put(self, job: Job) -> Job:
         """Add `job` durably and return it as it waits in the queue.

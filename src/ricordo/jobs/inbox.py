@@ -1,9 +1,9 @@
-"""Inbox: the queue in one SQLite file beside the workspace, shared by every process that works on the root.
+"""Inbox: the job queue in one SQLite file next to the workspace, shared by all processes that use the root.
 
-The file is made by the first job. A damaged one is put aside and made anew, and what was to be extracted is asked for
-again, as the files tell it; they do not tell for whom.
+The file is created by the first job. A damaged file is moved aside and created again, and the extractions that the
+workspace files show as missing are queued again, without their user.
 
-Invariant: a job that `put` returned waits, runs or has ended in the file on the medium, whoever is killed when.
+Invariant: a job that `put` returned is stored durably, as waiting, running or ended, even if a process is killed.
 """
 
 import os
@@ -59,10 +59,10 @@ class Inbox:
         lost: Callable[[], Awaitable[Sequence[Job]]] | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        """Touch nothing yet.
+        """Prepare the inbox without opening the file.
 
-        `busy_seconds` is how long another process is waited for, `commit` ends transactions, for tests. `lost` names
-        the jobs that a damaged file may have held; `check` raises where the folder is not the one that it was.
+        `busy_seconds` is how long to wait for another process; `commit` ends transactions, for tests. `lost` returns
+        the jobs that a damaged file may have contained; `check` raises if the folder has been replaced by another one.
         """
         self._path = path
         self._clock = clock
@@ -78,12 +78,12 @@ class Inbox:
         self._not_before = 0.0
 
     async def put(self, job: Job) -> Job:
-        """Add `job` durably, or widen the one of its key that waits, and return it as it waits."""
+        """Add `job` durably, or widen the waiting job with its key, and return the waiting job."""
         new = replace(job, id=self._ids.new())
         return await self._write_creating(new, lambda connection: add_job(connection, new, self._clock.now()))
 
     async def begin(self, job: Job, *, seconds: float) -> Lease | None:
-        """Add `job` and take it at once; None when one of its key runs, then it waits beside it."""
+        """Add `job` and lease it at once; None if a job with its key is running, then the new job waits."""
         new = replace(job, id=self._ids.new())
         return await self._write_creating(
             new, lambda connection: begin_job(connection, new, self._clock.now(), seconds, self._limits)
@@ -92,20 +92,20 @@ class Inbox:
     async def lease(
         self, *, seconds: float, kinds: Collection[str] | None = None, key: str | None = None
     ) -> Lease | None:
-        """Take the next job that is due for `seconds`; None when nothing is.
+        """Lease the next due job for `seconds`; None if none is due.
 
-        After a damaged file was made anew this waits until half a second has passed.
+        After a damaged file was replaced, this waits half a second.
         """
-        # looking is free for others, writing is not
+        # a read does not block other processes, a write does
         if not await self._run(lambda database: database.read(has_work)):
             return None
-        # who is at work on a session that was lost asks for it now, by name
+        # processes that work on a lost session queue it again in this time, with its user
         await anyio.sleep_until(self._not_before)
         act = partial(lease_job, limits=self._limits, kinds=kinds, key=key)
         return await self._run(lambda database: database.write(lambda found: act(found, self._clock.now(), seconds)))
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """Hold the lease for `seconds` more from now. Raises `LeaseLost`."""
+        """Extend the lease to `seconds` from now. Raises `LeaseLost`."""
         renewed = await self._write(lambda connection: renew_lease(connection, lease, self._clock.now(), seconds))
         if renewed is None:
             raise LeaseLost
@@ -122,7 +122,7 @@ class Inbox:
             raise LeaseLost
 
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
-        """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`."""
+        """Return the job to the queue, due at `after`, with the type of the `error` that it met. Raises `LeaseLost`."""
 
         def act(connection: Connection) -> bool:
             release_job(connection, lease, self._clock.now(), self._limits, error=error, after=after)
@@ -132,12 +132,12 @@ class Inbox:
             raise LeaseLost
 
     async def make_due(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
-        """Make what waits out its pause due at once; return how many jobs that were."""
+        """Make waiting jobs due at once; return how many."""
         act = partial(make_jobs_due, keys=keys, kinds=kinds)
         return await self._write(lambda connection: act(connection, self._clock.now())) or 0
 
     async def withdraw(self, job_id: str) -> bool:
-        """Remove a job that waits; False for one that does not."""
+        """Remove a waiting job; return False if it is not waiting."""
         return bool(await self._write(partial(withdraw_job, job_id=job_id)))
 
     async def jobs(
@@ -152,7 +152,7 @@ class Inbox:
         return await self._run(lambda database: database.read(act)) or []
 
     async def close(self) -> None:
-        """Close the inbox for good; a second time does nothing."""
+        """Close the inbox permanently; closing it again does nothing."""
 
         async def close() -> None:
             async with self._open_lock:
@@ -164,19 +164,19 @@ class Inbox:
         await run_even_if_cancelled(close)
 
     async def _write_creating(self, asked: Job, act: Callable[[Connection], _T]) -> _T:
-        """Return what a write returns, in a file that is made when there is none."""
+        """Return the result of a write; the file is created if necessary."""
         made = await self._run(lambda database: database.write(lambda connection: (act(connection),)), asked=asked)
         assert made is not None
         return made[0]
 
     async def _write(self, act: Callable[[Connection], _T]) -> _T | None:
-        """Return what a write returns; None when there is no file to write to."""
+        """Return the result of a write; None if there is no file."""
         return await self._run(lambda database: database.write(act))
 
     async def _run(self, act: Callable[[Database], Awaitable[_T]], *, asked: Job | None = None) -> _T | None:
-        """Return what `act` returns; None when there is no file, which is made for a job that is `asked` for.
+        """Return the result of `act`; None if there is no file, which is created only for a job to add, `asked`.
 
-        It is repeated when the file had to be made anew.
+        `act` is repeated if the file had to be created again.
         """
         broken: DocumentInvalid | None = None
         for _ in range(2):
@@ -217,13 +217,13 @@ class Inbox:
         return database
 
     async def _refill(self, database: Database, asked: Job | None) -> None:
-        """Ask again for what a damaged file may have held; once, also when a kill comes between the two."""
+        """Queue the jobs that a damaged file may have contained; only once, even if a kill interrupts it."""
         if self._find_lost_jobs is None or not await run_in_thread(self._has_quarantined_file):
             return
         if await database.read(lambda connection: connection.execute("SELECT 1 FROM refilled").fetchone()):
             return
         lost = [replace(job, id=self._ids.new()) for job in await self._find_lost_jobs()]
-        # between this and what is asked for now somebody else may take a job
+        # merge with the new job now, as another process may lease a job before it is added
         jobs = [widen_job(job, asked) if asked and is_same_work(job, asked) else job for job in lost]
 
         def act(connection: Connection) -> None:
@@ -235,7 +235,7 @@ class Inbox:
         self._not_before = anyio.current_time() + _REFILL_SECONDS
 
     def _is_needed(self) -> bool:
-        """Tell whether there is a file, or one was put aside whose jobs were not asked for again. Raises: RootMoved."""
+        """Return whether there is a file, or a damaged one whose jobs were not queued again. Raises: RootMoved."""
         if self._check is not None:
             self._check()
         return os.path.lexists(self._path) or (self._find_lost_jobs is not None and self._has_quarantined_file())
@@ -244,7 +244,7 @@ class Inbox:
         return any(self._path.parent.glob(f"{self._path.name}.broken-*"))
 
     async def _discard(self, database: Database) -> None:
-        """Put a damaged file aside, unless another task did so before."""
+        """Move a damaged file aside, unless another task already did."""
         async with self._open_lock:
             if self._database is database:
                 self._database = None

@@ -1,6 +1,6 @@
 """Background runs: what was done, when, how it ended, and what it cost; newest first.
 
-A request to a model belongs to the run during which it was made, and in the extraction of a session to that session's.
+A model request belongs to the run during which it was made; in an extraction also its session must match.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ _FIRST_PHASE: Mapping[str, str] = {"flush": "extract", "consolidate": "consolida
 
 @dataclass(frozen=True, kw_only=True)
 class BackgroundRun:
-    """One run: its `kind` (flush, consolidate, maintain), the `session` it was about, and how it stands.
+    """One run: its `kind` (flush, consolidate, maintain), its `session`, and its state.
 
-    `queued_at` is when it came into the inbox, `ended_at` when it was done, None while it waits or runs. `phases` are
-    what each counted, in order; `error` is the type of its error. `spent` is what it asked models for.
+    `queued_at` is when it was queued, `ended_at` when it ended, None while it waits or runs. `phases` are the counts of
+    each phase, in order; `error` is the type of its error. `spent` is the total of its model requests.
     """
 
     id: str
@@ -42,12 +42,12 @@ class BackgroundRun:
 
     @property
     def cost(self) -> Decimal:
-        """What its requests cost, in US dollars, as far as prices are known."""
+        """The cost of its requests in US dollars, as far as prices are known."""
         return self.spent.cost
 
 
 def list_background_runs(records: Sequence[JobRecord], asked: Sequence[RequestRecord] = ()) -> list[BackgroundRun]:
-    """Return the runs that the jobs tell of, in their order, each with what it spent."""
+    """Return the runs of these jobs, in their order, each with its spending."""
     left = list(asked)
     found: list[BackgroundRun] = []
     for record in records:
@@ -74,7 +74,7 @@ def _to_run(record: JobRecord, spent: SpendingTotal) -> BackgroundRun:
 
 
 def _group_by_phase(kind: str, counts: Mapping[str, int]) -> Mapping[str, Mapping[str, int]]:
-    """Return the counts by phase: those of a cycle are named `phase.count`, those of other runs belong to its own."""
+    """Return the counts by phase: those of a cycle are named `phase.count`, all others belong to the first phase."""
     found: dict[str, dict[str, int]] = {}
     for name, count in counts.items():
         phase, dot, rest = name.partition(".")

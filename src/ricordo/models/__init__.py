@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         TextDelta,
         ThinkingDelta,
     )
+    from ricordo.models.embedders import load_embedder
     from ricordo.models.errors import find_overflow
+    from ricordo.models.provider import load_model
 
 __all__ = [
     "ChatModel",
@@ -32,6 +34,8 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "find_overflow",
+    "load_embedder",
+    "load_model",
 ]
 
 __getattr__ = lazy_exports(
@@ -39,6 +43,8 @@ __getattr__ = lazy_exports(
     {
         ".config": "ModelSettings RetryConfig",
         ".contract": "ChatModel Delta Embedder Reply ReplyEvent ReplyFinished StopReason TextDelta ThinkingDelta",
+        ".embedders": "load_embedder",
         ".errors": "find_overflow",
+        ".provider": "load_model",
     },
 )

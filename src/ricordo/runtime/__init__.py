@@ -1,21 +1,35 @@
-"""Settings, roots and their wiring, and `Memory`: where the environment is read and backends are named."""
+"""`Memory`, settings and roots, and the wiring of concrete backends; only this package reads the environment."""
 
 from typing import TYPE_CHECKING
 
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from ricordo.runtime.rerankers import register_reranker
     from ricordo.runtime.roots import find_root, new_root_path
     from ricordo.runtime.settings import Settings
-    from ricordo.runtime.workspace import Workspace, open_workspace
+    from ricordo.runtime.stores import open_store, register_store
+    from ricordo.runtime.workspace import Dependencies, Workspace, open_workspace
 
-__all__ = ["Settings", "Workspace", "find_root", "new_root_path", "open_workspace"]
+__all__ = [
+    "Dependencies",
+    "Settings",
+    "Workspace",
+    "find_root",
+    "new_root_path",
+    "open_store",
+    "open_workspace",
+    "register_reranker",
+    "register_store",
+]
 
 __getattr__ = lazy_exports(
     __name__,
     {
+        ".rerankers": "register_reranker",
         ".roots": "find_root new_root_path",
         ".settings": "Settings",
-        ".workspace": "Workspace open_workspace",
+        ".stores": "open_store register_store",
+        ".workspace": "Dependencies Workspace open_workspace",
     },
 )

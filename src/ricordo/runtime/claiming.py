@@ -1,4 +1,4 @@
-"""Claiming: check a root before any of it is used; make a new one, and put it on the list of trusted roots.
+"""Claiming: check a root before any of it is used, or create a new root and list it as trusted.
 
 Invariant: a root is on the user's list before its key is stored in it, so a root that was begun here is never refused.
 """

@@ -1,8 +1,8 @@
 """The settings file `config.toml`, flattened to dotted keys with their lines.
 
-It holds plain values and no secrets: a key in it is refused, with a hint at the environment.
+It holds plain values and no secrets: an API key in it is refused, with a hint at the environment.
 
-Invariant: an error names the line where that can be found. A missing file is one without settings.
+Invariant: an error names the line if it is known. A missing file counts as a file without settings.
 """
 
 import re
@@ -31,14 +31,14 @@ _SECRET_WORDS = frozenset({"apikey", "credential", "credentials", "key", "passwo
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigFile:
-    """The settings in a file by dotted key, in its order, and the line of each, 0 where it was not found."""
+    """The settings in a file by dotted key, in file order, and the line of each (0 if unknown)."""
 
     path: Path
     values: Mapping[str, object] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def line_of(self, key: str) -> int:
-        """Return the line of the key, or of the table that it stands in."""
+        """Return the line of the key, or of its table."""
         while key:
             if key in self.lines:
                 return self.lines[key]
@@ -46,15 +46,15 @@ class ConfigFile:
         return 0
 
     def location_of(self, key: str) -> str:
-        """Return the file with the line of the key, for people."""
+        """Return the file and the line of the key, for display."""
         line = self.line_of(key)
         return f"{self.path}:{line}" if line else str(self.path)
 
 
 def read_config(root: Path) -> ConfigFile:
-    """Return the settings file of a root, without settings when there is none. It blocks on the disk.
+    """Return the settings file of a root, empty if there is none. It blocks on the disk.
 
-    Raises: DocumentInvalid, with the line, if the file is no TOML; InvalidSetting if it holds a secret; StorageFailed
+    Raises: DocumentInvalid, with the line, if the file is not TOML; InvalidSetting if it holds a secret; StorageFailed
     if it can't be read.
     """
     path = root / CONFIG_FILE
@@ -82,22 +82,22 @@ def read_config(root: Path) -> ConfigFile:
 
 
 def is_secret_name(key: str) -> bool:
-    """Tell whether the last part of a dotted key says that its value is a key, a token, a password or a secret."""
+    """Return whether the last part of a dotted key names a key, a token, a password or a secret."""
     last = re.split(r"[\W_]+", key.rpartition(".")[2].lower())
     return bool(_SECRET_WORDS & {*last, "".join(last)})
 
 
 def parsed_config(path: Path, data: bytes) -> ConfigFile:
-    """Return what the content of a settings file says, with secrets and settings that are refused.
+    """Parse a settings file, including secrets and settings that are refused elsewhere.
 
-    Raises: DocumentInvalid, with the line, if it is no TOML.
+    Raises: DocumentInvalid, with the line, if it is not TOML.
     """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocumentInvalid(f"{path}:{line}: not UTF-8.") from error
-    # the standard reader takes time by the square of the depth of a key
+    # `tomllib` takes time quadratic in the depth of a key
     if deep := _DEEP_KEY.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise DocumentInvalid(f"{path}:{line}: a name with far too many parts.")
@@ -111,7 +111,7 @@ def parsed_config(path: Path, data: bytes) -> ConfigFile:
 
 
 def _hint(text: str, line: int) -> str:
-    """Return what the line most likely lacks."""
+    """Return a hint at what the line most likely lacks."""
     shown = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
     if re.fullmatch(r"\s*[\w.-]+\s*=\s*[^\s\"'\[{\d+=-].*", shown) and not re.search(r"=\s*(true|false)\b", shown):
         return " A text stands in quotes."
@@ -119,7 +119,7 @@ def _hint(text: str, line: int) -> str:
 
 
 def _flatten(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
-    """Yield the settings of a table by dotted key; a table without any by its own key, as being switched on."""
+    """Yield the settings of a table by dotted key; an empty table yields its own key with True."""
     for name, value in table.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict):
@@ -131,7 +131,7 @@ def _flatten(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, ob
 
 
 def _key_lines(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the dotted keys of tables and settings with their lines; what stands in long texts is none."""
+    """Yield the dotted keys of tables and settings with their lines, ignoring the inside of multi-line strings."""
     table, quote = "", ""
     for number, line in enumerate(text.splitlines(), 1):
         if not quote:

@@ -1,7 +1,7 @@
-"""Doctor: checks of every part of a root that say what is wrong and what to do.
+"""Doctor: checks of every part of a root that report problems and what to do about them.
 
-It writes to nothing but the index, which it brings up to date. A root that is opened first restores what interrupted
-changes had written; only those that could not be restored are found here.
+It writes to nothing but the index, which it brings up to date. Opening a root first rolls back interrupted changes, so
+only those that could not be rolled back are found here.
 """
 
 import re
@@ -47,7 +47,7 @@ _RULE_LIKE = lazy_compile(rb"(?<![\\`])(?:\[\s*rule\s*:|\(\s*rule\s*::)", re.IGN
 
 
 def find_inactive_rules(path: str, document: bytes) -> list[int]:
-    """Return the lines, from 1 and in order, on which a rule is meant that is not in force; fenced code has none."""
+    """Return the numbers, from 1 and in order, of lines with a rule that is not in force; fenced code has none."""
     if not _RULE_LIKE.search(document):
         return []
     lines: list[int] = []
@@ -59,7 +59,7 @@ def find_inactive_rules(path: str, document: bytes) -> list[int]:
 
 
 def _find_inactive(part: DocumentPart) -> list[int]:
-    """Return where in a part a rule is meant that does not count; of a bullet's one does, on its last line."""
+    """Return the offsets of inactive rules in a part; of a bullet's rules only the one on its last line is active."""
     meant = [match.start() for match in _RULE_LIKE.finditer(part.data)]
     if part.entry is None:
         return [] if part.fenced else meant
@@ -110,7 +110,7 @@ async def check_root(
 
 
 async def check_inbox(inbox: JobQueue) -> Check:
-    """Return the check of the inbox: how many jobs wait or run, and what failed for good and was not done since."""
+    """Check the inbox: the number of waiting or running jobs, and permanently failed jobs not done since."""
     try:
         newest_first = await inbox.jobs(limit=1000)
     except StorageError as error:
@@ -145,7 +145,7 @@ async def _read_documents(files: FileStore) -> dict[str, bytes | None]:
 
 
 async def _read_other_documents(files: FileStore, known: Mapping[str, object]) -> dict[str, bytes]:
-    """Return the other files of the workspace that people write, by path: rules, plans, notes, sessions, profiles."""
+    """Return the other files of the workspace that people edit, by path: rules, plans, notes, sessions, profiles."""
     found: dict[str, bytes] = {}
     for info in await files.list(WORKSPACE):
         if info.path in known or not _DOCUMENT_PATH.fullmatch(info.path) or info.size > _MAX_DOCUMENT_BYTES:
@@ -184,7 +184,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _check_damage(documents: Mapping[str, bytes | None]) -> Check:
-    """Return the check of what is text and can't be read nevertheless; a long entry is any text."""
+    """Check for text that can't be parsed; a long entry may hold any text."""
     found = [
         f"{path}: {each}"
         for path, data in documents.items()
@@ -197,7 +197,7 @@ def _check_damage(documents: Mapping[str, bytes | None]) -> Check:
 
 
 def _check_rules(documents: Mapping[str, bytes | None]) -> Check:
-    """Return the check of the rules for tool calls that people wrote into files."""
+    """Check the tool call rules that people wrote into files."""
     idle = [
         f"{path}:{line}"
         for path, data in documents.items()
@@ -212,7 +212,7 @@ def _check_rules(documents: Mapping[str, bytes | None]) -> Check:
 
 
 def _check_bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
-    """Return the check of the size of MEMORY.md, which names the bound that acts, and who can make it shorter."""
+    """Check the size of MEMORY.md, naming the exceeded bound and who can shorten the file."""
     bounds, document = config.bounds, memory or b""
     cap = bounds.find_exceeded(document)
     if cap is None:
@@ -231,7 +231,7 @@ def _check_bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
 
 
 async def _check_topics(files: FileStore, memory: bytes | None) -> Check:
-    """Return the check of the topics; where a list of consolidation's own is behind, its next run mends it."""
+    """Check the topics; if consolidation's own list is outdated, its next run repairs it."""
     there = {info.path.removeprefix(f"{WORKSPACE}/") for info in await files.list(TOPICS)}
     lines = (memory or b"").splitlines()
     missing = sorted(_linked_topics(lines) - there)
@@ -248,7 +248,7 @@ def _linked_topics(lines: Iterable[bytes]) -> set[str]:
 
 
 async def _check_agents(files: FileStore) -> list[Check]:
-    """Return the checks of what agents keep: transcripts, states that could not be read, and compactions."""
+    """Check the records of agents: transcripts, states that could not be read, and compactions."""
     paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
     aside = [path for path in paths if _SET_ASIDE_STATE.search(path)]
     detail = "agent states that could not be read and were set aside"
@@ -261,7 +261,7 @@ async def _check_agents(files: FileStore) -> list[Check]:
 
 
 async def _check_profiles(files: FileStore) -> Check:
-    """Return the check of the profiles: what can't be read of them, and what was kept aside."""
+    """Check the profiles for unreadable records, and for files set aside."""
     broken, aside = await find_broken_profiles(files)
     detail = "records of profiles that can't be read"
     if broken:
@@ -273,7 +273,7 @@ async def _check_profiles(files: FileStore) -> Check:
 
 
 async def _check_tasks(files: FileStore, paths: Sequence[str]) -> Check:
-    """Return the check of the task files among `paths`, and of the one of the root."""
+    """Check the task files among `paths`, and the one of the root."""
     aside = [path for path in paths if _SET_ASIDE_TASKS.search(path)]
     aside += [info.path for info in await files.list(WORKSPACE) if _SET_ASIDE_ROOT_TASKS.fullmatch(info.path)]
     broken = [
@@ -289,7 +289,7 @@ async def _check_tasks(files: FileStore, paths: Sequence[str]) -> Check:
 
 
 async def _is_task_file_readable(files: FileStore, path: str) -> bool:
-    """Tell whether a document of tasks can be read; one that is not there is none to complain about."""
+    """Return whether a task file can be read; a missing file counts as readable."""
     try:
         await run_sync(decode_tasks, (await files.read(path)).data)
     except FileMissing:
@@ -317,7 +317,7 @@ async def _check_transcripts(files: FileStore, logs: Sequence[str]) -> list[Chec
 
 
 async def _count_broken_lines(files: FileStore, path: str) -> int:
-    """Return how many lines of a transcript can't be read; one that can't be read at all counts for one."""
+    """Return the number of unreadable lines of a transcript; an unreadable file counts as one."""
     try:
         return len((await read_transcript(files, path)).broken)
     except StorageError:
@@ -335,7 +335,7 @@ async def _check_journals(files: FileStore, paths: Sequence[str]) -> Check:
 
 
 async def _count_broken_records(files: FileStore, path: str) -> int:
-    """Return how many lines of a journal are no record; one that can't be read at all counts for one."""
+    """Return the number of invalid lines in a journal; an unreadable file counts as one."""
     try:
         data = (await files.read(path)).data
     except FileMissing:
@@ -346,7 +346,7 @@ async def _count_broken_records(files: FileStore, path: str) -> int:
 
 
 def _is_journal_record(line: bytes) -> bool:
-    """Tell whether a line names a compaction and the window before it, or one that was undone."""
+    """Return whether a line names a compaction and the window before it, or an undone compaction."""
     try:
         fields = jsontext.require_object(jsontext.loads(line), "The line")
     except (InvalidMessage, ValueError):
@@ -370,7 +370,7 @@ async def _check_inboxes(files: FileStore) -> Check:
 
 
 async def _check_erasing(files: FileStore) -> list[Check]:
-    """Return the check of what was begun to be erased; none where all of it is done."""
+    """Check for unfinished erasures; no check is returned if there are none."""
     left = await list_unfinished(files)
     entries, texts = [name for name, text in left.items() if not text], [name for name, text in left.items() if text]
     told = [f"`ricordo erase ID` finishes it: {', '.join(entries)}"] if entries else []

@@ -1,6 +1,6 @@
-"""Wiring of extraction: by rules, or by a model where there is one to ask, and the profile's section of a request.
+"""Wiring of extraction by rules or by a model, and the profile section of an extraction request.
 
-Where no model answered, or its part can't be used, the findings of the rules update the profile.
+If no model answered, or its part can't be used, the findings of the rules update the profile.
 """
 
 import re
@@ -57,10 +57,10 @@ def create_session_flush(
     sections: Sequence[SectionFactory] = (),
     remembered: Callable[[str], Awaitable[Sequence[str]]] | None = None,
 ) -> SessionExtraction:
-    """Return what extracts the sessions of `place`, asking the model that the settings name, else the agent's `model`.
+    """Create the extraction for sessions of `place`, using the model in the settings, else the agent's `model`.
 
-    What it costs is counted by `meter`; what has to wait goes to `inbox`. `sections` learn from the same request.
-    `remembered` gives the memories that are nearest to a text.
+    `meter` counts the cost; postponed jobs go to `inbox`. `sections` learn from the same request. `remembered` returns
+    the entries nearest to a text.
     """
     config = settings.flush or FlushConfig(flush_trigger=NEVER)
     rules = RuleExtractor(rules=extract, sections=sections)
@@ -92,7 +92,7 @@ def create_session_flush(
 def _choose_extraction(
     config: FlushConfig, settings: Settings, model: ChatModel | None, rules: RuleExtractor, made: _MakeExtraction
 ) -> Extractor | None:
-    """Return who asks a model; None where the rules do it all."""
+    """Return the extractor that asks a model; None if rules alone are used."""
     if isinstance(config.model, str) and config.model != OFFLINE:
         address = settings.resolve_address(config.model, setting="flush.base_url", own=config.base_url, agent=model)
         return _LazyExtraction(
@@ -106,7 +106,7 @@ def _choose_extraction(
 
 @dataclass(kw_only=True)
 class _LazyExtraction:
-    """Extraction by a model that is loaded when it is first asked, as most of who opens a root never asks it."""
+    """Extraction by a model that is loaded at its first use, because most processes never use it."""
 
     load: Callable[[], ChatModel]
     make: _MakeExtraction
@@ -114,7 +114,7 @@ class _LazyExtraction:
     _extraction: Extractor | None = field(default=None, init=False)
 
     async def __call__(self, delta: MessageDelta) -> ExtractionResult:
-        """Return what the model finds; what the rules find while it can't be loaded."""
+        """Return the model's findings, or those of the rules if it can't be loaded."""
         if self._extraction is None:
             try:
                 self._extraction = self.make(await run_sync(self.load))
@@ -129,7 +129,7 @@ _DEFAULT_NAME = "User"
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileSectionMaker:
-    """Makes the section of the profile of whoever a session belongs to, for `ricordo.extraction.contract`."""
+    """Creates the profile section of a session's user, for `ricordo.extraction.contract`."""
 
     memory_root: MemoryRoot
     profiles: ProfileStores
@@ -137,7 +137,7 @@ class ProfileSectionMaker:
     embedder: Embedder | None = None
 
     async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
-        """Return what to ask; None when nobody said anything, or it is for another place. Raises: StorageError."""
+        """Return the section; None if there are no messages, or the profile is in another place. Raises: StorageError."""
         if not studied.messages or not profile_path_for(self.memory_root.scope, self._profile_scope(studied)):
             return None
         updater = self._create_updater(studied)
@@ -167,7 +167,7 @@ class ProfileSectionMaker:
         )
 
     def _profile_scope(self, studied: SectionInput) -> Scope:
-        """Return whose profile it is: that of the user and the agent, in the scope of the root."""
+        """Return the scope of the profile: the user and the agent, in the scope of the root."""
         parts = self.memory_root.scope.parts()
         if studied.scope and studied.scope.user:
             parts["user"] = studied.scope.user
@@ -179,7 +179,7 @@ class ProfileSectionMaker:
 def create_profile_sections(
     place: MemoryRoot, profiles: ProfileStores, settings: Settings, embedder: Embedder | None
 ) -> Sequence[SectionFactory]:
-    """Return the section of the profile; none where the settings switch it off."""
+    """Return the profile section; none if the settings disable it."""
     if settings.profile is None:
         return ()
     return (ProfileSectionMaker(memory_root=place, profiles=profiles, config=settings.profile, embedder=embedder),)
@@ -190,7 +190,7 @@ async def _apply_answer(
 ) -> None:
     thread, trace = studied.session, studied.trace
     if answer is not None:
-        # half an answer is none
+        # a partial answer is not used
         with suppress(ReplyInvalid):
             await updater.accept(
                 answer, studied.messages, section=part, signals=studied.signals, thread=thread, trace=trace
@@ -202,12 +202,12 @@ async def _apply_answer(
 
 
 def _extract_facts(studied: SectionInput) -> list[NewFact]:
-    """Return what is about the user: the rules word it with the name of who said it, and "User" without a name.
+    """Return the findings about the user, which the rules begin with the speaker's name, or "User" without a name.
 
-    What is about the project is for its own memory.
+    Findings about the project go to its own memory.
     """
     names = {_DEFAULT_NAME, *(message.name for message in studied.messages if message.role == "user" and message.name)}
-    # a sentence begins with a capital letter, however the name is written
+    # a sentence begins with a capital letter, even if the name does not
     about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.IGNORECASE)
     return [
         NewFact(

@@ -1,9 +1,9 @@
 """Guarded models: every request that memory makes for its own work is redacted.
 
-Memory reads files that people write, and a secret in them stays in the file.
+Memory reads files that people write; a secret in such a file stays in the file.
 
-Invariant: no model for extraction, summaries or consolidation, and no embedder of a provider, is sent a secret that the
-guard finds; it is sent a mark instead.
+Invariant: a detected secret is never sent to a model for extraction, summaries or consolidation, or to a provider's
+embedder; a mark is sent instead.
 """
 
 from collections.abc import Sequence
@@ -41,9 +41,9 @@ def prepare_memory_model(
     meter: SpendingMeter | None = None,
     scope: Scope | None = None,
 ) -> ChatModel:
-    """Return `model` as memory asks it for `purpose`: guarded, and counted where there is a `meter`.
+    """Return `model` for a `purpose` of memory: guarded, and counted if there is a `meter`.
 
-    The offline model, which sends nothing, is returned as it is.
+    The offline model, which sends nothing, is returned unchanged.
     """
     if model.name == OFFLINE:
         return model
@@ -52,52 +52,52 @@ def prepare_memory_model(
 
 
 def guard_embedder(embedder: Embedder, redactor: Redactor) -> Embedder:
-    """Return `embedder` behind the guard; one that works on this machine, and sends nothing, as it is."""
-    # one that makes the vector of a question at once waits for nobody; its protocol would import numpy
+    """Return `embedder` with redaction; a local embedder, which sends nothing, is returned unchanged."""
+    # one with `query_vector` is local and fast; testing its protocol would import numpy
     is_local = hasattr(embedder, "query_vector") or provider_name(embedder.model_id) in _LOCAL_PROVIDERS
     return embedder if is_local else GuardedEmbedder(embedder=embedder, redactor=redactor)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedModel(ModelWrapper):
-    """A `ChatModel` whose requests hold marks in the place of secrets."""
+    """A `ChatModel` whose requests have marks in place of secrets."""
 
     redactor: Redactor
 
     async def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return the guarded messages."""
+        """Return the redacted messages."""
         return await run_sync(redact_messages, messages, self.redactor)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedEmbedder:
-    """An `Embedder` whose requests hold marks in the place of secrets."""
+    """An `Embedder` whose requests have marks in place of secrets."""
 
     embedder: Embedder
     redactor: Redactor
 
     @property
     def model_id(self) -> str:
-        """The id of the embedder inside."""
+        """The id of the wrapped embedder."""
         return self.embedder.model_id
 
     @property
     def dimension(self) -> int:
-        """The length of each vector of the embedder inside."""
+        """The length of each vector of the wrapped embedder."""
         return self.embedder.dimension
 
     async def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """Return one row for each guarded text; see `Embedder`."""
+        """Return one row for each redacted text; see `Embedder`."""
         return await self.embedder.embed(await run_sync(lambda: [self.redactor.clean(text) for text in texts]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedReranker:
-    """A `Reranker` that is asked with marks in the place of secrets; the texts come from an index, which has marks."""
+    """A `Reranker` whose queries have marks in place of secrets; the texts, from an index, are already redacted."""
 
     reranker: Reranker
     redactor: Redactor
 
     async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return the scores of the reranker inside for the guarded query."""
+        """Return the scores of the wrapped reranker for the redacted query."""
         return await self.reranker.scores(self.redactor.clean(query), texts)

@@ -1,4 +1,4 @@
-"""The check of AGENTS.md, which people write for agents outside of a root."""
+"""The check of AGENTS.md, which people write for agents and which lies outside of a root."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ __all__ = ["inspect_agents_file"]
 
 
 async def inspect_agents_file(folder: Path) -> list[Check]:
-    """Return the check of AGENTS.md in `folder`; none where there is no such file."""
+    """Check AGENTS.md in `folder`; return no check if there is no such file."""
     found = await read_agents_file(folder)
     return [check_instructions(found.source, found.text)] if found else []

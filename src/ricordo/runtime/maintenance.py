@@ -1,6 +1,6 @@
-"""Wiring of maintenance: consolidation, the maintenance cycle, and cleaning up.
+"""Wiring of maintenance: consolidation, the maintenance cycle, and cleanup.
 
-Without consolidation no ledger expires, as nothing of it was consolidated.
+Without consolidation no ledger expires, because none has been consolidated.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -40,12 +40,12 @@ __all__ = ["MaintenanceServices", "create_maintenance"]
 
 _CONFIRMED_WEIGHT, _OPENED_WEIGHT = 4, 2
 _SHOWN_PER_POINT = 10
-"""So many times is a memory shown until that counts once, as what stands in view is shown anyway."""
+"""The number of times an entry is shown that counts once, because pinned and curated entries are always shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceServices:
-    """How one root is kept up; `curation` and `due` are None where consolidation is switched off."""
+    """The maintenance services of one root; `curation` and `due` are None if consolidation is disabled."""
 
     cycle: MaintenanceCycle
     interval: timedelta
@@ -55,14 +55,14 @@ class MaintenanceServices:
 
     @asynccontextmanager
     async def hurry_at_exit(self) -> AsyncIterator[None]:
-        """Hurry once the block has ended."""
+        """Call `hurry` when the block ends."""
         try:
             yield
         finally:
             self.hurry()
 
     def hurry(self) -> None:
-        """Let consolidation ask no model any more, as a process that closes can't wait."""
+        """Stop consolidation from asking a model, as a closing process can't wait."""
         if self.curation:
             self.curation.use_rules_only()
 
@@ -77,9 +77,9 @@ def create_maintenance(
     model: ChatModel | None = None,
     meter: SpendingMeter | None = None,
 ) -> MaintenanceServices:
-    """Return how `place` is kept up as the settings say, giving way to `turns`.
+    """Create the maintenance of `place` from the settings; it pauses while `turns` are running.
 
-    Consolidation asks the model that they name, else the agent's `model`; what it costs is counted by `meter`.
+    Consolidation asks the model in the settings, else the agent's `model`; `meter` counts the cost.
     """
     config = settings.consolidation
     tidy = partial(remove_unreferenced, place.files, place.clock, eviction_path=_eviction_path(settings))
@@ -97,7 +97,7 @@ def create_maintenance(
 
 
 def _eviction_path(settings: Settings) -> str | None:
-    """Return the folder of evicted results that the settings name, None for its default."""
+    """Return the folder of evicted results from the settings, or None for the default."""
     return settings.tool_result_eviction.eviction_path if settings.tool_result_eviction else None
 
 
@@ -140,7 +140,7 @@ def _create_steps(
 def _choose_adviser(
     settings: Settings, scope: Scope, model: ChatModel | None, for_memory: Callable[..., ChatModel]
 ) -> Adviser | None:
-    """Return who asks a model; None where the rules do it all."""
+    """Return the adviser that asks a model; None if rules alone are used."""
     config = settings.consolidation
     if config is None:
         return None
@@ -160,14 +160,14 @@ def _choose_adviser(
 
 @dataclass(kw_only=True)
 class _LazyAdviser:
-    """Advice of a model that is loaded when it is first asked, as most of who opens a root never asks it."""
+    """Advice from a model that is loaded at its first use, because most processes never use it."""
 
     load: Callable[[], ChatModel]
     make: Callable[[ChatModel], Adviser]
     _adviser: Adviser | None = field(default=None, init=False)
 
     async def __call__(self, material: ConsolidationInput, pause: Callable[[], Awaitable[object]]) -> Advice:
-        """Return what the model advises; nothing while it can't be loaded."""
+        """Return the model's advice; empty if it can't be loaded."""
         if self._adviser is None:
             try:
                 self._adviser = self.make(await run_sync(self.load))
@@ -177,7 +177,7 @@ class _LazyAdviser:
 
 
 async def _usage_scores(usage: UsageLog | None) -> Mapping[str, int]:
-    """Return by id how much each memory was of use: confirming counts most, being shown least."""
+    """Return a usage score for each entry by id: confirmations weigh most, showings least."""
     if usage is None:
         return {}
     try:

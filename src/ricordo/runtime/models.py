@@ -1,4 +1,4 @@
-"""The agent's model and the embedder that settings name, and the background services of open roots."""
+"""The agent's model and the embedder named in settings, and the background services of open roots."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -20,24 +20,24 @@ __all__ = ["BackgroundServices", "choose_embedder", "embed_root", "load_agent_mo
 
 @runtime_checkable
 class EmbeddingIndex(Protocol):
-    """An index that gives vectors to what it holds."""
+    """An index that embeds its content."""
 
     async def embed(self, *, seconds: float) -> None:
-        """Give vectors to what has none, for at most `seconds`."""
+        """Embed what has no vector, for at most `seconds`."""
         ...
 
     async def serve(self) -> None:
-        """Embed what is added for as long as this runs."""
+        """Embed new content while this runs."""
         ...
 
 
 def choose_embedder(
     named: Embedder | str | None, settings: Settings, agent: ChatModel | None = None
 ) -> Embedder | None:
-    """Return the embedder of this name: `auto` is the static one where it is installed, `none` is none.
+    """Return the embedder of this name: `auto` is the static embedder if installed, `none` is None.
 
-    It is reached where `settings` say; `agent` is the model of the agent, where there is one. It imports and reads, so
-    call it in a thread. Raises what `load_embedder` and `Settings.resolve_address` do.
+    Its address comes from `settings`; `agent` is the agent's model, if any. It imports and reads files, so call it in a
+    thread. Raises what `load_embedder` and `Settings.resolve_address` raise.
     """
     if named is None or named == "none" or not isinstance(named, str):
         return None if isinstance(named, str) else named
@@ -50,7 +50,7 @@ def choose_embedder(
 
 
 def load_named_embedder(name: str, settings: Settings, agent: ChatModel | None = None) -> Embedder:
-    """Return the embedder of this name, reached where `settings` say. Raises as `choose_embedder` does."""
+    """Load the embedder of this name with its address from `settings`. Raises as `choose_embedder` does."""
     if not provider_name(name):
         return load_embedder(name)
     own = settings.embedder_base_url
@@ -60,33 +60,33 @@ def load_named_embedder(name: str, settings: Settings, agent: ChatModel | None =
 
 
 async def embed_root(place: MemoryRoot, *, seconds: float) -> int:
-    """Give vectors to what has none in a place, for at most `seconds`; return how many passages have none then."""
+    """Embed passages of a root for at most `seconds`; return how many still have no vector."""
     if isinstance(place.index, EmbeddingIndex):
         await place.index.embed(seconds=seconds)
     return place.index.freshness().not_embedded
 
 
 class BackgroundServices:
-    """Does beside everything else what open places need: embeds what an index lacks, and writes what was noted."""
+    """Background tasks of open roots: they embed passages without vectors and write usage records."""
 
     def __init__(self) -> None:
         self._pending: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._has_pending = anyio.Event()
 
     def add_root(self, place: MemoryRoot) -> None:
-        """Work for this place from now on."""
+        """Serve this root from now on."""
         if isinstance(place.index, EmbeddingIndex):
             self.add_task(place.index.serve)
         if place.usage:
             self.add_task(place.usage.serve)
 
     def add_task(self, work: "Callable[[], Coroutine[Any, Any, None]]") -> None:
-        """Do this too until `serve` is cancelled."""
+        """Run this too until `serve` is cancelled."""
         self._pending.append(work)
         self._has_pending.set()
 
     async def serve(self) -> None:
-        """Do it until this is cancelled."""
+        """Run the tasks until this is cancelled."""
         async with anyio.create_task_group() as group:
             while True:
                 await self._has_pending.wait()
@@ -96,7 +96,7 @@ class BackgroundServices:
 
 
 def load_agent_model(name: str, settings: Settings, given: ModelSettings | None = None) -> ChatModel:
-    """Return the agent's model `name`, told what is `given`, by default what the settings say.
+    """Load the agent's model `name` with the settings `given`, by default those in `settings`.
 
     See `load_model` for the errors.
     """

@@ -1,8 +1,8 @@
-"""Rerankers by name: what a program registered, or an installed package offers as an entry point.
+"""Rerankers by name: registered by a program, or offered by an installed package as an entry point.
 
-Nothing is imported before it is named.
+Nothing is imported until it is named.
 
-Invariant: a name that gives no reranker is an error with the names that would.
+Invariant: an unknown name is an error that lists the known names.
 """
 
 from collections.abc import Callable
@@ -26,18 +26,19 @@ __all__ = [
 
 
 RERANKER_GROUP = "ricordo.rerankers"
-"""The group of entry points under which packages offer their rerankers."""
+"""The entry point group under which packages offer rerankers."""
 RerankerFactory: TypeAlias = Callable[[], Reranker]
-"""Makes a reranker, such as its class. It is called off the event loop, at each opening of a memory."""
+"""Creates a reranker, such as its class. It is called off the event loop, each time a memory is opened."""
 _NAME_PATTERN = lazy_compile(r"[a-z0-9][a-z0-9_.+-]*")
 _NO_RERANKER = "none"
 _FACTORIES: dict[str, RerankerFactory] = {}
 
 
 def register_reranker(name: str, factory: RerankerFactory) -> None:
-    """Let the setting `reranker` name what `factory` makes, in this process; a later one takes the place of an earlier.
+    """Register `factory` under a name for the setting `reranker`, in this process; it replaces an earlier one.
 
-    Raises: InvalidSetting for a name that is none: lower-case letters, digits, `_`, `.`, `+` and `-`, and not `none`.
+    Raises: InvalidSetting unless the name has only lower-case letters, digits, `_`, `.`, `+` and `-`, and is not
+    `none`.
     """
     if not _NAME_PATTERN.fullmatch(name) or name == _NO_RERANKER:
         raise InvalidSetting(f"{name!r} is no name for a reranker: it has lower-case letters, digits, _, ., + or -.")
@@ -45,21 +46,21 @@ def register_reranker(name: str, factory: RerankerFactory) -> None:
 
 
 def list_rerankers() -> tuple[str, ...]:
-    """Return the names of the rerankers there are, in their order."""
+    """Return the names of all available rerankers, sorted."""
     return tuple(sorted({*_FACTORIES, *(point.name for point in entry_points(group=RERANKER_GROUP))}))
 
 
 def load_reranker(name: str) -> Reranker:
     """Return a new reranker of this name; it imports, so call it in a thread.
 
-    Raises: InvalidSetting where nobody offers one of this name, or what is offered is none; ExtraMissing where the
-    package that offers it, or what it needs, can't be loaded.
+    Raises: InvalidSetting if no reranker has this name or the object is not a reranker; ExtraMissing if its package, or
+    a dependency, can't be loaded.
     """
     factory = _find_factory(name)
     try:
         made = factory()
     except (ImportError, OSError) as error:
-        # what it runs with, or its weights, may be missing
+        # a library it needs, or its weights, may be missing
         raise ExtraMissing(f"The reranker {name} can't be made: {error}.") from error
     scores = getattr(made, "scores", None)
     if not iscoroutinefunction(scores):
@@ -68,7 +69,7 @@ def load_reranker(name: str) -> Reranker:
 
 
 def choose_reranker(named: Reranker | str | None) -> Reranker | None:
-    """Return the reranker of this name, or the given one; `none` is none. Raises what `load_reranker` does."""
+    """Return the reranker of this name, or the given object; None for `none`. Raises what `load_reranker` raises."""
     if not isinstance(named, str):
         return named
     return None if named == _NO_RERANKER else load_reranker(named)

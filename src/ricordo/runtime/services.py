@@ -36,10 +36,10 @@ __all__ = ["Dependencies", "RootServices", "create_inbox", "create_root_services
 
 @dataclass(frozen=True, kw_only=True)
 class Dependencies:
-    """What can be exchanged under a workspace: time, ids, the disk and who listens to events.
+    """The replaceable dependencies of a workspace: clock, ids, disk, and the event emitter.
 
-    `actor` is the user whose acts are recorded where the scope names none. `model` is asked
-    for what memory does on its own, where the settings name no other one; None for the rules.
+    `actor` is the user recorded for changes if the scope names none. `model` is used for memory's own requests if the
+    settings name no other; None leaves them to the rules.
     """
 
     settings: Settings
@@ -64,7 +64,7 @@ class Dependencies:
         reranker: Reranker | str | None = None,
         actor: str = "",
     ) -> "Dependencies":
-        """Return the parts of this machine, but for those given.
+        """Create the dependencies of this machine, except those given.
 
         An `embedder` and a `reranker` may be names, as in the settings.
         """
@@ -88,7 +88,7 @@ _NEAREST_MEMORIES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class RootServices:
-    """What works in one place."""
+    """The services of one root."""
 
     inbox: Inbox
     meter: SpendingMeter
@@ -101,9 +101,9 @@ class RootServices:
 def create_root_services(
     place: MemoryRoot, scope: Scope, parts: Dependencies, turns: TurnActivity, opened: Sequence[MemoryRoot]
 ) -> RootServices:
-    """Return what works in `place`, for `scope`, giving way to `turns`.
+    """Create the services of `place` for `scope`, which pause while `turns` are running.
 
-    `opened` are the places from which memories may be shown, also those that are added to it later.
+    `opened` are the places whose entries may be shown, including those added to the list later.
     """
     inbox = create_inbox(Path(place.folder), place.files, parts)
     embedder = None if isinstance(parts.embedder, str | None) else guard_embedder(parts.embedder, place.redactor)
@@ -122,7 +122,7 @@ def create_root_services(
 
 
 async def _find_nearest(places: Sequence[MemoryRoot], text: str) -> list[str]:
-    """Return the memories of `places` that are nearest to a text."""
+    """Return the entries of `places` nearest to a text."""
     query = Query(text=text, sorts=MEMORY_SORTS)
     found = [await place.index.search(query, limit=_NEAREST_MEMORIES) for place in [*places]]
     return [match.content for matches in found for match in matches]
@@ -153,7 +153,7 @@ def _create_profiles(place: MemoryRoot) -> ProfileStores:
 
 
 def create_inbox(root: Path, files: FileStore, parts: Dependencies) -> Inbox:
-    """Return the inbox of the place in a folder, which is in the cache where that can only be read."""
+    """Return the inbox of a root; for a read-only root it is in the cache."""
 
     async def recover_jobs() -> Sequence[Job]:
         return [

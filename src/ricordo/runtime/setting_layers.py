@@ -1,10 +1,10 @@
 """Layers of settings over one another, and the conversion of values to the types of their fields. Pure.
 
-A setting is a field of a frozen dataclass, known by a dotted key; a field that is a dataclass is a table. Within one
-layer a table that is off wins over settings in it; a later layer can switch it on again.
+A setting is a field of a frozen dataclass, addressed by a dotted key; a field that is a dataclass is a table. Within
+one layer a table that is off overrides settings in it; a later layer can turn it on again.
 
-Invariants: only plain values are read from text: switches, numbers, durations, texts, lists of texts. Every value knows
-its origin, and an error names it.
+Invariants: only plain values are read from text: booleans, numbers, durations, texts, lists of texts. Every value has
+an origin, and an error names it.
 """
 
 import math
@@ -39,7 +39,7 @@ __all__ = [
 
 
 SettingType: TypeAlias = frozenset[object]
-"""The types that a setting takes, as they stand in the annotation of its field."""
+"""The types that a setting accepts, from the annotation of its field."""
 _NONE_WORD = "none"
 _MAX_VALUE_CHARS = 80
 _BOOLEAN_WORDS: Mapping[str, bool] = {
@@ -60,7 +60,7 @@ class SettingTable:
 
 
 def list_setting_types(owner: type, prefix: str = "") -> dict[str, SettingType]:
-    """Return what each plain setting of `owner` and of its tables takes, by dotted key, in the order of the fields."""
+    """Return the accepted types of each plain setting in `owner` and its tables, by dotted key, in field order."""
     return {key: kind for key, kind, table in _cached_settings(owner, prefix) if table is None and kind - {NoneType}}
 
 
@@ -70,9 +70,9 @@ def list_setting_tables(owner: type, prefix: str = "") -> dict[str, SettingTable
 
 
 def convert_value(kind: SettingType, value: object, *, is_text: bool = False) -> object:
-    """Return the value as the setting takes it; `is_text` for one that can be nothing but text, as in the environment.
+    """Convert a value to the setting's type; `is_text` if it can only be text, as in the environment.
 
-    Raises `InvalidSetting` that says what the setting takes.
+    Raises `InvalidSetting`, which says what the setting accepts.
     """
     given = _parse_text(kind, value.strip()) if is_text and isinstance(value, str) else value
     for reading in (_convert_none, _convert_plain, _convert_share, _convert_duration, _convert_texts, _convert_text):
@@ -85,7 +85,7 @@ def convert_value(kind: SettingType, value: object, *, is_text: bool = False) ->
 
 
 def describe_type(kind: SettingType) -> str:
-    """Return what a setting takes, in words."""
+    """Return what a setting accepts, in words."""
     words = {
         bool: "true or false", int: "a whole number", float: "a number", Share: 'a share such as "80%"', str: "a text",
         Path: "a path", timedelta: 'a duration such as "90m", "6h" or "2d"', NoneType: '"none"',
@@ -95,7 +95,7 @@ def describe_type(kind: SettingType) -> str:
 
 
 def format_duration(value: timedelta) -> str:
-    """Return the text from which a setting reads this duration, in the largest unit that it is a whole number of."""
+    """Return the text that parses to this duration, in the largest unit that divides it."""
     for unit in ("w", "d", "h", "m"):
         whole, rest = divmod(value, timedelta(**{_UNITS[unit]: 1}))
         if not rest:
@@ -104,7 +104,7 @@ def format_duration(value: timedelta) -> str:
 
 
 def suggest_name(name: str, known: Collection[str]) -> str:
-    """Return a hint at the known name that is nearest to `name`; empty when none is near."""
+    """Return a hint with the known name nearest to `name`; empty if none is similar."""
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -148,7 +148,7 @@ def _default_value(each: "Field[Any]") -> object:
 
 
 def _parse_text(kind: SettingType, text: str) -> object:
-    """Return what a text means for the setting, before its type is looked at."""
+    """Return the meaning of a text for the setting, before its type is checked."""
     if bool in kind and text.lower() in _BOOLEAN_WORDS:
         return _BOOLEAN_WORDS[text.lower()]
     for number in (int, float):
@@ -177,7 +177,7 @@ def _convert_plain(kind: SettingType, value: object) -> tuple[object] | None:
         and type(value) in kind
         and not (isinstance(value, float) and not math.isfinite(value))
     )
-    # a subclass of a path is what the system makes of it
+    # a path has a platform-specific subclass of Path
     return (value,) if is_plain or (isinstance(value, Path) and Path in kind) else None
 
 
@@ -231,21 +231,21 @@ _OFF_WORDS = frozenset({"false", "off", "no", "0", "none"})
 
 @dataclass(frozen=True, kw_only=True)
 class SettingOrigin:
-    """Where a value came from: a file and its line (0: unknown), an environment variable, an argument, or nowhere."""
+    """The origin of a value: a file and its line (0: unknown), an environment variable, an argument, or the default."""
 
     kind: Literal["default", "file", "environment", "argument"] = "default"
     name: str = ""
     line: int = 0
 
     def __str__(self) -> str:
-        """Write it for people."""
+        """Return the origin as text for people."""
         if self.kind == "file":
             return f"{self.name}:{self.line}" if self.line else self.name
         return self.name or self.kind
 
     @property
     def short_name(self) -> str:
-        """The same with the name of the file alone."""
+        """The same text, with only the name of the file."""
         return (
             str(SettingOrigin(kind="file", name=Path(self.name).name, line=self.line))
             if self.kind == "file"
@@ -255,7 +255,7 @@ class SettingOrigin:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingValue:
-    """A value for a dotted key; `is_text` for one that can be nothing but text."""
+    """A value for a dotted key; `is_text` if it can only be text."""
 
     key: str
     value: object
@@ -264,10 +264,10 @@ class SettingValue:
 
 
 class SettingLayers:
-    """Collects the settings of `owner`; `presets` make a whole table by name."""
+    """Collects the settings of `owner` layer by layer; `presets` create a whole table by name."""
 
     def __init__(self, *, owner: type, presets: Mapping[str, Mapping[str, Callable[[], object]]]) -> None:
-        """Begin with nothing but the defaults."""
+        """Start with the defaults only."""
         self._kinds = list_setting_types(owner)
         self._tables = list_setting_tables(owner)
         self._presets = presets
@@ -275,7 +275,7 @@ class SettingLayers:
         self._switches: dict[str, tuple[bool, SettingOrigin]] = {}
 
     def add_layer(self, layer: Sequence[SettingValue]) -> None:
-        """Lay the values of one layer over what is there. Raises `InvalidSetting`."""
+        """Apply a layer over the earlier ones. Raises `InvalidSetting`."""
         switched = [(given, self._parse_switch(given)) for given in layer if given.key in self._tables]
         for given, switch in switched:
             if switch is not False:
@@ -288,7 +288,7 @@ class SettingLayers:
                 self._turn_off(given)
 
     def values(self) -> dict[str, object]:
-        """Return what was given, ready for the owner: plain values and whole tables, None for one that is off.
+        """Return the given values for the owner: plain values and whole tables, None for a table that is off.
 
         Raises `InvalidSetting`.
         """
@@ -296,24 +296,24 @@ class SettingLayers:
         return top | {key: self._build_table(key, table) for key, table in self._tables.items() if "." not in key}
 
     def origins(self) -> dict[str, SettingOrigin]:
-        """Return where each value came from that was given, and each table that was switched."""
+        """Return the origin of each given value, and of each table that was switched."""
         switched = {key: origin for key, (_, origin) in self._switches.items()}
         return switched | {key: origin for key, (_, origin) in self._values.items()}
 
     def call_with_origins(self, prefix: str, make: Callable[[], _T]) -> _T:
-        """Return what `make` makes; a refusal is told with the origins of the fields that it names."""
+        """Return what `make` returns; prefix its InvalidSetting with the origins of the fields it names."""
         try:
             return make()
         except InvalidSetting as error:
             own = {key: origin for key, (_, origin) in self._values.items() if key.rpartition(".")[0] == prefix}
             named = [key for key in own if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", str(error))]
             where = ", ".join(f"{own[key]}: {key}" for key in named or own)
-            # it may begin with the name of its field, which stands before it then
+            # it may begin with the name of its field, which the prefix already has
             told = str(error).removeprefix(f"{named[0].rpartition('.')[2]}: ") if len(named) == 1 else str(error)
             raise InvalidSetting(f"{where}: {told}" if where else told) from error
 
     def _parse_switch(self, given: SettingValue) -> object:
-        """Return True, False, or the configuration that a table is to be."""
+        """Return True, False, or the configuration given for a table."""
         table, value = self._tables[given.key], given.value
         presets = self._presets.get(given.key, {})
         word = value.strip().lower() if isinstance(value, str) else ""
@@ -343,7 +343,7 @@ class SettingLayers:
         self._switches = {key: value for key, value in self._switches.items() if not key.startswith(f"{table}.")}
 
     def _add_fields(self, prefix: str, configuration: object, origin: SettingOrigin) -> None:
-        """Take over every field of a whole configuration, those that no text could give too."""
+        """Set every field of a whole configuration, including those that no text could give."""
         for name in (each.name for each in fields(configuration)):  # type: ignore[arg-type]
             key, value = f"{prefix}.{name}", getattr(configuration, name)
             if key not in self._tables:
@@ -373,7 +373,7 @@ class SettingLayers:
             table = table.rpartition(".")[0]
 
     def _build_table(self, key: str, table: SettingTable) -> object:
-        """Return the configuration of a table, None when it is off."""
+        """Return the configuration of a table, None if it is off."""
         given = {each: value for each, (value, _) in self._values.items() if each.startswith(f"{key}.")}
         inner = [each for each in self._switches if each.startswith(f"{key}.")]
         on, _ = self._switches.get(key, (bool(given or inner) or table.default is not None, None))

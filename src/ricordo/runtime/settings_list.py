@@ -21,10 +21,10 @@ HIDDEN_VALUE = "[hidden]"
 
 @dataclass(frozen=True, kw_only=True)
 class SettingRow:
-    """A setting: its dotted key, its value as JSON, its environment variable, and where the value came from.
+    """A setting: its dotted key, its value as JSON, its environment variable, and the origin of the value.
 
-    A table has the value True or False, for being on or off. `is_off` says that the table it stands in is off: the
-    value is then the one it would have.
+    A table has the value True or False for on or off. `is_off` says that its table is off: the value is then the one it
+    would have.
     """
 
     key: str
@@ -36,7 +36,7 @@ class SettingRow:
 
 
 def list_settings(settings: Settings) -> list[SettingRow]:
-    """Return every setting in the order of the fields, each table followed by what stands in it."""
+    """Return every setting in the order of the fields, each table followed by its settings."""
     return list(_iter_rows(settings, Settings, "", settings.origins, is_off=False))
 
 
@@ -69,7 +69,7 @@ def _iter_rows(
 
 
 def _find_origin(key: str, origins: Mapping[str, SettingOrigin]) -> SettingOrigin:
-    """Return where the value came from; for a table that nobody switched, the first setting that switched it on."""
+    """Return the origin of a value; for a table not set explicitly, that of the first setting that turned it on."""
     inner = (origin for each, origin in origins.items() if each.startswith(f"{key}."))
     return origins.get(key) or next(inner, SettingOrigin())
 
@@ -92,5 +92,5 @@ def _to_json(value: object) -> JsonValue:
         return format_duration(value) if isinstance(value, timedelta) else str(value)
     if isinstance(value, frozenset | tuple):
         return [str(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
-    # what only code can give, such as a model
+    # a value that only code can set, such as a model
     return type(value).__name__

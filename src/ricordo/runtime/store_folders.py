@@ -1,7 +1,7 @@
-"""Which folders may become a store, judged by their contents.
+"""Checks of which folders may become a store, based on their contents.
 
-A store hides its folder from git, so it takes none that holds other things. A memory folder of other tools stays as it
-is, so it has to be one.
+A store hides its folder from git, so it refuses a folder with other things in it. A memory folder of another tool is
+not changed, so it has to be one already.
 """
 
 import re
@@ -20,14 +20,14 @@ _STORE_FILES = lazy_compile(
     r"|.*\.(md|json|jsonl)|(memory|index)[^/]*\.(db|mdb|idx|npy|npz|f32|vec).*",
     re.IGNORECASE,
 )
-"""What lies in a folder of memory, also while another process writes what says whose it is.
+"""Names that may occur in a store folder, including files of another process that is claiming it.
 
-Anything else in a folder that is nobody's yet says that it is none.
+Anything else in an unclaimed folder means that it is not a store.
 """
 
 
 def expand_home(place: str) -> Path:
-    """Return the path of a place, with the home folder for `~`. Raises: InvalidSetting for that of nobody."""
+    """Return the path of an address, expanding `~`. Raises: InvalidSetting for the home of an unknown user."""
     try:
         return Path(place).expanduser()
     except RuntimeError as error:
@@ -37,7 +37,7 @@ def expand_home(place: str) -> Path:
 
 
 def check_not_file(folder: Path) -> None:
-    """Raise `InvalidInput` for a file, and for what would lie below one."""
+    """Raise `InvalidInput` if the path is a file or lies below one."""
     try:
         there = next(path for path in (folder, *folder.parents) if path.exists())
         is_file = not there.is_dir()
@@ -48,7 +48,7 @@ def check_not_file(folder: Path) -> None:
 
 
 def check_no_foreign_files(folder: Path) -> None:
-    """Raise `InvalidInput` for a file, and for a folder that holds anything that a store does not."""
+    """Raise `InvalidInput` for a file, or for a folder with anything that is not part of a store."""
     check_not_file(folder)
     try:
         foreign = _find_foreign(folder)
@@ -62,15 +62,15 @@ def check_no_foreign_files(folder: Path) -> None:
 
 
 def check_memory_folder(folder: Path, mark: Path) -> None:
-    """Raise `InvalidInput` for a folder that holds something and no MEMORY.md, and for one of Ricordo's own.
+    """Raise `InvalidInput` for a non-empty folder without MEMORY.md, or one managed by Ricordo.
 
-    `mark` is the file that says whose the folder is: one that was empty when it was claimed gets its MEMORY.md last.
+    `mark` is the owner record of the folder: a folder that was empty when claimed gets its MEMORY.md last.
     """
     try:
         is_file = folder.exists() and not folder.is_dir()
         own = (folder / PROJECT_FILE).exists() or (folder.name == WORKSPACE and (folder.parent / PROJECT_FILE).exists())
         there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-        # looked for last: whoever writes into the folder has claimed it before
+        # checked last: a process that writes into the folder has claimed it before
         claimed = mark.exists()
     except OSError as error:
         raise translate_os_error(error, str(folder)) from error
@@ -83,7 +83,7 @@ def check_memory_folder(folder: Path, mark: Path) -> None:
 
 
 def _find_foreign(folder: Path) -> str | None:
-    """Return the name of one thing in the folder that is none of a store's; None when there is no such thing."""
+    """Return the name of one item that is not part of a store, or None."""
     found = folder.iterdir() if folder.is_dir() else ()
     return next((path.name for path in found if not _belongs_to_store(path)), None)
 

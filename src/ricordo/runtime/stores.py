@@ -1,6 +1,6 @@
-"""Stores by scheme: opened by one line, registered by a program, or offered as an entry point of `ricordo.stores`.
+"""Stores by scheme: built in, registered by a program, or offered as an entry point of `ricordo.stores`.
 
-No backend is imported before it is opened. The default of the process keeps nothing, until one is set.
+No backend is imported before it is opened. Without a configured default store, nothing is stored.
 
 Invariant: a folder is claimed for its owner, and hidden from git, before a backend sees it. No folder with other things
 in it becomes a store.
@@ -64,7 +64,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltInStore:
-    """Where a backend is found as `module:function`, what it keeps, and the extra that it needs."""
+    """A backend's import path as `module:function`, what it stores, and the extra that it needs."""
 
     import_path: str
     description: str
@@ -97,7 +97,7 @@ BUILT_IN_STORES = {
 
 
 def import_store(scheme: str, built_in: BuiltInStore) -> StoreFactory:
-    """Import a backend and return what opens it. Raises: ExtraMissing where its package is not installed."""
+    """Import a backend and return its factory. Raises: ExtraMissing if its package is not installed."""
     module, _, function = built_in.import_path.partition(":")
     try:
         factory: StoreFactory = getattr(import_module(f"ricordo.stores.{module}"), function)
@@ -111,14 +111,13 @@ def import_store(scheme: str, built_in: BuiltInStore) -> StoreFactory:
 
 
 STORE_GROUP = "ricordo.stores"
-"""The group of entry points under which packages offer their stores, the name being the scheme."""
+"""The entry point group under which packages offer stores; the name is the scheme."""
 _SCHEME_NAME = lazy_compile(r"[a-z][a-z0-9_+-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoreScheme:
-    """A backend that can be named in an address: `description` says where it keeps what, `requires` what has to be
-    installed.
+    """A backend that an address can name: `description` says what it stores, `requires` which package it needs.
 
     `origin` is who offers it: Ricordo, the program, or the name of the entry point's package.
     """
@@ -130,17 +129,17 @@ class StoreScheme:
 
 
 _SCHEMES_WITHOUT_FOLDER = frozenset({"none", "ring", "mock", "fanout"})
-"""Schemes of which what stands after the colon is no folder."""
+"""Schemes whose text after the colon is not a folder."""
 _USER_FOLDER_SCHEMES = frozenset({"folder"})
-"""Schemes of which the folder is the user's own: nothing but memories is put into it, and it is claimed elsewhere."""
+"""Schemes whose folder is the user's own: only memories are written into it, and its owner is recorded elsewhere."""
 _DEFAULT_FOLDERS = {"sessions": ".harness"}
-"""The folder of a scheme where an address names none."""
+"""The default folder of a scheme, for an address that names none."""
 _LEADING_SLASHES = lazy_compile(r"//(?!/)")
 _LAYERED_SCHEME = StoreScheme(name="layered", description="everything that a Ricordo root does")
 
 
 class _StoreRegistry:
-    """What this process added: factories by scheme, and the address of its default store."""
+    """Registrations of this process: factories by scheme, and the address of its default store."""
 
     def __init__(self) -> None:
         self.factories: dict[str, StoreFactory] = {}
@@ -151,10 +150,10 @@ _REGISTRY = _StoreRegistry()
 
 
 def register_store(scheme: str, factory: StoreFactory) -> None:
-    """Let addresses with `scheme` be opened by `factory`; a second time takes the place of the first.
+    """Register `factory` for addresses with `scheme`; it replaces an earlier registration.
 
-    Raises: InvalidSetting for a scheme of Ricordo's own, and for one that no address could name: it has two characters
-    or more, lower-case letters, digits, `_`, `+` and `-`, and begins with a letter.
+    Raises: InvalidSetting for a built-in scheme, or an invalid one: a scheme has two or more characters, lower-case
+    letters, digits, `_`, `+` and `-`, and begins with a letter.
     """
     if scheme in SCHEMES:
         raise InvalidSetting(f"The scheme {scheme} is Ricordo's own: name yours otherwise.")
@@ -164,7 +163,7 @@ def register_store(scheme: str, factory: StoreFactory) -> None:
 
 
 def list_schemes() -> tuple[StoreScheme, ...]:
-    """Return what can be named in an address: Ricordo's own, then what was registered, then what is installed."""
+    """Return the schemes that an address can name: built-in ones, then registered ones, then installed ones."""
     own = [_describe_scheme(name) for name in SCHEMES]
     registered = [StoreScheme(name=name, origin="this program") for name in sorted(_REGISTRY.factories)]
     known = {*SCHEMES, *_REGISTRY.factories}
@@ -177,9 +176,9 @@ def list_schemes() -> tuple[StoreScheme, ...]:
 
 
 def set_default_store(address: str | None) -> None:
-    """Let `address` be the default of this process, for `open_store` and for agents; None is none again.
+    """Set the default store of this process, for `open_store` and for agents; None removes it.
 
-    Raises: InvalidSetting for a text that is no address. The store is opened, and its scheme looked for, at its use.
+    Raises: InvalidSetting for an invalid address. The scheme is looked up, and the store opened, at its first use.
     """
     if address is not None:
         parse_address(address)
@@ -187,7 +186,7 @@ def set_default_store(address: str | None) -> None:
 
 
 def get_default_store() -> str | None:
-    """Return the address of the default store; None until one is set, and then nothing is kept."""
+    """Return the address of the default store; None until one is set, and then nothing is stored."""
     return _REGISTRY.default
 
 
@@ -204,13 +203,13 @@ async def open_store(
     embedder: Embedder | None = None,
     trusted: bool = False,
 ) -> AsyncIterator[Store]:
-    """Open the store at `address`, such as `jsonl:./notes`, bound to `scope`; the default store without one.
+    """Open the store at `address`, such as `jsonl:./notes`, bound to `scope`; without one, the default store.
 
-    A folder is created when it does not exist. At the end of the block what the store holds back is written.
-    `layered:PATH` is the memory of the root PATH, of the nearest root when empty. `embedder` is for stores that make
-    vectors. `trusted` vouches for a folder that was not made on this machine. Raises: ScopeRequired; RootNotTrusted;
+    A folder is created if it does not exist. Buffered writes are completed at the end of the block. `layered:PATH` is
+    the memory of the root PATH, or of the nearest root if PATH is empty. `embedder` is for stores with vectors.
+    `trusted` allows a folder that was not created on this machine. Raises: ScopeRequired; RootNotTrusted;
     InvalidSetting for an address that names no store; ExtraMissing for a store whose package is not installed;
-    ScopeMismatch for a folder that is somebody else's; InvalidInput for one with other things in it; StorageError.
+    ScopeMismatch for another owner's folder; InvalidInput for a folder with other things in it; StorageError.
     """
     async with open_backend(
         address, scope=scope, settings=settings, clock=clock, ids=ids, disk=disk, sink=sink, embedder=embedder,
@@ -236,9 +235,9 @@ async def open_backend(
     embedder: Embedder | None = None,
     trusted: bool = False,
 ) -> AsyncIterator[Backend]:
-    """Open what keeps memories at `address`, to be bound to one scope after another; as `open_store` else.
+    """Open the backend at `address`, to bind it to several scopes; otherwise like `open_store`.
 
-    `scope` is whose folder it is. The stores that are bound are to be closed by `close_store`.
+    `scope` is the owner of the folder. Close bound stores with `close_store`.
     """
     scope = check_scope(scope)
     check_type("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
@@ -249,7 +248,7 @@ async def open_backend(
 
 
 async def close_store(store: Store) -> None:
-    """Write what the store holds back, also when the task is being cancelled. Raises `StorageError`."""
+    """Write the store's buffered data, even if the task is being cancelled. Raises `StorageError`."""
     closes = store.offers(Closes)
     if closes:
         await run_even_if_cancelled(closes.close)
@@ -257,10 +256,10 @@ async def close_store(store: Store) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StoreOpener:
-    """Opens backends for one scope; a relative place is one below `base`, the working directory when None.
+    """Opens backends for one scope; a relative path is below `base`, or the working directory if None.
 
-    With `within` no place outside of that folder is opened: what names it may have come from somebody else. With
-    `trusted` the caller vouches for every folder that is opened.
+    With `within` no folder outside of it is opened, because the address may come from somebody else. With `trusted`
+    every opened folder counts as trusted.
     """
 
     scope: Scope
@@ -272,7 +271,7 @@ class StoreOpener:
 
     @asynccontextmanager
     async def open_backend(self, text: str) -> AsyncIterator[Backend]:
-        """Open what an address names and close it at the end. Raises as `open_store` does."""
+        """Open the backend of an address and close it at the end. Raises as `open_store` does."""
         if any(map(has_secret, self.scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         address = parse_address(text)
@@ -298,7 +297,7 @@ class StoreOpener:
         return guard_embedder(load_named_embedder(name, self.parts.settings, self.parts.model), redactor)
 
     def _find_factory(self, scheme: str) -> StoreFactory:
-        """Return what opens a scheme; it imports, so call it in a thread. Raises: InvalidSetting, ExtraMissing."""
+        """Return the factory of a scheme; it imports, so call it in a thread. Raises: InvalidSetting, ExtraMissing."""
         if scheme == _LAYERED_SCHEME.name:
             return self._open_layered
         if scheme in _REGISTRY.factories:
@@ -308,12 +307,12 @@ class StoreOpener:
         return _load_entry_point(scheme)
 
     def find_folder(self, address: Address) -> Path | None:
-        """Return where the files of an address lie, in a Ricordo root its workspace; None for one without a place."""
+        """Return the folder of an address, for a Ricordo root its workspace; None if it has no folder."""
         found = self._resolve_folder(address)
         return find_workspace(found, self.scope) or found if found else None
 
     def _resolve_folder(self, address: Address) -> Path | None:
-        """Return the folder that an address points to. Raises: InvalidSetting for one that may not be opened."""
+        """Return the folder of an address. Raises: InvalidSetting for one that may not be opened."""
         scheme, place = address.scheme, address.place or _DEFAULT_FOLDERS.get(address.scheme, "")
         if self.within and scheme not in SCHEMES:
             raise InvalidSetting(
@@ -333,7 +332,7 @@ class StoreOpener:
         return folder
 
     async def _claim_folder(self, folder: Path) -> tuple[Scope, bytes]:
-        """Return whose a folder is and its key; it is made the scope's if it is nobody's."""
+        """Return the owner and key of a folder; it is assigned to the scope if it has no owner."""
         files, settings = LocalFiles(folder, disk=self.parts.disk), self.parts.settings
         if not await run_sync((folder / PROJECT_FILE).is_file):
             await run_sync(check_no_foreign_files, folder)
@@ -344,18 +343,18 @@ class StoreOpener:
 
     @asynccontextmanager
     async def _open_files(self, folder: Path) -> AsyncIterator[FileStore]:
-        """Give the files of a folder, claimed for the scope; of a Ricordo root, those of its workspace."""
+        """Yield the files of a folder claimed for the scope; for a Ricordo root, those of its workspace."""
         await self._claim_folder(folder)
         yield await run_sync(self._known_folder_files, folder)
 
     def _known_folder_files(self, folder: Path) -> FileStore:
-        """Return the files of a folder that was claimed, in which its marker lies."""
+        """Return the files of a claimed folder, which contains its marker."""
         if inside := find_workspace(folder, self.scope):
             return RequiredFolder(inside, locks=inside.parent / "locks", disk=self.parts.disk)
         return RequiredFolder(folder, disk=self.parts.disk, is_never_empty=True)
 
     def _owner_folder(self, scheme: str, folder: Path | None) -> Path | None:
-        """Return the folder that says whose a store is; None where nothing does. Raises: InvalidInput."""
+        """Return the folder with the owner record of a store; None if there is none. Raises: InvalidInput."""
         if folder is None or scheme not in SCHEMES:
             return None
         if scheme in _USER_FOLDER_SCHEMES:
@@ -366,7 +365,7 @@ class StoreOpener:
         return folder if scheme in BUILT_IN_STORES else None
 
     async def _load_key(self, scheme: str, claimed: Path | None) -> bytes:
-        """Return the secret for the digests of a store: that of its folder, or the user's for stores of others."""
+        """Return the secret for the digests of a store: that of its folder, or the user's for third-party stores."""
         if claimed:
             return (await self._claim_folder(claimed))[1]
         if scheme in SCHEMES:
@@ -374,24 +373,24 @@ class StoreOpener:
         return digest_key(await load_guard_key(LocalFiles(self.parts.settings.data / "stores", disk=self.parts.disk)))
 
     def _metadata_folder(self, folder: Path) -> Path:
-        """Return where it is kept whose a folder is that stays as it is, with its locks."""
+        """Return the folder for the owner and locks of a user's own folder, which is not marked itself."""
         digest = blake2b(os.fsencode(os.path.realpath(folder)), digest_size=10).hexdigest()
         return self.parts.settings.data / "folders" / digest
 
     @asynccontextmanager
     async def _open_user_files(self, folder: Path) -> AsyncIterator[FileStore]:
-        """Give the files of a folder that is the user's own, claimed for the scope without a mark in it."""
+        """Yield the files of a user's own folder, claimed for the scope without a marker in it."""
         beside = await run_sync(self._metadata_folder, folder)
         await self._claim_folder(beside)
         yield await run_sync(partial(RequiredFolder, folder, locks=beside / "locks", disk=self.parts.disk))
 
     def _metadata_files(self, folder: Path) -> FileStore:
-        """Return the files for what is noted of a folder that is the user's own."""
+        """Return the files for the metadata of a user's own folder."""
         return LocalFiles(self._metadata_folder(folder), disk=self.parts.disk)
 
     @asynccontextmanager
     async def _open_layered(self, opening: OpenRequest) -> AsyncIterator[Backend]:
-        """Open what `Memory.open` does."""
+        """Open the same backend as `Memory.open`."""
         root = opening.folder if opening.folder else await run_sync(default_root)
         settings = self.parts.settings
         parts = replace(self.parts, settings=settings.with_trusted_root(root)) if self.trusted else self.parts
@@ -409,7 +408,7 @@ def _describe_scheme(name: str) -> StoreScheme:
 
 
 def _load_entry_point(scheme: str) -> StoreFactory:
-    """Return what an installed package offers under this name. Raises: InvalidSetting, ExtraMissing."""
+    """Return the factory that an installed package offers under this name. Raises: InvalidSetting, ExtraMissing."""
     found = [point for point in entry_points(group=STORE_GROUP) if point.name == scheme]
     if not found:
         known = [each.name for each in list_schemes()]

@@ -1,10 +1,10 @@
-"""Trust: a root may be used if this user made or trusted it on this machine.
+"""Trust: a root may be used if this user created or trusted it on this machine.
 
-A root can come with a folder that somebody else wrote, such as a cloned repository; its files choose models and enter
-the prompt. So the user's data folder lists trusted roots by a digest of their key, not by their path.
+A root can come with somebody else's folder, such as a cloned repository; its files choose models and enter the prompt.
+So the user's data folder lists trusted roots by a digest of their key, not by their path.
 
-Invariants: no file of a root that is not trusted takes effect, and nothing is written into it. No link leads from a
-root to another one.
+Invariants: no file of an untrusted root takes effect, and nothing is written into it. No link leads from one root to
+another.
 """
 
 import logging
@@ -68,7 +68,7 @@ def trust_record_path(identity: str) -> str:
 
 
 def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
-    """Return if `root` may be used, or does not exist yet; `data` is the user's data folder. It blocks on the disk.
+    """Check that `root` may be used or does not exist yet; `data` is the user's data folder. It blocks on the disk.
 
     A root in the data folder belongs to the user. One that the caller has `vouched` for is not checked. Raises:
     RootNotTrusted; DocumentInvalid for a damaged key; StorageError.
@@ -103,12 +103,12 @@ def is_in_data_folder(root: Path, data: Path) -> bool:
 
 
 def is_listed(identity: str, data: Path) -> bool:
-    """Tell whether a root with this identity was made or trusted here. It blocks on the disk."""
+    """Return whether a root with this identity was created or trusted here. It blocks on the disk."""
     return (data / TRUST_LIST / trust_record_path(identity)).is_file()
 
 
 def is_vacant(root: Path) -> bool:
-    """Tell whether `root` contains no file that could take effect, so that a root can be made there."""
+    """Return whether `root` contains no file that could take effect, so that a root can be created there."""
     try:
         names = [path.name for path in root.iterdir()]
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
 """The report of what would take effect if a root were trusted.
 
-Invariant: nothing of the root is used or changed for it. Files are read up to a limit, no link is followed, and what
-can't be read is named.
+Invariant: nothing in the root is used or changed. Files are read up to a limit, no link is followed, and unreadable
+files are named.
 """
 
 import os
@@ -44,7 +44,7 @@ _HEAD_LINES = 8
 _MAX_LINE_CHARS = 160
 _MAX_READ_CHARS = 4_096
 _REDACTOR = Redactor(token_bytes(32))
-"""Takes secrets out of what is shown; nothing is kept of what it finds."""
+"""Redacts displayed text; its random key is not stored."""
 _GIT_SECONDS = 10
 _MAX_TRACKED = 6
 _RULE_FIELD = lazy_compile(r"\[rule:: ([^\]]{1,200})\]")
@@ -52,10 +52,10 @@ _RULE_FIELD = lazy_compile(r"\[rule:: ([^\]]{1,200})\]")
 
 @dataclass(frozen=True, kw_only=True)
 class TrustReport:
-    """What lies in a root; `trusted` tells whether it may be used, and `reason` by what.
+    """The contents of a root; `trusted` says whether it may be used, and `reason` why.
 
-    `obstacles` is what keeps it from being trusted. `effects` holds, by what it would decide, what would come into
-    effect, as lines; it has no line for what is not there.
+    `obstacles` are what prevents trusting it. `effects` holds the lines that would take effect, by what they would
+    decide; absent parts have no key.
     """
 
     root: Path
@@ -67,7 +67,7 @@ class TrustReport:
 
 
 def create_trust_report(root: Path, settings: Settings) -> TrustReport:
-    """Return what would come into effect if `root` were trusted. It blocks on the disk and changes nothing."""
+    """Return what would take effect if `root` were trusted. It blocks on the disk and changes nothing."""
     links, why = find_links(root), _trust_reason(root, settings)
     trouble = [f"{path} is a symbolic link: a root with a link in it is not used." for path in links]
     trouble += [told] if (told := find_foreign_owner(root)) else []
@@ -120,7 +120,7 @@ def _trust_reason(root: Path, settings: Settings) -> str:
 
 
 def _walk_files(root: Path) -> Iterator[Path]:
-    """Give the files of a root and its links, none of which is followed."""
+    """Yield the files of a root and its links, without following them."""
     for folder, folders, names in os.walk(root):
         here = Path(folder)
         yield from sorted(here / name for name in names)
@@ -128,7 +128,7 @@ def _walk_files(root: Path) -> Iterator[Path]:
 
 
 def _read_text(path: Path) -> str:
-    """Return a plain file as text, up to the bound; empty for anything else, and for one that can't be read."""
+    """Return a regular file as text, up to the limit; empty for anything else, or if unreadable."""
     with suppress(OSError):
         if stat.S_ISREG(path.lstat().st_mode):
             with path.open("rb") as file:
@@ -137,7 +137,7 @@ def _read_text(path: Path) -> str:
 
 
 def _head_lines(root: Path, path: Path) -> list[str]:
-    """Return the size of a file, then how it begins."""
+    """Return the size of a file, then its first lines."""
     lines = _read_text(path).splitlines()
     with suppress(OSError):
         begun = _REDACTOR.clean_keeping_lines("\n".join(line[:_MAX_READ_CHARS] for line in lines[:_HEAD_LINES]))
@@ -177,7 +177,7 @@ def _setting_lines(root: Path) -> list[str]:
 
 
 def _refused(root: Path) -> list[str]:
-    """Return what a settings file says that is refused as a whole: it would take effect once its fault is mended."""
+    """Return the content of a refused settings file: it would take effect once its error is fixed."""
     try:
         values = parsed_config(root / CONFIG_FILE, _read_text(root / CONFIG_FILE).encode()).values
     except DocumentInvalid:
@@ -194,7 +194,7 @@ def _memory_rule_lines(root: Path, path: Path) -> list[str]:
 
 
 def _permission_lines(root: Path, path: Path) -> list[str]:
-    """Return the rules in the state of a session; those that let calls through would not be used."""
+    """Return the rules in the state of a session; rules that allow calls would not be used."""
     try:
         rules = decode_json(_read_text(path) or "{}").get("permissions") or []
         lines = [_REDACTOR.clean(str(rule["rule"]))[:_MAX_LINE_CHARS] for rule in rules]
@@ -205,7 +205,7 @@ def _permission_lines(root: Path, path: Path) -> list[str]:
 
 
 def _exposed_files(root: Path, files: list[Path]) -> list[str]:
-    """Return what others on this machine may read or change: the root, and what lies right in it."""
+    """Return what other users of this machine may read or change: the root and its direct entries."""
     if os.name != "posix":
         return []
     found = []
@@ -228,10 +228,10 @@ def list_tracked_files(root: Path) -> tuple[str, ...]:
 
 
 def has_private_key(root: Path) -> bool:
-    """Tell whether the key of a root can be this person's own secret, as nobody else can read the file.
+    """Return whether the key of a root can be this user's own secret, because nobody else can read the file.
 
-    What git checks out can be read by others: it keeps no narrower mode. It blocks on the disk. Raises:
-    DocumentInvalid; StorageError.
+    Files checked out by git are readable by others, as git does not store narrower modes. It blocks on the disk.
+    Raises: DocumentInvalid; StorageError.
     """
     if read_key_file(root) is None:
         return False

@@ -1,9 +1,9 @@
-"""Migration of a root of an older layout: what one workspace kept for all users moves to the folder of each user.
+"""Migration of a root from an older layout: each user's part of a shared workspace moves to that user's folder.
 
-Each step writes to the folder of the user before it removes from the shared workspace, and does nothing if that was
-done before, so the next opening continues after an interruption. Curated memory is moved first, because the ledgers
-say what it was made of. Files that are changed, or whose user is not known, are kept unchanged in `before-users/`, and
-so is the history of changes if several users are named. The report stays there for `doctor`.
+Each step writes to the folder of the user before it removes from the shared workspace, and is skipped if already done,
+so the next opening continues after an interruption. Curated memory is moved first, because the ledgers say what it was
+made of. Changed files, and files of an unknown user, are copied unchanged to `before-users/`, and so is the history of
+changes if there are several users. The report stays there for `doctor`.
 """
 
 import json
@@ -67,18 +67,18 @@ __all__ = [
 
 
 BACKUP_FOLDER = "before-users"
-"""The folder of a root that keeps what a root of an older layout held before it was brought over."""
+"""The folder of a root for files from before the migration."""
 REPORT_PATH = f"{BACKUP_FOLDER}/report.json"
 _MAX_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserMigrationReport:
-    """What was brought over: how many memories and sessions, by the folder of their user.
+    """The result of a migration: the number of entries and sessions moved, by the folder of their user.
 
-    `mixed` are the ids of curated memories that mix users and stayed shared. `shared` are the plans that stayed shared
-    because no user, or several, are named on them. `aside` are the files in `before-users/` whose user is not known:
-    files of sessions, and notes.
+    `mixed` are the ids of curated entries that mix users and stayed shared. `shared` are the plans that stayed shared
+    because they name no user, or several. `aside` are the files in `before-users/` whose user is unknown: files of
+    sessions, and notes.
     """
 
     memories: Mapping[str, int] = field(default_factory=dict)
@@ -89,12 +89,12 @@ class UserMigrationReport:
 
     @property
     def users(self) -> frozenset[str]:
-        """The folders of all users to whom something was moved."""
+        """The folders of all users who received something."""
         return frozenset({*self.memories, *self.sessions})
 
 
 async def read_report(files: FileStore) -> UserMigrationReport | None:
-    """Return the report of this root; None if nothing was brought over. Raises: DocumentInvalid."""
+    """Return the report of this root; None if it was not migrated. Raises: DocumentInvalid."""
     try:
         value = decode_json((await files.read(REPORT_PATH)).data)
         return UserMigrationReport(
@@ -120,9 +120,9 @@ def encode_report(report: UserMigrationReport) -> bytes:
 
 
 async def check_user_migration(files: FileStore, folder: str) -> Check | None:
-    """Return the check of what became private to the user of this folder; None if nothing was brought over.
+    """Return the check for the user of this folder: what became private to them; None if nothing was migrated.
 
-    It does not tell what other users have. It says if the report can't be read.
+    It does not show what other users have. It says if the report can't be read.
     """
     try:
         report = await read_report(files)
@@ -180,7 +180,7 @@ async def migrate_to_users(
     inbox: Callable[[str], JobQueue],
     config: ConsolidationConfig | None = None,
 ) -> UserMigrationReport:
-    """Move what is stamped with a user from the shared workspace of `files` to the place of that user.
+    """Move the data stamped with a user from the shared workspace of `files` to that user's place.
 
     `place` returns the files of a user's folder, and `inbox` its inbox, or the shared one for an empty name. `config`
     has the bounds of MEMORY.md. Call it under a lock. Raises: StorageError; calling it again then continues.
@@ -194,7 +194,7 @@ async def migrate_to_users(
     with suppress(AlreadyExists):
         await files.create(REPORT_PATH, encode_report(report))
     await move.move_curated(stamps, report.mixed)
-    # whose they are is told by the sessions
+    # the sessions say who owns them
     await move.move_plans(sessions, report.shared)
     await move.move_jobs(sessions)
     await move.move_sessions(sessions)
@@ -305,7 +305,7 @@ class _Migration:
                 with suppress(AlreadyExists):
                     await self.place(user).create(IGNORE_FILE, b"*\n")
                 await self.inbox(user).put(job)
-                # one that is running stays, and ends without finding its session
+                # a running job stays, and ends without finding its session
                 await shared.withdraw(job.id)
 
     async def move_sessions(self, sessions: SessionOwners) -> None:
@@ -336,7 +336,7 @@ class _Migration:
             for path in (TOMBSTONES, CURSOR_PATH):
                 with suppress(FileMissing, AlreadyExists):
                     await self.place(user).create(path, (await self.files.read(path)).data)
-        # a proposal contains text of all users, and is made again
+        # a proposal contains text of all users, and is created again
         await self._move_to_backup(PROPOSAL_PATH)
         if len(report.users) == 1:
             only = self.place(next(iter(report.users)))
@@ -350,7 +350,7 @@ class _Migration:
             await self._move_usage(stamps)
 
     async def _move_usage(self, stamps: UserStamps) -> None:
-        """Move what is noted of the use of a user's memories to that user."""
+        """Move the usage records of each user's entries to that user."""
         with suppress(FileMissing):
             stored = await self.files.read(USAGE)
             parts = await run_sync(split_usage, stored.data, stamps)

@@ -1,8 +1,8 @@
-"""Which user each part of a shared workspace belongs to, by the stamps of an older layout.
+"""Which user each part of a shared workspace belongs to, by the user names in an older layout.
 
-Older roots kept what all users of a project saved in one workspace, with the name of the user on each entry. An entry
-without a name stays shared. A curated entry moves if all entries that it was made of belong to one user. A session is
-its user's as its state says, or else as all entries say that were learned from it.
+Older roots stored the data of all users of a project in one workspace, with the name of the user on each entry. An
+entry without a name stays shared. A curated entry moves if all entries that it was made of belong to one user. The
+owner of a session is the user in its state, or else the one that all entries learned from it name.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -103,7 +103,7 @@ def plan_moves(path: str, data: bytes, stamps: UserStamps, stays: Collection[str
 
 
 def extract_user_document(path: str, data: bytes, ids: frozenset[str]) -> bytes:
-    """Return the part of a document that a user gets: these entries, under their headings."""
+    """Return the part of a document for one user: these entries, under their headings."""
     parts = parse_memory_document(data, path).parts
     wanted = {part.section for part in parts if part.entry and part.entry.id in ids}
     kept = [part for number, part in enumerate(parts) if _is_kept_part(part, parts[:number], ids, wanted)]

@@ -1,4 +1,4 @@
-"""Checks of arguments that types can't make; each error says what is expected. Pure."""
+"""Argument checks that types can't express; each error says what is expected. Pure."""
 
 import math
 
@@ -13,13 +13,13 @@ _MAX_SHOWN_CHARS = 80
 
 
 def check_type(name: str, value: object, *kinds: type, words: str, error: type[InvalidInput] = InvalidSetting) -> None:
-    """Refuse a value that is of none of these kinds; `words` say what it is to be. A truth value is no number."""
+    """Refuse a value of another type; `words` describe the expected one. A bool does not count as a number."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise error(f"{name} is {words}, not {short_repr(value)}.")
 
 
 def check_scope(given: object) -> Scope:
-    """Return whose memory it is. Raises: ScopeRequired for None; InvalidScope for what is no scope."""
+    """Return the given scope. Raises: ScopeRequired for None; InvalidScope for anything but a scope."""
     if given is None:
         raise ScopeRequired
     if not isinstance(given, Scope):
@@ -28,14 +28,14 @@ def check_scope(given: object) -> Scope:
 
 
 def check_budget(given: object) -> Tokens | None:
-    """Return a budget, None for none. Raises: InvalidSetting for what says no unit, such as 500."""
+    """Return the given budget or None. Raises: InvalidSetting for a value without a unit, such as 500."""
     if given is None or isinstance(given, Tokens):
         return given
     raise InvalidSetting(f"A budget is `Tokens(500)` or None, not {short_repr(given)}.")
 
 
 def check_limit(given: object, *, least: int = 1) -> int:
-    """Return how many are wanted at most. Raises: InvalidQuery for no whole number of at least `least`."""
+    """Return the given limit. Raises: InvalidQuery unless it is a whole number of at least `least`."""
     words = f"a whole number of at least {least}"
     check_type("limit", given, int, words=words, error=InvalidQuery)
     if not isinstance(given, int) or given < least:
@@ -44,7 +44,7 @@ def check_limit(given: object, *, least: int = 1) -> int:
 
 
 def check_seconds(given: object) -> float:
-    """Return a number of seconds. Raises: InvalidSetting for no finite number of at least 0."""
+    """Return the given seconds. Raises: InvalidSetting unless it is a finite number of at least 0."""
     words = "a number of at least 0"
     check_type("seconds", given, int, float, words=words)
     if not isinstance(given, int | float) or not 0 <= given < math.inf:
@@ -53,6 +53,6 @@ def check_seconds(given: object) -> float:
 
 
 def short_repr(value: object) -> str:
-    """Return what a value looks like, in so many characters that a message can show it."""
+    """Return the repr of a value, shortened for a message."""
     shown = repr(value)
     return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[: _MAX_SHOWN_CHARS - 1]}…"

@@ -1,7 +1,7 @@
 """The memory roots that a scope sees, narrowest first, each opened when it is needed.
 
-With a user and a project or a team these are the user's folder in that root, what the root shares, and the user's own
-root for all projects. The narrowest is always open.
+With a user and a project or team these are the user's folder in that root, the shared part of the root, and the user's
+own root for all projects. The narrowest is always open.
 """
 
 import os
@@ -22,12 +22,12 @@ __all__ = ["USER_LABEL", "RootLayer", "VisibleRoots", "list_root_layers"]
 
 
 USER_LABEL = "user"
-"""The label of a user's own root, where a place of a project comes first."""
+"""The label of a user's own root, if it is not the narrowest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RootLayer:
-    """A place that a scope sees: its label, the folder where it lies or would, and whose it is."""
+    """A root that a scope sees: its label, its folder, which may not exist yet, and its owner."""
 
     label: str
     folder: Path
@@ -52,7 +52,7 @@ def list_root_layers(root: Path, scope: Scope, data: Path) -> tuple[RootLayer, .
 
 
 class VisibleRoots:
-    """The places of one scope, which are opened by `open_place` and closed by whoever opened them."""
+    """The roots of one scope, opened with `open_place`; the caller who opened them closes them."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class VisibleRoots:
         narrowest: MemoryRoot,
         open_place: Callable[[RootLayer], Awaitable[MemoryRoot]],
     ) -> None:
-        """Have `narrowest`, which is the place of the first layer, open and no other."""
+        """Start with only `narrowest` open, the root of the first layer."""
         self._layers = {layer.label: layer for layer in layers}
         self._open_root = open_place
         self._roots = {layers[0].label: narrowest}
@@ -69,24 +69,24 @@ class VisibleRoots:
 
     @property
     def open_roots(self) -> list[MemoryRoot]:
-        """The places that are open, narrowest first."""
+        """The open roots, narrowest first."""
         return [self._roots[label] for label in self._layers if label in self._roots]
 
     def has_unopened(self) -> bool:
-        """Tell whether there is a place that is not open yet. It blocks on the disk."""
+        """Return whether an existing root is not open yet. It blocks on the disk."""
         return any(_exists(layer) for label, layer in self._layers.items() if label not in self._roots)
 
     async def open_existing(self) -> list[MemoryRoot]:
-        """Return the places that exist, narrowest first."""
+        """Return the roots that exist, narrowest first."""
         for label, layer in self._layers.items():
             if label not in self._roots and await run_in_thread(_exists, layer):
                 await self._open_layer(layer)
         return self.open_roots
 
     async def root_for(self, scope: Scope) -> MemoryRoot:
-        """Return the place of what is saved for `scope`, which is made if it is not there.
+        """Return the root for entries of `scope`, which is created if it does not exist.
 
-        Raises: ScopeMismatch where none of those that are seen is its place.
+        Raises: ScopeMismatch if it is none of the visible roots.
         """
         wanted = scope.parts()
         for layer in self._layers.values():
@@ -109,9 +109,9 @@ def _exists(layer: RootLayer) -> bool:
 
 
 def _covers(owner: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Tell whether `wanted` names all of an owner but the tenant, and the team of a project, which the root says.
+    """Return whether `wanted` has all parts of an owner except the tenant, and the team of a project, which the root names.
 
-    What is shared has no user.
+    A shared root does not cover a scope with a user.
     """
     if "user" in wanted and "user" not in owner and not {"project", "team"}.isdisjoint(owner):
         return False

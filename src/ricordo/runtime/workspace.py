@@ -1,8 +1,8 @@
-"""Workspace: an open root, put together from concrete backends. Nothing else names them.
+"""The workspace: an open root assembled from concrete backends, which nothing else names.
 
-A session that runs while something is forgotten still has it in its window until its next request.
+A running session keeps forgotten text in its window until its next request.
 
-Invariant: the stored state of a session holds nothing forgotten, but for the newest request of the user.
+Invariant: the stored state of a session holds no forgotten text, except in the newest request of the user.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -70,10 +70,10 @@ __all__ = [
 
 
 class FilteredStateStore:
-    """Loads and saves through `states`."""
+    """A state store over `states` that masks forgotten text when saving."""
 
     def __init__(self, states: StateStore, forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
-        """Hide what `forgotten` recognises; it is asked before each saving."""
+        """Mask what `forgotten` recognises; it is called before each save."""
         self._states = states
         self._list_forgotten = forgotten
 
@@ -82,7 +82,7 @@ class FilteredStateStore:
         return await self._states.load(agent, session)
 
     async def save(self, state: AgentState, *, expected: str) -> str:
-        """Store the state without what was forgotten, and return the new version. Raises `VersionConflict`."""
+        """Store the state with forgotten text masked, and return the new version. Raises `VersionConflict`."""
         known = [each for each in await self._list_forgotten() if each]
         hidden = await run_sync(_remove_forgotten, state, known) if known else state
         return await self._states.save(hidden, expected=expected)
@@ -99,13 +99,13 @@ def _remove_forgotten(state: AgentState, known: Sequence[ForgottenStatements]) -
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """An open root with its store, and what works on its sessions; `backend` is what `store` was bound from.
+    """An open root with its store and services; `store` was bound from `backend`.
 
-    `memory_root` is the narrowest of the places that the scope sees, in which its sessions are. `shared` are the files
-    of the one that the root shares, None where it is the narrowest itself. `running_turns` are those at work in `root`.
-    `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
-    of ledgers; None when it is switched off. `meter` counts what memory asks models for. `profiles` keeps what is known
-    of each user. `reranker` has a say in what is found.
+    `memory_root` is the narrowest place that the scope sees and holds its sessions. `shared` are the files of the
+    root's shared place, None if it is the narrowest. `running_turns` are the active turns in `root`. `flush` runs a
+    flush job without the inbox; `worker` runs the jobs in the inbox. `curation` consolidates ledgers into curated
+    memory; None if disabled. `meter` counts the cost of memory's model requests. `profiles` stores the user profiles.
+    `reranker` reorders search results.
     """
 
     root: Path
@@ -127,18 +127,17 @@ class Workspace:
 
     @property
     def folder(self) -> Path:
-        """Where the narrowest place lies."""
+        """The folder of the narrowest place."""
         return Path(self.memory_root.folder)
 
 
 @asynccontextmanager
 async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> AsyncIterator[Workspace]:
-    """Open the root for `scope`, create it when there is none, and close it at the end.
+    """Open the root for `scope`, creating it if needed, and close it at the end.
 
-    What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled. So is what
-    waits in that of the place which the root shares, as soon as that is looked into.
-    Raises: RootNotTrusted; ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder`
-    raises, and `load_reranker`.
+    Jobs in the inbox are processed meanwhile, and for two seconds at the end unless that is cancelled. The inbox of the
+    shared place is processed too, as soon as that place is opened. Raises: RootNotTrusted; ScopeMismatch;
+    StorageReadOnly if the root has to be created and can't be; what `load_embedder` and `load_reranker` raise.
     """
     serving, turns = BackgroundServices(), get_turn_activity(str(root))
     embedder = await run_in_thread(choose_embedder, parts.embedder, parts.settings, parts.model)
@@ -194,9 +193,9 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
 
 @dataclass(kw_only=True)
 class _WorkspaceOpener:
-    """Opens the places of one scope, and lets what has to be done in them be done beside whoever opened the root.
+    """Opens the places of one scope, and runs their background work.
 
-    What users share is worked on by whoever looks into it, as nobody else does.
+    Whoever opens the shared place also processes its jobs, as nobody else does.
     """
 
     root: Path
@@ -219,7 +218,7 @@ class _WorkspaceOpener:
         return files
 
     async def claim(self) -> None:
-        """Give the root to the scope if it is nobody's, and read its secret, which holds for all places in it."""
+        """Assign the root to the scope if it has no owner, and read its key, which is valid for all places in it."""
         owner, self._key = await self._claim_root(self.root, self.scope)
         self._held_folders.append(await run_in_thread(FolderHandle, self.root))
         if (owner.project or owner.team) and await read_version(self.files) < LAYOUT_VERSION:
@@ -232,7 +231,7 @@ class _WorkspaceOpener:
                 ) from error
 
     async def open_grants(self, layer: RootLayer) -> PermissionGrants | None:
-        """Return what keeps the permissions of a place's sessions; None where nothing of the root is kept."""
+        """Return the permission grants for the sessions of a place; None if the root has no identity."""
         identity = await read_root_identity(self.files)
         own = f"/{layer.folder.name}" if layer.folder != self.root else ""
         return PermissionGrants(trust_list_files(self.parts), f"permissions/{identity}{own}") if identity else None
@@ -244,7 +243,7 @@ class _WorkspaceOpener:
         )  # fmt: skip
 
     async def _migrate_to_users(self) -> None:
-        """Give what an older layout kept for all users together to each of them; who is cut off, or late, goes on."""
+        """Move the data of each user from an older shared layout to that user; an interrupted migration continues."""
         files, disk = self.files, self.parts.disk
         async with files.lock(USERS):
             if await read_version(files) == LAYOUT_VERSION:
@@ -257,13 +256,13 @@ class _WorkspaceOpener:
                         config=self.parts.settings.consolidation,
                     )  # fmt: skip
                 progress.counts.update(users=len(done.users), entries=sum(done.memories.values()))
-            # what is moved, or was never there, can be read without it
+            # moved data and new roots can be read without it
             with suppress(StorageReadOnly):
                 await upgrade_version(files)
 
     @asynccontextmanager
     async def _open_inboxes(self) -> AsyncIterator[Callable[[str], JobQueue]]:
-        """Give what opens the inbox of a user's folder, and for the empty name that of the root; all are closed."""
+        """Yield a function that opens the inbox of a user's folder, or of the root for an empty name; all are closed."""
         opened: dict[str, JobQueue] = {}
 
         def open_inbox(user: str) -> JobQueue:
@@ -294,23 +293,23 @@ class _WorkspaceOpener:
         return place
 
     async def advance_ids(self, layers: Sequence[RootLayer]) -> None:
-        """Let new ids sort after what was written in these, as those of one user's acts in all places are compared."""
+        """Advance ids past those in these places, because ids of one user's changes are compared across places."""
         for layer in layers:
             await advance_ids(LocalFiles(layer.folder, disk=self.parts.disk), self.parts.ids)
 
     def services_for(self, place: MemoryRoot) -> RootServices:
-        """Return what works in a place, which is made once."""
+        """Return the services of a place, created once."""
         if place.label not in self._services:
             self._services[place.label] = create_root_services(place, self.scope, self.parts, self.turns, self._places)
         return self._services[place.label]
 
     async def schedule_consolidation(self, place: MemoryRoot) -> None:
-        """Let what was saved for all be consolidated in time: no session is learned from where it lies."""
+        """Schedule the consolidation of entries saved for all users, as no session is flushed in their place."""
         config = self.parts.settings.consolidation
         if place.label != SHARED_LABEL or config is None:
             return
         work, later = self.services_for(place), self.parts.clock.now() + timedelta(seconds=config.min_gap)
-        # the entry is saved; an inbox that can't be used is told by whoever works on it
+        # the entry is saved; the worker reports an inbox that can't be used
         with suppress(StorageError):
             if not await work.inbox.jobs(states={"waiting", "running"}, kinds={"consolidate"}, limit=1):
                 await work.inbox.put(Job(kind="consolidate", after=later))
@@ -318,8 +317,8 @@ class _WorkspaceOpener:
 
     @asynccontextmanager
     async def drain_at_exit(self) -> AsyncIterator[None]:
-        """Work for the shared place while the block runs, and work off what is due there once it has ended."""
-        # work that its end cuts off is due again
+        """Run the worker of the shared place during the block, then finish its due jobs."""
+        # a job that is interrupted here becomes due again
         async with background_task(self.shared.serve):
             yield
         if shared := self._services.get(SHARED_LABEL):
@@ -327,7 +326,7 @@ class _WorkspaceOpener:
             await shared.worker.drain(seconds=shared.flush.config.closing_seconds)
 
     async def close(self) -> None:
-        """Close all that was opened."""
+        """Close everything that was opened."""
         for work in self._services.values():
             await work.inbox.close()
         for place in self._places:
@@ -339,18 +338,18 @@ class _WorkspaceOpener:
 
 
 def trust_list_files(parts: Dependencies) -> FileStore:
-    """Return the files of the list of trusted roots."""
+    """Return the files of the trusted-roots list."""
     return LocalFiles(parts.settings.data / TRUST_LIST, disk=parts.disk)
 
 
 def root_files(root: Path) -> FileStore:
-    """Return the files of a root as they are; nothing is opened, made or mended by this."""
+    """Return the files of a root; nothing is opened, created or repaired."""
     return LocalFiles(root)
 
 
 @asynccontextmanager
 async def open_for_inspection(root: Path, parts: Dependencies) -> AsyncIterator[tuple[JobQueue, FileStore]]:
-    """Give the inbox and the files of a root to look at; nothing is worked off."""
+    """Yield the inbox and the files of a root for inspection; no jobs are run."""
     files = LocalFiles(root, disk=parts.disk)
     inbox = create_inbox(root, files, parts)
     try:
@@ -362,7 +361,7 @@ async def open_for_inspection(root: Path, parts: Dependencies) -> AsyncIterator[
 def working_directory_files(
     folder: Path, root: Path, parts: Dependencies, within: FileStore | None = None
 ) -> FileStore:
-    """Return the files of a working directory, whose locks are kept in the root `root`, that of the files `within`."""
+    """Return the files of a working directory; their locks are in `root`, whose files are `within`."""
     files = AttachedFolder(folder, locks=root / "locks", disk=parts.disk)
     if within is not None and isinstance(within, SupportsFolderCheck):
         files.attach(within)
@@ -370,12 +369,12 @@ def working_directory_files(
 
 
 def scratch_files() -> FileStore:
-    """Return files that are gone with the process."""
+    """Return in-memory files, which are lost when the process ends."""
     return InMemoryFiles()
 
 
 async def inspect_root(root: Path, scratch: Path) -> list[Check]:
-    """Return what a look from outside finds in a root that can't be opened; an index is made in `scratch` for it."""
+    """Check a root that can't be opened, from outside; its index is created in `scratch`."""
     files = LocalFiles(root)
     index = await WorkspaceIndex.open(scratch / INDEX_FILE, files)
     try:
@@ -385,14 +384,14 @@ async def inspect_root(root: Path, scratch: Path) -> list[Check]:
 
 
 async def _list_forgotten(seen: VisibleRoots) -> list[ForgottenStatements]:
-    """Return what was forgotten in the places of a scope."""
+    """Return the forgotten statements of all places of a scope."""
     return [await place.read_forgotten() for place in await seen.open_existing()]
 
 
 async def _open_memory_root(
     layer: RootLayer, key: bytes, scope: Scope, parts: Dependencies, held: list[FolderHandle]
 ) -> MemoryRoot:
-    """Open a place for who is in `scope`; `key` is the secret of its root for digests. Its folder joins `held`."""
+    """Open a place for the user of `scope`; `key` is its root's secret for digests. Its folder is added to `held`."""
     files = AttachedFolder(layer.folder, disk=parts.disk)
     owner = await claim_folder(files, layer.scope, clock=parts.clock, ids=parts.ids)
     held.append(await run_in_thread(FolderHandle, layer.folder))
@@ -428,7 +427,7 @@ async def _open_memory_root(
 
 
 def _index_path(root: Path, parts: Dependencies) -> Path:
-    """Return where the index goes: where the settings say, else the root, or the cache if that can't be written to."""
+    """Return the path of the index: in the folder from the settings, else in the root, or in the cache if read-only."""
     elsewhere = parts.settings.index
     folder = writable_folder(root, parts) if elsewhere is None else cache_folder(elsewhere.absolute(), root)
     return folder / INDEX_FILE

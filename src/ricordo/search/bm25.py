@@ -114,8 +114,7 @@ def stem_prefix(term: str) -> str:
 
 
 def place_key(chunk: Chunk) -> str:
-    """Return the key of a chunk's place: the text of a message or entry, which may be repeated, else the document path.
-    """
+    """Return the key of a chunk's place: the text of a message or entry, which may be repeated, else its path."""
     return chunk.content[:200] if chunk.message or chunk.markup else chunk.path
 
 

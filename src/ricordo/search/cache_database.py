@@ -1,7 +1,7 @@
-"""A SQLite file that is only a cache: opened when needed, rebuilt when damaged, else done without.
+"""A SQLite database that is only a cache: opened when needed, rebuilt when damaged, skipped when unusable.
 
-Invariant: no error of the database leaves here; the caller gets None. Rows that can't be decoded count as damage, and
-what fails on them is tried once more with a new file.
+Invariant: no database error is raised to the caller, who gets None instead. Rows that can't be decoded count as damage,
+and the operation is repeated once with a new file.
 """
 
 import time
@@ -24,15 +24,15 @@ _T = TypeVar("_T")
 
 
 class CacheDatabase:
-    """The database at one path. `error` says why it could not be used last time, empty when it could."""
+    """The database at one path. `error` is why the last use failed, empty if it succeeded."""
 
     def __init__(
         self, path: Path, *, commit: Commit | None = None, busy_seconds: float = 5.0, schema: Schema = SCHEMA,
         check: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
-        """Prepare the database at `path` without touching it; its tables are those of the keyword index by default.
+        """Prepare the database at `path` without opening it; its tables are those of the keyword index by default.
 
-        `check` raises where the folder of the workspace is not the one that it was.
+        `check` raises if the folder of the workspace has been replaced by another one.
         """
         self._check = check
         self.error = ""
@@ -47,10 +47,10 @@ class CacheDatabase:
         self._closed = False
 
     async def run(self, act: Callable[[Database], Awaitable[_T]], *, patient: bool = False) -> _T | None:
-        """Return what `act` returns, None when the database can't be used now.
+        """Return the result of `act`, None if the database can't be used now.
 
-        A database that turns out to be damaged or gone is made anew and `act` repeated once. One that could not be
-        opened is tried again after five seconds, at once when `patient`.
+        A damaged or deleted database is created again and `act` is repeated once. If opening fails, it is tried again
+        after five seconds, or at once if `patient`.
         """
         for is_made_anew in (False, True):
             database = await self._get_database(patient=patient)
@@ -75,12 +75,12 @@ class CacheDatabase:
         return None
 
     def pop_quarantined(self) -> str:
-        """Return the names that damaged files were put aside as since the last call, with commas."""
+        """Return the new names of the damaged files moved aside since the last call, separated by commas."""
         names, self._quarantined_names = self._quarantined_names, []
         return ", ".join(names)
 
     async def close(self) -> None:
-        """Close the database for good."""
+        """Close the database permanently."""
         self._closed = True
         async with self._open_lock:
             database, self._database = self._database, None
@@ -109,7 +109,7 @@ class CacheDatabase:
         return database
 
     async def _discard(self, database: Database) -> None:
-        """Put a damaged database aside, unless another task did so before."""
+        """Move a damaged database aside, unless another task already did."""
         async with self._open_lock:
             if self._database is not database:
                 return

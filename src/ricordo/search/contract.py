@@ -249,9 +249,7 @@ class Freshness:
 
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:
-    """The documents that a refresh changed; `failed` ones keep their rows. `quarantined` is a corrupt index moved
-    aside.
-    """
+    """The documents that a refresh changed; `failed` ones keep their rows. `quarantined` is a damaged file moved aside."""
 
     indexed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()

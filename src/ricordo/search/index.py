@@ -277,9 +277,7 @@ class WorkspaceIndex(AppendMixin):
         return await self._scan.beside(spots, self._folder) if found is None else found
 
     def _is_up_to_date(self, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...]) -> bool:
-        """Return whether the index of these sorts was up to date with exactly these files at the last search or
-        refresh.
-        """
+        """Return whether these sorts were fully indexed at the last search or refresh, from exactly these files."""
         if self._synced_files is None or self._ingester is None:
             return False
         before, covered, revision = self._synced_files

@@ -1,8 +1,8 @@
 """Ingestion: changed documents are read, chunked off the event loop, and written in one transaction each.
 
-A document whose beginning is unchanged gets only its tail read. One that can't be read keeps its rows. An append to a
-file and the rows of what was appended take one trip to a thread; the append is made first and at most once. A kill
-leaves an index that is sound and behind.
+If the beginning of a document is unchanged, only its tail is processed. A document that can't be read keeps its rows.
+An append to a file and to the index is done in one call in a thread; the file is appended to first, and at most once. A
+kill leaves a consistent index that is behind the files.
 """
 
 import time
@@ -40,12 +40,12 @@ __all__ = [
 
 
 _BUSY_SECONDS = 0.05
-"""How long other writers of the file are waited for while nobody else can search."""
+"""How long to wait for other writers of the file while searches are blocked."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentEnd:
-    """What is known of a document, and what a block that is appended to it would follow."""
+    """The fingerprint of a document, and the context of a block that is appended to it."""
 
     fingerprint: DocumentFingerprint
     tail: TailContext
@@ -53,9 +53,9 @@ class DocumentEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedBlock:
-    """The bytes `data` that follow the part `base` of a document, and what is `fingerprint` of it with them.
+    """The bytes `data` appended after the part `base` of a document, and the `fingerprint` including them.
 
-    `tail` is what they follow, None where that is still to be asked for; `redactor` takes secrets out.
+    `tail` is the context before the bytes, None if it has to be read; `redactor` removes secrets.
     """
 
     document: SearchDocument
@@ -66,9 +66,9 @@ class AppendedBlock:
     tail: TailContext | None = None
 
     def write_rows(self, turn: ExclusiveAccess) -> DocumentEnd | None:
-        """Write the rows of the block; None, and nothing done, when what is stored is not `base` any more."""
+        """Write the rows of the block; return None without a change if the stored document is no longer `base`."""
         tail = self.tail or turn.read(lambda connection: read_tail(connection, self.base))
-        # they are cut before the transaction begins: other processes wait for its end
+        # rows are built before the transaction, as other processes wait for its end
         rows = build_tail_rows(self.document, self.data, tail, self.redactor) if self.data else []
         following = following_terms(rows) if self.document.sort == "transcript" else ""
         if not turn.write(lambda connection: append_document(connection, self.base, self.fingerprint, rows, following)):
@@ -77,10 +77,10 @@ class AppendedBlock:
 
 
 class PendingAppend:
-    """An append that is made at most once; what comes of it is kept for whoever asked for it."""
+    """An append that is executed at most once; its result is kept for the caller."""
 
     def __init__(self, files: SupportsBlockingAppend, path: str, data: bytes, *, header: bytes = b"") -> None:
-        """Prepare to append `data` to the file at `path`, which is created with `header` if need be."""
+        """Prepare to append `data` to the file at `path`, which is created with `header` if necessary."""
         self.data = data
         self._files = files
         self._path = path
@@ -89,7 +89,7 @@ class PendingAppend:
         self._error: RicordoError | None = None
 
     def execute(self) -> AppendedRange | None:
-        """Append, and return where the bytes lie; None when they could not be appended. It blocks on the disk."""
+        """Append, and return the range of the bytes; None if they could not be appended. It blocks on the disk."""
         try:
             self._appended = self._files.append_blocking(
                 self._path, self.data, header=self._header, busy_seconds=_BUSY_SECONDS
@@ -99,16 +99,16 @@ class PendingAppend:
         return self._appended
 
     def result(self) -> AppendedRange | None:
-        """Return where the bytes lie, None when they are still to be appended. Raises what forbade it."""
+        """Return the range of the bytes, None if they still have to be appended. Raises the error of the append."""
         if self._error is not None and not isinstance(self._error, StorageBusy):
             raise self._error
         return self._appended
 
 
 def extend_fingerprint(base: DocumentFingerprint, data: bytes, info: FileInfo | None) -> DocumentFingerprint:
-    """Return what is known of a document with `data` at its end, which is `info` by now."""
+    """Return the fingerprint of a document with `data` appended; `info` is its metadata after that."""
     size = base.size + len(data)
-    # when more than this block was appended, the time of a part is not that of the whole
+    # if more than this block was appended, the file's time does not belong to this part
     modified_ns = info.modified_ns if info and info.size == size else 0
     return DocumentFingerprint(
         path=base.path,
@@ -127,7 +127,7 @@ _MAX_TRIES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class IngestResult:
-    """What came of taking a document in: whether it had changed, or why it could not be read."""
+    """The result of indexing a document: whether it had changed, or why it could not be read."""
 
     changed: bool = False
     failed: str = ""
@@ -135,7 +135,7 @@ class IngestResult:
 
 @dataclass(kw_only=True)
 class SyncProgress:
-    """What taking in did so far; `pending` is what it did not get to or could not read."""
+    """The progress of indexing changes; `pending` documents were not reached or could not be read."""
 
     indexed: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -146,13 +146,16 @@ class SyncProgress:
 
     @property
     def unread_documents(self) -> list[tuple[SearchDocument, FileInfo]]:
-        """What was not got to; a document that can't be read is answered by the rows it had."""
+        """The documents that were not reached; a document that can't be read is searched by its old rows."""
         return [pair for pair in self.pending if pair[0].path not in self.failed]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ReadDocument:
-    """A document that was read: what will be known of it, what was, and the same if its bytes still begin with that."""
+    """A document that was read, with its new and previous fingerprints.
+
+    `base` is the previous fingerprint if the bytes still begin with those that it describes.
+    """
 
     document: SearchDocument
     data: bytes
@@ -163,19 +166,19 @@ class _ReadDocument:
 
     @property
     def tail(self) -> bytes:
-        """What follows the part that is known."""
+        """The bytes after the known part."""
         return self.data[self.base.size :] if self.base else self.data
 
 
 class Ingester:
-    """The way from the files of one workspace into its database.
+    """Indexes the files of one workspace in its database.
 
-    A document that can't be read is an outcome; what is raised is trouble with the database. `revision` counts how
-    often what is known has changed.
+    A document that can't be read is a result; only database errors are raised. `revision` counts the changes of the
+    fingerprints.
     """
 
     def __init__(self, database: Database, files: FileStore, redactor: Redactor) -> None:
-        """Take documents from `files` into `database`, without the secrets that `redactor` finds."""
+        """Index documents of `files` in `database`, without the secrets that `redactor` finds."""
         self._redactor = redactor
         self._database = database
         self._files = files
@@ -185,7 +188,7 @@ class Ingester:
         self._last_end: DocumentEnd | None = None
 
     async def load_fingerprints(self) -> Mapping[str, DocumentFingerprint]:
-        """Return what is known of each document, also when another process took it in."""
+        """Return the fingerprint of each document, including those that other processes indexed."""
         version, loaded = await self._database.read(
             lambda connection: _fingerprints_since(connection, self._data_version)
         )
@@ -195,16 +198,16 @@ class Ingester:
         return self._fingerprints
 
     async def _reload_fingerprints(self) -> None:
-        """Ask for all that is stored, also for what this process wrote and, being cancelled, never noted."""
+        """Load all stored fingerprints again, including those that a cancelled call of this process wrote."""
         self._data_version = -1
         await self.load_fingerprints()
 
     def is_current(self, connection: Connection) -> bool:
-        """Tell whether no other process wrote since `load_fingerprints` was asked for; to be called within a read."""
+        """Return whether no other process wrote since `load_fingerprints`; call it within a read."""
         return _read_data_version(connection) == self._data_version
 
     def _set_fingerprint(self, path: str, known: DocumentFingerprint | None) -> None:
-        """Note what is stored of a document now, None when it is gone."""
+        """Set the fingerprint of a document, None if it was removed."""
         self.revision += 1
         if known is None:
             self._fingerprints.pop(path, None)
@@ -212,7 +215,7 @@ class Ingester:
             self._fingerprints[path] = known
 
     async def ingest(self, document: SearchDocument, info: FileInfo) -> IngestResult:
-        """Take in the document as it is now; one that is gone by now is forgotten."""
+        """Index the current content of the document; a document that no longer exists is removed."""
         for _ in range(_MAX_TRIES):
             try:
                 data = (await self._files.read(document.path)).data
@@ -235,13 +238,13 @@ class Ingester:
         return IngestResult(failed=f"{document.path} changes faster than it can be read.")
 
     async def _write(self, read: _ReadDocument) -> bool:
-        """Write what was read; False when another process wrote the document since."""
+        """Write a document that was read; return False if another process wrote it in the meantime."""
         if (
             read.is_unchanged
             and read.previous is not None
             and _file_times(read.fingerprint) == _file_times(read.previous)
         ):
-            # looked at again as it had been written a moment ago: that it had not changed need not be stored
+            # an unchanged document that was read again because it was new needs no write
             return True
         if read.base is not None and (read.is_unchanged or is_self_contained(read.document, read.tail)):
             block = AppendedBlock(
@@ -258,9 +261,9 @@ class Ingester:
         )
 
     async def ingest_block(self, document: SearchDocument, offset: int, data: bytes) -> bool:
-        """Take in a block that was appended to the part that is known; False when the whole must be looked at.
+        """Index a block appended to the indexed part; return False if the whole document has to be read.
 
-        What other processes took in is only asked for when this one knows another end of the document.
+        Changes of other processes are loaded only if the known end of the document does not match.
         """
         if not is_self_contained(document, data):
             return False
@@ -278,9 +281,9 @@ class Ingester:
         return self._set_end(await self._database.run_exclusive(block.write_rows))
 
     async def append(self, document: SearchDocument, append: PendingAppend) -> bool:
-        """Make an append to a document and take it in, in one trip to a thread; False when it is not taken in.
+        """Append to a document and index the block in one call in a thread; return False if it is not indexed.
 
-        It is made where the end of the document is known; who else wrote there is seen from where the bytes lie.
+        This requires a known end of the document; writes of others are detected by the offset of the bytes.
         """
         base, data = self._fingerprints.get(document.path), append.data
         if base is None or not is_self_contained(document, data):
@@ -299,14 +302,14 @@ class Ingester:
         return self._set_end(await self._database.run_exclusive(act))
 
     def _set_end(self, end: DocumentEnd | None) -> bool:
-        """Note how a document ends by now, if that was written."""
+        """Store the new end of a document; return False if it was not written."""
         if end is not None:
             self._last_end = end
             self._set_fingerprint(end.fingerprint.path, end.fingerprint)
         return end is not None
 
     async def forget(self, paths: Iterable[str]) -> None:
-        """Remove documents that are gone; one that another process has just created is not."""
+        """Remove deleted documents, but not those that another process has just created again."""
         for path in paths:
             if await self._files.info(path) is None:
                 before = self._fingerprints.get(path)
@@ -317,7 +320,7 @@ class Ingester:
 def _compare_with_known(
     document: SearchDocument, info: FileInfo, data: bytes, before: DocumentFingerprint | None
 ) -> _ReadDocument:
-    """Find out which part of a document is known already."""
+    """Determine which part of a document is indexed already."""
     start = Checksum()
     base = None
     if before is not None and before.size <= len(data):
@@ -352,7 +355,7 @@ def _file_times(known: DocumentFingerprint) -> tuple[int, int]:
 
 
 def _fingerprints_since(connection: Connection, version: int) -> tuple[int, dict[str, DocumentFingerprint] | None]:
-    """Return the version of the data as other processes wrote it, and what is known when it is not `version`."""
+    """Return the data version of other processes, and the fingerprints if it differs from `version`."""
     current = _read_data_version(connection)
     return current, None if current == version else load_fingerprints(connection)
 

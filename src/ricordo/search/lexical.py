@@ -1,4 +1,4 @@
-"""Lexical search over the corpus: the scores of `bm25`, without looking at rows that hold no word of the query.
+"""Lexical search over the corpus: the scores of `bm25`, computed only for rows with a word of the query.
 
 The postings of a query's words are merged once and cached until the corpus changes.
 
@@ -50,9 +50,9 @@ _MAX_UNKNOWN_TERMS = 4_096
 
 @dataclass(frozen=True, kw_only=True)
 class WordPostings:
-    """The rows that hold a word, ascending, how often, alone and with neighbours, and what it gives them.
+    """The rows that contain a word, ascending, and its counts in each, alone and with neighbours.
 
-    `gain` is what it adds to a score for each unit of its weight.
+    `gain` is what the word adds to the score of each row per unit of its weight.
     """
 
     rows: Array
@@ -62,10 +62,10 @@ class WordPostings:
 
 
 class PostingsCache:
-    """The words of queries to one corpus. Of those that were asked for longest ago none are kept."""
+    """The postings of query words in one corpus; the least recently used are evicted."""
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
+        """Start with an empty cache."""
         self._corpus: Corpus | None = None
         self._revision = -1
         self._hidden: tuple[int, ...] = ()
@@ -77,9 +77,9 @@ class PostingsCache:
     def find(
         self, corpus: Corpus, words: QueryWords, hidden: tuple[int, ...] = ()
     ) -> tuple[tuple[WordPostings, ...], TermStatistics]:
-        """Return where each word of a query stands, and how common its terms are in what is not in `hidden` documents.
+        """Return the postings of each word of a query, and the term statistics without the `hidden` documents.
 
-        Rows of those are still among where a word stands; whoever asks lets none of them through.
+        The postings still include rows of these documents; the caller has to filter them.
         """
         if corpus is not self._corpus or corpus.revision != self._revision or hidden != self._hidden:
             self._corpus, self._revision, self._hidden = corpus, corpus.revision, hidden
@@ -106,7 +106,7 @@ class PostingsCache:
         return made
 
     def _has_relative(self, corpus: Corpus, term: str) -> bool:
-        """Tell whether a term that stands nowhere has a relative that does."""
+        """Return whether a term that occurs nowhere has a related term that does."""
         if term not in self._relatives:
             if len(self._relatives) >= _MAX_UNKNOWN_TERMS:
                 self._relatives.clear()
@@ -115,7 +115,7 @@ class PostingsCache:
         return self._relatives[term]
 
     def _evict(self, needed: int, most: int) -> None:
-        """Forget what was asked for longest ago, but for the words of this query."""
+        """Evict the least recently used words, but not those of this query."""
         while self._size > most and len(self._words) > needed:
             group, gone = self._words.popitem(last=False)
             self._size -= len(gone.rows)
@@ -125,9 +125,9 @@ class PostingsCache:
 
 
 def _count_places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]], hidden: tuple[int, ...]) -> int:
-    """Return in how many places a term stands that are not in the `hidden` documents."""
+    """Return in how many places outside the `hidden` documents a term occurs."""
     if corpus.places == corpus.count and not corpus.dead_count and not hidden:
-        # no two rows are of one place
+        # every row has a place of its own
         return sum(int(np.count_nonzero(counts & OWN_COUNT_MASK)) for _, counts in pieces)
     seen = np.zeros(corpus.places, dtype=np.bool_)
     for rows, counts in pieces:
@@ -137,7 +137,7 @@ def _count_places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]], hidden:
 
 
 def _merge_postings(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> WordPostings:
-    """Return the postings of a word: its terms count as one."""
+    """Return the postings of a word; all of its terms count as one."""
     if all(before[0][-1] < after[0][0] for before, after in pairwise(pieces)):
         rows = np.concatenate([rows for rows, _ in pieces] or [np.zeros(0, dtype=np.int64)])
         counts = np.concatenate([counts for _, counts in pieces] or [np.zeros(0, dtype=np.uint8)])
@@ -165,7 +165,7 @@ _PARTITION_FACTOR = 4
 
 @dataclass(frozen=True, kw_only=True)
 class RankedRow:
-    """A row that was found: its number and what it was measured by."""
+    """A row that was found: its number and its score details."""
 
     number: int
     details: ScoreDetails
@@ -173,10 +173,10 @@ class RankedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RankedRows:
-    """Rows that were found, the best first, with what they were measured by: a column for each signal.
+    """Rows that were found, best first, with their scores and a column for each signal.
 
-    `word_bits` tells by bits which of the `query_words` words a row holds; `absent_words` are those that no row holds,
-    and `absent_share` is their share. `has_vector` are the rows that have the signals `semantic_signals`.
+    `word_bits` is a bit set of the `query_words` in each row; `absent_words` occur in no row, and `absent_share` is
+    their share. `has_vector` marks the rows that have the `semantic_signals`.
     """
 
     rows: Array
@@ -191,11 +191,11 @@ class RankedRows:
     has_vector: "Array | None" = None
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of rows."""
         return len(self.rows)
 
     def to_list(self, places: "Array | None" = None) -> list[RankedRow]:
-        """Return one by one those that are ranked at these places, or all."""
+        """Return the rows at these places, or all, as single objects."""
         at = np.arange(len(self)) if places is None else places
         names, columns = (
             (*self.signals, "absent", *self.semantic_signals),
@@ -204,7 +204,7 @@ class RankedRows:
         without = len(names) - len(self.semantic_signals)
         known = [False] * len(at) if self.has_vector is None else self.has_vector[at].tolist()
         codes = [int(code) for code in self.word_bits[at].tolist()]
-        # many rows hold the same words
+        # many rows contain the same words
         words = {code: tuple(word for nth, word in enumerate(self.query_words) if code >> nth & 1) for code in {*codes}}
         rows = zip(
             self.numbers[at].tolist(), self.scores[at].tolist(), codes, known, zip(*columns, strict=True), strict=True
@@ -221,7 +221,7 @@ class RankedRows:
         ]  # fmt: skip
 
     def _columns(self) -> Iterator[Array]:
-        """Yield what each row is measured by."""
+        """Yield the signals of the rows."""
         yield from self.signals.values()
         yield np.full(len(self), self.absent_share)
         yield from self.semantic_signals.values()
@@ -229,9 +229,7 @@ class RankedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class LexicalScores:
-    """What the words of a query say of every row: `scores`, of which `max_score` is the most that the query
-    can reach.
-    """
+    """The scores of all rows by the words of a query; `max_score` is the maximum the query can reach."""
 
     query: PreparedQuery
     words: tuple[WordPostings, ...]
@@ -242,14 +240,14 @@ class LexicalScores:
 
 
 def search(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> RankedRows:
-    """Return the rows that hold a word, best first."""
+    """Return the rows that contain a word of the query, best first."""
     lexical = score_rows(corpus, asked, occurrences)
     rows = np.array(best_rows(corpus, lexical, asked.limit), dtype=np.int64)
     return measure_rows(corpus, rows, lexical)
 
 
 def score_rows(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> LexicalScores:
-    """Return the score of every row by the words that it holds."""
+    """Return the score of every row by its words."""
     words, statistics = occurrences.find(corpus, asked.words, corpus.hidden_documents(asked.query.profile))
     weights = tuple(statistics.weights(asked.words))
     scores = np.zeros(corpus.count)
@@ -261,9 +259,9 @@ def score_rows(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache)
 
 
 def newest_numbers(corpus: Corpus, asked: PreparedQuery) -> list[int]:
-    """Return the numbers of the newest rows that pass the filters, the newest first; those without a time last.
+    """Return the numbers of the newest rows that match the filters, newest first; rows without a time come last.
 
-    Of two with one time in one document the later one is the newer one.
+    With equal times in one document, the later line is the newer one.
     """
     rows, limit = np.arange(corpus.count), asked.limit
     rows = rows[filter_mask(corpus, rows, asked)]
@@ -283,7 +281,7 @@ def newest_numbers(corpus: Corpus, asked: PreparedQuery) -> list[int]:
 
 
 def filter_mask(corpus: Corpus, rows: Array, asked: PreparedQuery) -> Array:
-    """Return which of these rows are there and pass the filters."""
+    """Return a mask of these rows: not removed, and matching the filters."""
     query = asked.query
     passing = corpus["live"][rows]
     documents = corpus.document_mask(query.sorts, query.path, asked.skipped_paths, query.profile)
@@ -299,7 +297,7 @@ def filter_mask(corpus: Corpus, rows: Array, asked: PreparedQuery) -> Array:
 
 
 def _passes_everything(corpus: Corpus, asked: PreparedQuery) -> bool:
-    """Tell whether every row is there and passes the filters, which is told without looking at any."""
+    """Return whether every row matches the filters, which is determined without reading the rows."""
     query = asked.query
     filters = query.kinds or query.tags or query.session or query.since or query.until
     return (
@@ -309,7 +307,7 @@ def _passes_everything(corpus: Corpus, asked: PreparedQuery) -> bool:
 
 
 def _filter_codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
-    """Yield the columns of names that are filtered, with what may stand there."""
+    """Yield the columns of names that are filtered, with the codes that match."""
     if query.kinds:
         yield "kind", [corpus.names["kind"].get(kind, -1) for kind in query.kinds]
     if query.session:
@@ -320,7 +318,7 @@ def _filter_codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]
 
 
 def best_rows(corpus: Corpus, lexical: LexicalScores, limit: int) -> list[int]:
-    """Return the best rows in order, without what is too much of one heap or one text."""
+    """Return the best rows in order, with the limits per group and per identical text."""
     asked, found, scores = lexical.query, lexical.words, lexical.scores
     wanted = max(_MIN_RANKED, 2 * limit)
     while True:
@@ -337,7 +335,7 @@ def best_rows(corpus: Corpus, lexical: LexicalScores, limit: int) -> list[int]:
 def _score_bound(
     corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], scores: Array, wanted: int
 ) -> float:
-    """Return a score that at least so many rows reach, 0 when there is none: the rows of one word will do."""
+    """Return a score that at least `wanted` rows reach, judged by the rows of one word; 0 if there is none."""
     for word in sorted(found, key=lambda word: len(word.rows)):
         if len(word.rows) >= wanted:
             reached = scores[_filter_rows(corpus, asked, [word], word.rows)]
@@ -349,7 +347,7 @@ def _score_bound(
 
 
 def _filter_rows(corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], rows: Array) -> Array:
-    """Return those of these rows that the query lets through: without neighbours, a row must hold a word itself."""
+    """Return the rows that match the query; without neighbours, a row must contain a word itself."""
     if not _passes_everything(corpus, asked):
         rows = rows[filter_mask(corpus, rows, asked)]
     if asked.query.neighbours:
@@ -362,7 +360,7 @@ def _filter_rows(corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPosti
 
 
 def _word_counts(word: WordPostings, rows: Array) -> tuple[Array, Array]:
-    """Return how often rows hold a word, alone and with their neighbours."""
+    """Return the counts of a word in these rows, alone and with their neighbours."""
     if not len(word.rows):
         nothing = np.zeros(len(rows), dtype=np.uint8)
         return nothing, nothing
@@ -372,9 +370,9 @@ def _word_counts(word: WordPostings, rows: Array) -> tuple[Array, Array]:
 
 
 def cap_repeats(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
-    """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
+    """Return the best `limit` of these ascending rows in order, with the limits per group and per identical text."""
     if len(rows) > _PARTITION_FACTOR * limit:
-        # of far more than are wanted only the best are put in order, unless too many of those are of one heap
+        # sort only the best of many rows, unless too many of them are in one group
         high = steps >= np.partition(steps, len(steps) - 2 * limit)[len(steps) - 2 * limit]
         best = _sort_and_cap(corpus, rows[high], steps[high], limit)
         if len(best) == limit:
@@ -383,9 +381,9 @@ def cap_repeats(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[i
 
 
 def _sort_and_cap(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
-    """Return what `cap_repeats` does, with all of the rows put in order."""
+    """Return the result of `cap_repeats`, by sorting all rows."""
     ordered = rows[_sort_order(corpus, rows, steps)]
-    # mostly nothing is too much, which arrays tell at once
+    # the limits are rarely exceeded, which is checked on arrays first
     best = ordered[:limit]
     heaps, twins = np.sort(_group_keys(corpus, best)), np.sort(corpus["twin"][best])
     if np.any(heaps[MAX_PER_GROUP:] == heaps[:-MAX_PER_GROUP]) or np.any(
@@ -397,13 +395,13 @@ def _sort_and_cap(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list
 
 
 def _sort_order(corpus: Corpus, rows: Array, steps: Array) -> Array:
-    """Return the order of these rows: of equals the newer first, then by the place in the files."""
+    """Return the order of these rows: among equals the newer first, then by the place in the files."""
     order = np.argsort(-steps, kind="stable")
     ordered = steps[order]
     same = ordered[1:] == ordered[:-1]
     if not np.any(same):
         return order
-    # only equals change places among themselves, and mostly there are few
+    # only equal rows have to be sorted further, and there are usually few
     places = np.flatnonzero(np.append(same, False) | np.append(False, same))
     equals = order[places]
     times, documents, lines, parts = (corpus[name][rows[equals]] for name in ("time", "document", "line", "part"))
@@ -420,7 +418,7 @@ def _group_keys(corpus: Corpus, rows: Array) -> Array:
 
 
 def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
-    """Return the first rows in their order without what is too much of one heap or one text."""
+    """Return the first rows in order, with the limits per group and per identical text."""
     taken: Counter[int] = Counter()
     twins: Counter[int] = Counter()
     best: list[int] = []
@@ -436,7 +434,7 @@ def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
 
 
 def measure_rows(corpus: Corpus, rows: Array, lexical: LexicalScores) -> RankedRows:
-    """Return the signals of each row, those that hold no word too."""
+    """Return the signals of each row, also of rows without a word of the query."""
     words, most = lexical.words, lexical.max_score
     absent = lexical.statistics.absent_words(lexical.query.words)
     weights = np.array(lexical.weights)

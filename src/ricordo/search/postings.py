@@ -1,9 +1,9 @@
-"""Postings and columns of a block of rows, as arrays that are searched without being unpacked.
+"""Postings and columns of a segment of rows, as arrays that are searched without unpacking.
 
 Only counts of 0 to 3 matter to the score, so a term's count in the row and its count with the neighbours share a byte.
 
-Invariant: a segment depends on its rows alone; its terms are sorted by their UTF-8 bytes, and the rows of a term
-ascend.
+Invariant: a segment depends on its rows alone; its terms are sorted by their UTF-8 bytes, and the rows of a term are
+ascending.
 """
 
 from array import array
@@ -32,7 +32,7 @@ __all__ = [
 
 Array: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[Any]]"
 NO_TIME = -(2**63)
-"""The time of a row that has none."""
+"""The time of a row without a time."""
 OWN_COUNT_MASK, CONTEXT_COUNT_SHIFT = 3, 2
 """The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
 _MAX_COUNT = 3
@@ -42,12 +42,12 @@ COLUMNS: dict[str, str] = {
     "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",
     "meaning": "<i8",
 }  # fmt: skip
-"""The columns of a block. `shape` is 1 for a message, 2 for an entry and 6 for one whose line tells more, `own` and
-`around` are numbers of terms, and `kind`, `tags` and `session` are places in the lists of names."""
+"""The columns of a segment. `shape` is 1 for a message, 2 for an entry and 6 for an entry with ranking fields. `own`
+and `around` are numbers of terms. `kind`, `tags` and `session` are indexes into the lists of names."""
 
 
 class IndexedRow(NamedTuple):
-    """A row as it is indexed: times in milliseconds, `own` and `around` the terms joined by spaces."""
+    """A row to index: times in milliseconds, `own` and `around` are terms joined by spaces."""
 
     number: int
     document: int
@@ -68,9 +68,9 @@ class IndexedRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Postings:
-    """The terms of a block: `ends` cut `vocabulary` into terms, `starts` cut `rows` and `counts` into theirs.
+    """The terms of a segment: `ends` splits `vocabulary` into terms, `starts` splits `rows` and `counts` by term.
 
-    `heads` are the first eight bytes of each term as a number, so that a term is found without cutting out many.
+    `heads` are the first eight bytes of each term as a number, so that a search decodes only a few terms.
     """
 
     vocabulary: bytes
@@ -91,7 +91,7 @@ class Postings:
         return cls(vocabulary=vocabulary, ends=ends, starts=starts, rows=rows, counts=counts, heads=heads)
 
     def find(self, term: str) -> tuple[Array, Array]:
-        """Return the rows that hold a term, ascending, and their counts; both are empty where none does."""
+        """Return the rows that contain a term, ascending, and their counts; both are empty if there are none."""
         wanted = _encode_term(term)
         at = self._first_index(wanted)
         if at == len(self.ends) or self._term(at) != wanted:
@@ -99,7 +99,7 @@ class Postings:
         return self._rows(at)
 
     def find_prefix(self, start: str) -> Iterable[tuple[Array, Array]]:
-        """Yield rows and counts of each term that begins with `start`."""
+        """Yield rows and counts of each term with the prefix `start`."""
         wanted = _encode_term(start)
         for at in range(self._first_index(wanted), len(self.ends)):
             if not self._term(at).startswith(wanted):
@@ -121,7 +121,7 @@ class Postings:
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """What the rows of a range of numbers are found by; the numbers ascend."""
+    """The columns, names and postings of a range of rows with ascending numbers."""
 
     columns: dict[str, Array]
     kinds: tuple[str, ...]
@@ -135,10 +135,10 @@ class Segment:
 
 
 class SegmentBuilder:
-    """Rows to a block, some at a time: of what was added only numbers are kept."""
+    """Builds a segment from rows that are added in batches; it stores only their numeric form."""
 
     def __init__(self) -> None:
-        """Begin with no rows."""
+        """Start with no rows."""
         self._terms: defaultdict[str, int] = defaultdict(count().__next__)
         self._names: tuple[defaultdict[str, int], ...] = tuple(defaultdict(count().__next__) for _ in range(3))
         self._fields: list[Array] = []
@@ -146,7 +146,7 @@ class SegmentBuilder:
         self._count = 0
 
     def add(self, rows: Sequence[IndexedRow]) -> None:
-        """Add rows, whose numbers are higher than those that were added before."""
+        """Add rows; their numbers must be higher than all before."""
         if not rows:
             return
         own = [row.own.split() for row in rows]
@@ -162,7 +162,7 @@ class SegmentBuilder:
         self._count += len(rows)
 
     def build(self) -> Segment:
-        """Return the block of all rows."""
+        """Return the segment of all rows."""
         fields = np.concatenate(self._fields) if self._fields else np.zeros((0, len(COLUMNS)), dtype=np.int64)
         columns = {
             name: np.ascontiguousarray(fields[:, at]).astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())
@@ -171,7 +171,7 @@ class SegmentBuilder:
         return Segment(columns=columns, kinds=kinds, tags=tags, sessions=sessions, postings=self._build_postings())
 
     def _build_posting_keys(self, terms: Sequence[Sequence[str]], beside: int) -> Array:
-        """Return term, row and whether it is a neighbour's, in one number each."""
+        """Return for each term occurrence one number of the term, the row, and whether it is from a neighbour."""
         lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))
         rows = np.repeat(np.arange(self._count, self._count + len(terms), dtype=np.int64), lengths)
         held = map(self._terms.__getitem__, chain.from_iterable(terms))
@@ -202,7 +202,7 @@ class SegmentBuilder:
 
 
 def pack_counts(own: int, every: int) -> int:
-    """Return the count of a term in a row itself and with its neighbours as one byte."""
+    """Return the counts of a term in a row, alone and with its neighbours, packed in one byte."""
     return min(own, _MAX_COUNT) | (min(every, _MAX_COUNT) << CONTEXT_COUNT_SHIFT)
 
 

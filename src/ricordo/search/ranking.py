@@ -89,8 +89,7 @@ class _LearnedMemories:
             self._unread.append(row)
 
     def find_replacement(self, row: ScoredPassage, said: float) -> ScoredPassage | None:
-        """Return the better memory that was learned from this message and has the share `said` of its words, else None.
-        """
+        """Return the better memory learned from this message that has the share `said` of its words, else None."""
         message = row.passage.match.chunk.message
         if not message:
             return None
@@ -125,8 +124,7 @@ class _Kept:
             self._index(at)
 
     def twin(self, row: ScoredPassage, marks: _TextFeatures) -> int | None:
-        """Return the position of the first row that is a duplicate; cheap checks come first, as there may be many rows.
-        """
+        """Return the position of the first row that is a duplicate; cheap checks come first, as rows may be many."""
         superseded, asks, held, words, bits, sharing = marks
         duplicate = self._duplicate
         size = len(words) if duplicate >= _MIN_OVERLAP else 0

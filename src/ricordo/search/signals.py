@@ -1,9 +1,9 @@
 """The signals that passages are scored by, and the passages in the order of their scores. Pure.
 
-Each signal is in 0..1; times its weight it is a share of the score. A passage first gets the most it can reach, and its
-text is read only when nothing scored is above that.
+Each signal is in 0..1; multiplied by its weight it is a share of the score. A passage first gets its maximum score, and
+its text is read only when no scored passage is above that.
 
-Invariant: the order is that of scoring them all.
+Invariant: the order is the same as if all passages were scored.
 """
 
 import heapq
@@ -32,7 +32,7 @@ __all__ = ["NO_DATE", "ScoredPassage", "is_reply", "iter_best_first", "max_entry
 
 
 NO_DATE = datetime.min.replace(tzinfo=UTC)
-"""The time of what has none."""
+"""The time of a passage without a time."""
 _ROUNDING = 1e-9
 _STATE_MARKER = "[state:: "
 _ENTRY_CACHE_SIZE, _WORD_CACHE_SIZE = 4_096, 16_384
@@ -40,12 +40,11 @@ _ENTRY_CACHE_SIZE, _WORD_CACHE_SIZE = 4_096, 16_384
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredPassage:
-    """A passage with its score, and why it has it.
+    """A passage with its score and the reasons for it.
 
-    `score` may be above 1 here, so that the best stay apart. `time` is when it was said or became true, else when it
-    was saved. `successor` is what took the place of the entry that it
-    holds. `diversity_penalty` is what others of its session cost it. `contradicts` are the ids of memories that can't
-    hold beside it.
+    `score` may be above 1 here, so that the best passages stay distinct. `time` is when it was said or became true,
+    else when it was saved. `successor` is the passage that superseded its entry. `diversity_penalty` is the penalty for
+    other passages of its session. `contradicts` are the ids of memories that conflict with it.
     """
 
     passage: Passage
@@ -59,18 +58,18 @@ class ScoredPassage:
 
     @cached_property
     def memory(self) -> Entry | None:
-        """The entry that it holds, None for any other passage; read of the few that are shown."""
+        """The entry in the passage, None for other passages; parsed on demand."""
         found = _stored_entry(self.passage.match.chunk)
         return replace(found, state="superseded") if found and self.successor else found
 
     @cached_property
     def signals(self) -> Mapping[str, float]:
-        """What it is measured by, each in 0..1; needed of the few that are shown."""
+        """The signals of the passage, each in 0..1; computed on demand."""
         return _compute_signals(self.passage, self.memory, self.context)
 
     @cached_property
     def shares(self) -> Mapping[str, float]:
-        """What each signal adds to the score, where anything was asked."""
+        """The share of each signal in the score; empty for a blank query."""
         if self.context.is_blank:
             return {}
         shares = _score_shares(self.signals, self.context)
@@ -78,29 +77,29 @@ class ScoredPassage:
 
     @cached_property
     def entry(self) -> Entry:
-        """The entry of the passage, made up of it where it holds none."""
+        """The entry of the passage; if it has none, an entry built from its text."""
         return self.memory or _entry_from_chunk(self.passage.match.chunk)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The content words, needed of the best few only."""
+        """The distinct content words; computed on demand."""
         return frozenset(_distinct_words(self.passage.match.content))
 
     @cached_property
     def is_question(self) -> bool:
-        """Tell whether it ends as a question."""
+        """Whether the text ends with a question mark."""
         return self.passage.match.content.rstrip().endswith(("?", "？"))
 
     @property
     def is_current(self) -> bool:
-        """Tell whether it may be shown: it was not superseded, or by something that is seen."""
+        """Whether it may be shown: it is not superseded, or its successor is visible."""
         if self.successor is not None or _STATE_MARKER not in self.passage.match.chunk.markup:
             return True
         return self.memory is None or self.memory.state != "superseded"
 
 
 def iter_best_first(passages: Iterable[Passage], asked: QueryContext) -> Iterator[ScoredPassage]:
-    """Yield the passages in their order, each measured when nothing that was not could come before it."""
+    """Yield the passages in order; each is scored only when no unscored one could precede it."""
     rows = [(_base_score(passage, asked), at, passage) for at, passage in enumerate(passages)]
     unread, of_memory = _max_text_scores(asked)
     waiting = sorted(
@@ -121,13 +120,13 @@ def iter_best_first(passages: Iterable[Passage], asked: QueryContext) -> Iterato
 
 
 def max_entry_score(near: float, asked: QueryContext) -> float:
-    """Return the most that an entry can score which is so near, what its newness gives counted."""
+    """Return the maximum score of an entry with the nearness `near`, which includes its recency bonus."""
     config = asked.config
     return near * (config.own + config.context + config.session) + _max_text_scores(asked)[1] - config.recency
 
 
 def _max_text_scores(asked: QueryContext) -> tuple[float, float]:
-    """Return the most that reading a passage can add to its score, and reading an entry."""
+    """Return the maximum that the text of a passage can add to its score, and the same for an entry."""
     config = asked.config
     unread = config.recency + config.expected * bool(asked.question.expected) + _ROUNDING
     return unread, unread + config.memory + config.speaker * bool(asked.speaker) + config.dates * bool(
@@ -136,12 +135,12 @@ def _max_text_scores(asked: QueryContext) -> tuple[float, float]:
 
 
 def score_passage(passage: Passage, asked: QueryContext) -> ScoredPassage:
-    """Return a passage with its score, which is 0 where nothing is asked."""
+    """Return a passage with its score, which is 0 for a blank query."""
     return _complete_score(passage, None if asked.is_blank else _base_score(passage, asked), asked)
 
 
 def _complete_score(passage: Passage, known: float | None, asked: QueryContext) -> ScoredPassage:
-    """Return a passage with its score, of which `known` is a part; with None it is 0."""
+    """Return a passage with its full score; `known` is its base score, None for a score of 0."""
     memory = _entry_for_scoring(passage.match.chunk, asked)
     score = 0.0 if known is None else known + _text_score(passage, memory, asked)
     time = _memory_time(memory, passage.match.chunk) or NO_DATE
@@ -149,16 +148,16 @@ def _complete_score(passage: Passage, known: float | None, asked: QueryContext) 
 
 
 def is_reply(passage: Passage, asked: QueryContext) -> bool:
-    """Tell whether a passage follows a question of somebody else that holds words of what is asked."""
+    """Return whether a passage follows a question of another speaker that matches the query."""
     return reply_score(passage, asked) > 0
 
 
 def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int]:
-    """Return what a passage is sorted by; smaller comes first."""
+    """Return the sort key of a passage; smaller comes first."""
     chunk = row.passage.match.chunk
     timed = row.time != NO_DATE
     newest_first = -row.time.timestamp() if timed else 0.0
-    # of two memories of one time in one file the later one was saved later
+    # of two memories with the same time in one file, the one on the later line was saved later
     line = -chunk.line_number if timed and chunk.markup else chunk.line_number
     return (-row.score, newest_first, row.passage.source_rank, chunk.sort == "long", chunk.path, line, chunk.part)
 
@@ -189,7 +188,7 @@ def _compute_signals(passage: Passage, memory: Entry | None, asked: QueryContext
 
 
 def _score_shares(signals: Mapping[str, float], asked: QueryContext) -> dict[str, float]:
-    """Return what each signal adds to the score; those that add nothing are left out."""
+    """Return the share of each signal in the score, without those that are 0."""
     config = asked.config
     scale = _lexical_scale(signals, config)
     added = {
@@ -211,7 +210,7 @@ def _score_shares(signals: Mapping[str, float], asked: QueryContext) -> dict[str
 
 
 def _lexical_scale(signals: Mapping[str, float], config: RecallConfig) -> float:
-    """Return what brings nearness by words and by meaning to the scale of words alone."""
+    """Return the factor that scales nearness by words and meaning to that of words alone."""
     words = config.own + config.context
     meaning = (config.dense if "dense" in signals else 0.0) + (
         config.dense_context if "dense_context" in signals else 0.0
@@ -220,7 +219,7 @@ def _lexical_scale(signals: Mapping[str, float], config: RecallConfig) -> float:
 
 
 def _base_score(passage: Passage, asked: QueryContext) -> float:
-    """Return what a passage scores by what costs next to nothing to know: of an entry, all that is not in its text."""
+    """Return the part of a passage's score that needs no text; for an entry, everything outside its text."""
     config, chunk = asked.config, passage.match.chunk
     near = passage_similarity(passage, config)
     known = near * (config.own + config.context)
@@ -241,7 +240,7 @@ def _base_score(passage: Passage, asked: QueryContext) -> float:
 
 
 def _text_score(passage: Passage, memory: Entry | None, asked: QueryContext) -> float:
-    """Return what a passage scores besides, by what is read in its text and its entry."""
+    """Return the part of a passage's score that depends on its text and its entry."""
     config, chunk = asked.config, passage.match.chunk
     more = config.recency * _recency_score(memory, chunk, asked)
     if holds_expected(passage.match.content, asked.question.expected):
@@ -256,7 +255,7 @@ def _text_score(passage: Passage, memory: Entry | None, asked: QueryContext) -> 
 
 @lru_cache(maxsize=_WORD_CACHE_SIZE)
 def _distinct_words(content: str) -> tuple[str, ...]:
-    """Return the different content words; a tuple takes a quarter of what a set does."""
+    """Return the distinct content words; a tuple takes a quarter of the memory of a set."""
     return tuple({*content_words(content)})
 
 
@@ -267,11 +266,11 @@ def _parse_entry(markup: str, path: str) -> Entry | None:
 
 
 def _stored_entry(chunk: Chunk) -> Entry | None:
-    """Return the entry that a chunk holds, None where it holds none."""
+    """Return the entry in a chunk, None if it has none."""
     found = _parse_entry(chunk.markup, chunk.path) if chunk.markup else None
     if found is None:
         return None
-    # a piece of a long entry shows itself, not the line that points to the whole
+    # a piece of a long entry has its own content, not that of the bullet that points to it
     content = chunk.content if chunk.sort == "long" else found.content
     if (found.id, found.content) == (chunk.entry_id, content):
         return found
@@ -279,13 +278,13 @@ def _stored_entry(chunk: Chunk) -> Entry | None:
 
 
 def _entry_for_scoring(chunk: Chunk, asked: QueryContext) -> Entry | None:
-    """Return the entry that a chunk holds if its line tells more that counts than the chunk itself."""
+    """Return the entry in a chunk if its markup affects the score more than the chunk's own fields."""
     more = chunk.markup and (asked.date_ranges or any(map(chunk.markup.__contains__, RANKING_FIELD_MARKERS)))
     return _stored_entry(chunk) if more else None
 
 
 def _entry_from_chunk(chunk: Chunk) -> Entry:
-    """Return a passage that is no entry as one."""
+    """Return an entry built from a passage that has none."""
     by: Author = "agent" if chunk.speaker in {"assistant", "tool"} else "user"
     return Entry(
         content=chunk.content,
@@ -305,18 +304,18 @@ def _memory_time(memory: Entry | None, chunk: Chunk) -> datetime | None:
 def _is_about(chunk: Chunk, named: str) -> bool:
     if chunk.speaker:
         return chunk.speaker.casefold() == named
-    # a memory says whom it is about, or it is about the user
+    # a memory names its subject, or it is about the user
     return named == "user" or named in chunk.content.casefold()
 
 
 def _is_by_another(chunk: Chunk, named: str) -> bool:
-    """Tell whether another person says it and does not name the one asked about."""
+    """Return whether another person is the speaker and does not mention the named one."""
     speaker = chunk.speaker.casefold()
     return speaker not in {"", "assistant", "tool", "user", named} and named not in chunk.content.casefold()
 
 
 def _session_score(passage: Passage, asked: QueryContext) -> float:
-    """Return how near the session is; an entry stands for itself, whatever else its file holds."""
+    """Return the nearness of the session; for an entry its own nearness, whatever else is in its file."""
     return (
         passage_similarity(passage, asked.config)
         if passage.match.chunk.markup
@@ -329,14 +328,14 @@ def _date_score(time: datetime | None, asked: QueryContext) -> float:
 
 
 def _recency_score(memory: Entry | None, chunk: Chunk, asked: QueryContext) -> float:
-    """Return 1 for a memory of today and a pinned one, 0.5 after its kind's half-life, 0 for one without a date.
+    """Return 1 for a memory of today or a pinned one, 0.5 after its kind's half-life, 0 without a date.
 
-    Age counts from the last confirmation, where there is one.
+    The age is measured from the last confirmation, if there is one.
     """
     if memory is not None and memory.pinned:
         return 1.0
     if chunk.sort == "profile":
-        # when a fact was written down or looked at again tells little of when it was said: the ledger has that
+        # the times of a profile fact say little about when it was said: the ledger has that
         return 0.0
     time, confirmed = _memory_time(memory, chunk), memory.confirmed if memory else None
     latest = max(time, confirmed) if time and confirmed else time or confirmed

@@ -1,9 +1,10 @@
-"""What holds now: supersession, corrections and open contradictions among the passages found. Pure.
+"""Supersession, corrections and open contradictions among passages. Pure.
 
-Curated memory tells where an entry stands and what replaced it; the newer of two memories on one subject goes first,
-and what contradicts a memory is shown right after it.
+Curated memory determines the place and the successor of an entry. Of two memories on one subject the newer goes first,
+and a memory is followed directly by those that contradict it.
 
-Invariants: no row is dropped, unrelated rows keep their order, and following successors ends: entries in a ring hold.
+Invariants: no row is dropped, unrelated rows keep their order, and following successors always ends: entries in a cycle
+count as current.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,13 +46,13 @@ _CONTRADICTS_MARKER = f"[{CONTRADICTS_FIELD}:: "
 
 @dataclass(frozen=True, eq=False)
 class CuratedMemory:
-    """Curated memory of every source. What is told from it is worked out once."""
+    """Curated memory of all sources. Its properties are computed once."""
 
     passages: tuple[Passage, ...] = ()
 
     @cached_property
     def places(self) -> Mapping[tuple[str, str], Passage]:
-        """Where each entry stands, by source and id; of several places the one that goes first."""
+        """The passage of each entry by source and id; if an entry is in several places, the first by `_place_order`."""
         places: dict[tuple[str, str], Passage] = {}
         for passage in sorted(self.passages, key=_place_order):
             if passage.match.chunk.markup:
@@ -60,12 +61,12 @@ class CuratedMemory:
 
     @cached_property
     def successors(self) -> tuple[Passage, ...]:
-        """The entries that took the place of others."""
+        """The entries that supersede others."""
         return tuple(passage for passage in self.passages if SUPERSEDES_MARKER in passage.match.chunk.markup)
 
     @cached_property
     def contradictions(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        """The ids of what each entry contradicts, by source and id; both ends of each hold."""
+        """The ids that each entry contradicts, by source and id; both entries of a pair are current."""
         linked = [passage for passage in self.passages if _CONTRADICTS_MARKER in passage.match.chunk.markup]
         found: dict[tuple[str, str], tuple[str, ...]] = {}
         for label in {passage.label for passage in linked}:
@@ -79,13 +80,13 @@ class CuratedMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class SupersessionChains:
-    """Which entry took the place of which, by ids; `entries` are the passages of the successors."""
+    """The successor of each entry, by ids; `entries` are the passages of the successors."""
 
     successor: Mapping[str, str]
     entries: Mapping[str, Passage]
 
     def successors_of(self, entry_id: str) -> tuple[str, ...]:
-        """Return the ids of what took the place of this entry, one after the other; the last one holds now."""
+        """Return the ids of all successors of this entry in order; the last one is current."""
         later: list[str] = []
         while entry_id in self.successor:
             entry_id = self.successor[entry_id]
@@ -94,9 +95,9 @@ class SupersessionChains:
 
 
 def move_to_curated(passages: Sequence[Passage], curated: CuratedMemory) -> list[Passage]:
-    """Return the passages, those of a ledger moved to where curated memory holds the same entry; each there once.
+    """Return the passages; a ledger entry moves to its place in curated memory, and each entry is there once.
 
-    `curated` is all of curated memory, of every source. What was found in curated memory itself stays as it was found.
+    `curated` is all of curated memory, of every source. Passages found in curated memory itself stay unchanged.
     """
     here = CuratedMemory(tuple(_curated_entries(passages)))
     found = here.places
@@ -116,13 +117,13 @@ def move_to_curated(passages: Sequence[Passage], curated: CuratedMemory) -> list
 
 
 def _preferred_place(key: tuple[str, str], curated: CuratedMemory, found: CuratedMemory) -> Passage | None:
-    """Return where curated memory holds an entry, None where it does not."""
+    """Return the place of an entry in curated memory, None if it is not there."""
     known, here = curated.places.get(key), found.places.get(key)
     return min(known, here, key=_place_order) if known and here else known or here
 
 
 def find_supersessions(passages: Iterable[Passage]) -> SupersessionChains:
-    """Return which entries of the passages took the place of others."""
+    """Return which entries of the passages supersede others."""
     successor: dict[str, str] = {}
     entries: dict[str, Passage] = {}
     for passage in sorted(
@@ -160,7 +161,7 @@ def _superseded_id(markup: str, path: str) -> str:
 
 
 def _move_passage(passage: Passage, place: Passage) -> Passage:
-    """Return what was found, shown where and as it stands in `place`."""
+    """Return the passage with the location and content of `place`."""
     at = place.match
     match = replace(
         passage.match, path=at.path, line_number=at.line_number, end_line=at.end_line, content=at.content,
@@ -178,7 +179,7 @@ def _entry_key(passage: Passage) -> tuple[str, str]:
 
 
 def _place_order(passage: Passage) -> tuple[bool, bool, str, int]:
-    """Order places of one entry: the memory that is always in the prompt, topics, the rest."""
+    """Return the sort key of an entry's places: MEMORY.md, then topics, then the rest."""
     at = passage.match
     return at.path != MEMORY_PATH, at.chunk.sort != "curated", at.path, at.line_number
 
@@ -191,7 +192,7 @@ _EXTERNAL_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD)
 
 
 def attach_successor(row: ScoredPassage, chain: SupersessionChains) -> ScoredPassage:
-    """Return the row with the state and the successor that other entries give it."""
+    """Return the row with the successor that other entries name for it."""
     chunk = row.passage.match.chunk
     successor = chain.entries.get(chain.successor.get(chunk.entry_id, "")) if chunk.markup else None
     return row if successor is None else replace(row, successor=successor)
@@ -200,7 +201,7 @@ def attach_successor(row: ScoredPassage, chain: SupersessionChains) -> ScoredPas
 def place_successors_first(
     rows: Sequence[ScoredPassage], offered: Mapping[str, ScoredPassage], chain: SupersessionChains
 ) -> list[ScoredPassage]:
-    """Put what took the place of a memory above it: what holds now, and what held between where it is a hit too."""
+    """Move the current successor of a memory above it, and the successors between if they are hits too."""
     placed = list(rows)
     for row in rows:
         chunk = row.passage.match.chunk
@@ -220,14 +221,14 @@ def place_successors_first(
 
 
 def place_newer_first(rows: Sequence[ScoredPassage], config: RecallConfig) -> list[ScoredPassage]:
-    """Let the newer of two memories on one subject go first: a changed decision wins.
+    """Move the newer of two memories on one subject first: a changed decision wins.
 
-    A correction wins wherever it stands, another memory where their scores are near.
+    A correction wins at any distance, another memory only if their scores are near.
     """
     placed: list[ScoredPassage] = []
     outside, oldest = any(map(_is_from_outside, rows)), _LATEST
     for row in rows:
-        # most rows are no later than any before them, and take the place of none but what came from outside
+        # most rows are older than all before them, and can only replace external ones
         at = (
             _first_replaced_index(row, placed, config, outside=outside) if outside or row.time > oldest else len(placed)
         )
@@ -251,14 +252,14 @@ def place_newer_first(rows: Sequence[ScoredPassage], config: RecallConfig) -> li
 def _first_replaced_index(
     row: ScoredPassage, placed: Sequence[ScoredPassage], config: RecallConfig, *, outside: bool
 ) -> int:
-    """Return the place of the first that `row` takes the place of, the end where there is none.
+    """Return the index of the first row that `row` replaces, the end if there is none.
 
-    `outside` tells whether any of them is from outside.
+    `outside` is whether any row is external.
     """
     if row.passage.match.chunk.markup:
         time, corrects, kind = row.time, _is_correction(row), _kind(row)
         for at, other in enumerate(placed):
-            # most are told apart by their time, their score and their kind
+            # time, score and kind exclude most rows
             later = time > other.time and (
                 corrects or (other.score - row.score <= config.near and kind == _kind(other))
             )
@@ -272,7 +273,7 @@ def _score_order(row: ScoredPassage) -> float:
 
 
 def _replaces(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) -> bool:
-    """Tell whether `row`, which ranks below `other`, is the memory that holds now."""
+    """Return whether `row`, which ranks below `other`, is the current memory of the two."""
     if not _is_later_memory(row, other):
         return False
     if _is_from_outside(other) and not _is_from_outside(row):
@@ -282,7 +283,7 @@ def _replaces(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) ->
 
 
 def _corrects(row: ScoredPassage, other: ScoredPassage) -> bool:
-    """Tell whether `row` is tagged as a correction and is later and on the subject of `other`."""
+    """Return whether `row` is tagged as a correction and is later and on the subject of `other`."""
     if not _is_correction(row) or not _is_later_memory(row, other):
         return False
     on_subject = _is_of_one_subject(row, other) or len(row.words & other.words) >= _MIN_SHARED_WORDS
@@ -290,7 +291,7 @@ def _corrects(row: ScoredPassage, other: ScoredPassage) -> bool:
 
 
 def _is_of_one_subject(row: ScoredPassage, other: ScoredPassage) -> bool:
-    """Tell whether they share half the words of the shorter one."""
+    """Return whether they share half the words of the shorter one."""
     words, others = row.words, other.words
     shortest = min(len(words), len(others))
     return shortest > 0 and len(words & others) >= _MIN_SUBJECT_OVERLAP * shortest
@@ -312,7 +313,7 @@ def _id(row: ScoredPassage) -> str:
 def _is_later_memory(row: ScoredPassage, other: ScoredPassage) -> bool:
     both = bool(row.passage.match.chunk.markup and other.passage.match.chunk.markup)
     outside = _is_from_outside(other)
-    # what a tool printed takes the place of nothing that somebody stands behind
+    # tool output does not replace anything that is not external
     return both and (outside if outside != _is_from_outside(row) else row.time > other.time)
 
 
@@ -326,9 +327,10 @@ def group_contradictions(
     shown: CuratedMemory,
     offer: Callable[[Passage], ScoredPassage],
 ) -> list[ScoredPassage]:
-    """Return the rows, each directly followed by what contradicts it, and with the ids of that.
+    """Return the rows, each with the ids that contradict it and followed directly by these entries.
 
-    `curated` is all of curated memory, `shown` what of it may be shown, and `offer` makes a row of what was not found.
+    `curated` is all of curated memory, `shown` the part that may be shown, and `offer` creates rows for entries that
+    were not found.
     """
     links = curated.contradictions
     if not links:
@@ -352,7 +354,7 @@ def group_contradictions(
 
 
 def contradiction_markers(hits: Sequence[Hit]) -> list[str]:
-    """Return for hits that are shown in this order what is said of each that contradicts another; empty for none."""
+    """Return for each of these hits, in this order, the text on its contradictions; empty if it has none."""
     names = ["", *(hit.entry.id for hit in hits), ""]
     return [contradiction_marker(hit.contradicts, before=names[at], after=names[at + 2]) for at, hit in enumerate(hits)]
 

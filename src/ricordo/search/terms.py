@@ -1,9 +1,9 @@
-"""Text to index terms, and a query to the terms that are looked up.
+"""Converts text to index terms, and queries to the terms to look up.
 
-A chunk is stemmed by the rules of its own language. The language of a short query is uncertain, so each of its words
-stands for a group of terms, its stem in every language. Hangul is indexed by word and by pairs of syllables.
+A chunk is stemmed by the rules of its own language. The language of a short query is uncertain, so each of its words is
+represented by a group of terms, its stems in every language. Hangul is indexed by word and by pairs of syllables.
 
-Invariant: a term holds no white space and no quote, so terms joined by spaces can be split again.
+Invariant: a term contains no white space and no quote, so terms joined by spaces can be split again.
 """
 
 from collections.abc import Iterable
@@ -32,9 +32,9 @@ _MAX_QUERY_WORDS = 48
 
 @dataclass(frozen=True, kw_only=True)
 class QueryWords:
-    """The content words of a query in order, each once, for each the terms that stand for it and how much it says.
+    """The distinct content words of a query in order, each with a group of terms and a weight.
 
-    `weights` are in 0..1: 1 for a word that says what is asked for, less for a generic one.
+    `weights` are in 0..1: 1 for an informative word, less for a generic one.
     """
 
     words: tuple[str, ...] = ()
@@ -48,22 +48,22 @@ class QueryWords:
 
 
 def own_terms(chunk: Chunk) -> tuple[str, ...]:
-    """Return the terms of a chunk itself: who, when, under which heading, its tags and its text."""
-    # a ledger's heading is a date, and any small number would find the day in it
+    """Return the terms of a chunk itself: its speaker, heading, tags, time and text."""
+    # the heading of a ledger is a date, and any small number would match its day
     about = (term for term in _text_terms(" ".join((chunk.speaker, chunk.heading, *chunk.tags))) if not term.isdigit())
     return (*about, *_time_terms(chunk.time), *_text_terms(chunk.content))
 
 
 def neighbour_terms(chunk: Chunk) -> tuple[str, ...]:
-    """Return the terms of its neighbours, of which only the nearest 400 characters count."""
+    """Return the terms of its neighbours; only the nearest 400 characters of each are used."""
     return (*_text_terms(chunk.before[-_NEIGHBOUR_CHARS:]), *_text_terms(chunk.after[:_NEIGHBOUR_CHARS]))
 
 
 @lru_cache(maxsize=256)
 def query_words(text: str) -> QueryWords:
-    """Return the content words of a query; none for a text of stop words, signs or nothing.
+    """Return the content words of a query; empty for a text of stop words or punctuation, or an empty text.
 
-    Of a very long text the first 2,000 characters count, and of those the first 48 different words.
+    Only the first 2,000 characters and the first 48 distinct words are used.
     """
     asked = text[:_MAX_QUERY_CHARS]
     language = detect_language(asked)
@@ -91,14 +91,14 @@ def _word_terms(word: str, language: Language) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _word_forms(word: str, language: Language) -> frozenset[str]:
-    """Return the terms of a word in every language, as nobody knows in which it is meant."""
+    """Return the terms of a word in every language, as its language is uncertain."""
     return frozenset(_normalize_word(word, tongue) for tongue in (language, *LANGUAGES))
 
 
 def _split_words(found: Iterable[str]) -> Iterable[str]:
-    """Yield the words; a run of Hangul is followed by its pairs of syllables, a path with a line number by the path."""
+    """Yield the words; a Hangul word is followed by its pairs of syllables, a path with a line number by the path."""
     for found_word in found:
-        # the straight apostrophe is a seam to the full-text table
+        # the full-text table splits words at the straight apostrophe
         word = found_word.replace("'", "’")
         yield word
         if len(word) > 2 and not word.isascii() and script_of(word[0]) == "hangul":
@@ -109,14 +109,14 @@ def _split_words(found: Iterable[str]) -> Iterable[str]:
 
 @lru_cache(maxsize=32_768)
 def _normalize_word(word: str, language: Language) -> str:
-    """Return the term of a word: its folded form, where a noun in -ment or -ion goes with its verb."""
+    """Return the term of a word: its stem; nouns in -ment or -ion get the stem of their verb."""
     folded = stem(word, language)
     noun = _DERIVED_NOUN.fullmatch(folded)
     return stem(noun[1] or noun[2], language) if noun else folded
 
 
 def _time_terms(time: datetime | None) -> tuple[str, ...]:
-    """Return year, month and date; the bare day of the month is left out, or any small number would find it."""
+    """Return year, month and date; the day of the month alone is left out, or any small number would match it."""
     if time is None:
         return ()
     return (f"{time:%Y}", stem(_MONTHS[time.month - 1]), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")

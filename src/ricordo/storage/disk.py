@@ -1,7 +1,7 @@
-"""Disk: the primitive steps of durable writing, and the only place that takes them.
+"""Disk: the primitive operations of durable writing; nothing else performs them.
 
-Each method is one step between which a process may die. File stores and databases are given a `Disk`, so a test can
-hand them one that fails or kills the process at any step.
+A process may die between any two of these operations. File stores and databases are given a `Disk`, so a test can pass
+one that fails or kills the process at any operation.
 """
 
 import ctypes
@@ -29,14 +29,14 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Disk:
-    """The operating system's own primitives; nothing here decides anything."""
+    """Thin wrappers around the operating system's primitives, without decisions."""
 
     def open(self, path: str, flags: int) -> int:
         """Open the file and return its descriptor; symbolic links are not followed."""
         return os.open(path, flags | _NO_FOLLOW)
 
     def make_file(self, path: str, flags: int = 0) -> int:
-        """Create a file that does not exist, with mode 0600 whatever the umask, and return its descriptor."""
+        """Create a new file with mode 0600, whatever the umask, and return its descriptor."""
         descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
         if hasattr(os, "fchmod"):
             os.fchmod(descriptor, 0o600)
@@ -49,33 +49,33 @@ class Disk:
             view = view[os.write(descriptor, view) :]
 
     def sync(self, descriptor: int) -> None:
-        """Bring the file's bytes to the medium; macOS needs F_FULLFSYNC for that."""
+        """Flush the file to the storage device; on macOS this requires F_FULLFSYNC."""
         if sys.platform == "darwin":
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
         else:
             os.fsync(descriptor)
 
     def truncate(self, descriptor: int, size: int) -> None:
-        """Cut the file to `size` bytes."""
+        """Truncate the file to `size` bytes."""
         os.ftruncate(descriptor, size)
 
     def rename(self, source: str, target: str) -> None:
-        """Put `source` in the place of `target`, atomically."""
+        """Rename `source` to `target`, replacing it atomically."""
         os.replace(source, target)
 
     def exchange(self, source: str, target: str) -> bool:
-        """Let two files change places, in one step; False where this system or file system can't."""
+        """Exchange two files atomically; return False if the system or file system does not support it."""
         return _rename_with_flag(source, target, _EXCHANGE)
 
     def rename_new(self, source: str, target: str) -> bool:
-        """Rename `source` to a name that no file has, in one step; False where this system or file system can't.
+        """Rename `source` to a new name atomically; return False if the system or file system does not support it.
 
         Raises: FileExistsError.
         """
         return _rename_with_flag(source, target, _NO_REPLACE)
 
     def unlink(self, path: str) -> None:
-        """Remove the name."""
+        """Remove the file name."""
         os.unlink(path)
 
     def make_folder(self, path: str) -> None:
@@ -84,7 +84,7 @@ class Disk:
         os.chmod(path, 0o700)
 
     def sync_folder(self, path: str) -> None:
-        """Make the names in a folder durable; Windows has no such call."""
+        """Make the names in a folder durable; a no-op on Windows, which has no such call."""
         if sys.platform == "win32":
             return
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -94,7 +94,7 @@ class Disk:
             os.close(descriptor)
 
     def commit(self, connection: sqlite3.Connection) -> None:
-        """Commit a database's transaction."""
+        """Commit the transaction of a database."""
         connection.execute("COMMIT")
 
 
@@ -103,7 +103,7 @@ _READ_ONLY_ERRORS = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def translate_os_error(error: OSError, path: str) -> StorageError:
-    """Return the typed error for what the operating system said about `path`."""
+    """Return the storage error for an error of the operating system on `path`."""
     if error.errno in _FULL_ERRORS:
         return StorageFull(f"There is no room to write {path}: free some space; nothing saved before is lost.")
     if error.errno in _READ_ONLY_ERRORS:
@@ -112,7 +112,7 @@ def translate_os_error(error: OSError, path: str) -> StorageError:
 
 
 def _rename_with_flag(source: str, target: str, flag: int) -> bool:
-    """Rename by the call of this system that takes flags; False where there is none for this file system."""
+    """Rename with the system call that takes flags; return False if it is not supported here."""
     call = _load_rename_call()
     if call is None:
         return False

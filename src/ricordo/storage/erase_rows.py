@@ -1,4 +1,4 @@
-"""Erasing from a database: change rows so that no page of the file keeps their old content."""
+"""Erasing from a database: changes rows so that no page of the file keeps their old content."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
@@ -18,9 +18,9 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 def erase_rows(path: Path, change: Callable[[bytes], bytes], *, busy_seconds: float = 30.0) -> None:
     """Apply `change` to every text and blob in the database at `path`, and rebuild the file. It blocks on the disk.
 
-    What virtual tables keep in tables of their own is changed through them alone, and indexes of words are made anew. A
-    table without row ids is left as it is. Raises: StorageBusy, StorageFailed and their siblings; DocumentInvalid for a
-    damaged file.
+    The internal tables of virtual tables are changed only through these, and full-text indexes are rebuilt. A table
+    without row ids is not changed. Raises: StorageBusy, StorageFailed and related errors; DocumentInvalid for a damaged
+    file.
     """
     try:
         with closing(sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)) as connection:
@@ -34,7 +34,7 @@ def erase_rows(path: Path, change: Callable[[bytes], bytes], *, busy_seconds: fl
                         f'UPDATE "{value.table}" SET "{value.column}" = ? WHERE rowid = ?', (stored, value.row)
                     )
             for name in virtual:
-                # an index of words keeps them until then; a table of another sort knows no such command
+                # a full-text index keeps old words until it is rebuilt; other virtual tables have no such command
                 with suppress(sqlite3.OperationalError):
                     connection.execute(f'INSERT INTO "{name}" ("{name}") VALUES (?)', ("rebuild",))
             connection.execute("COMMIT")
@@ -63,13 +63,13 @@ class _StoredValue:
 
 
 def _virtual(connection: sqlite3.Connection) -> list[str]:
-    """Return the names of the virtual tables, as they are quoted."""
+    """Return the names of the virtual tables, escaped for quotes."""
     rows = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").fetchall()
     return [table.replace('"', '""') for (table,) in rows]
 
 
 def _iterate_values(connection: sqlite3.Connection, *, without: Iterable[str] = ()) -> Iterator[_StoredValue]:
-    """Yield the texts and blobs of every table but those in which the virtual tables of `without` keep theirs."""
+    """Yield the texts and blobs of every table except the internal tables of the virtual tables in `without`."""
     inside = tuple(f"{name}_" for name in without)
     for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
         name = table.replace('"', '""')
@@ -78,7 +78,7 @@ def _iterate_values(connection: sqlite3.Connection, *, without: Iterable[str] = 
         try:
             cursor = connection.execute(f'SELECT rowid, * FROM "{name}"')
         except sqlite3.OperationalError:
-            # one without row ids, or virtual, of a module that is not here
+            # a table without row ids, or a virtual one of a module that is not available
             continue
         columns = [column[0].replace('"', '""') for column in cursor.description[1:]]
         for row, *values in cursor.fetchall():

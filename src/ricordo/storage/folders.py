@@ -1,9 +1,11 @@
-"""Folders that may go away while they are used: one that must exist, and one attached to an open handle.
+"""Folders that may disappear while they are used: `RequiredFolder` must exist, `AttachedFolder` is tied to an open
+handle.
 
-A folder that was moved or removed looks like one in which nothing was ever kept, and a write would create it again
-without what marks it as ours.
+A folder that was moved or removed looks like an empty one, and a write would create it again without the file that
+marks it as a root.
 
-Invariant: while the folder is away, or another one is at its path, no answer is empty and nothing is read or written.
+Invariant: while the folder is missing, or replaced by another one, no call returns an empty result, and nothing is read
+or written.
 """
 
 import os
@@ -28,26 +30,26 @@ def _do_nothing() -> None:
 
 
 class FolderHandle:
-    """A folder that is open; its number on the disk is given to no other meanwhile."""
+    """An open folder; while it is open, its inode number is not reused."""
 
     def __init__(self, path: Path) -> None:
-        """Open the folder, which is there. It blocks on the disk. Raises: RootMoved."""
+        """Open the existing folder. It blocks on the disk. Raises: RootMoved."""
         self._path = os.path.realpath(path)
         self._identity = self._read_identity()
         self._release: Callable[[], object] = _do_nothing
-        # one that can't be listed is known by its number alone
+        # a folder that can't be opened is identified by its inode number alone
         with suppress(OSError):
             if sys.platform != "win32":
                 descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 self._release = finalize(self, os.close, descriptor)
 
     def check(self) -> None:
-        """Look whether the path still leads to this folder. It blocks on the disk. Raises: RootMoved."""
+        """Check that the path still leads to this folder. It blocks on the disk. Raises: RootMoved."""
         if self._read_identity() != self._identity:
             raise self._moved_error()
 
     def close(self) -> None:
-        """Let go of the folder; a second time does nothing."""
+        """Close the handle; closing it again does nothing."""
         self._release()
 
     def _read_identity(self) -> tuple[int, int]:
@@ -65,19 +67,21 @@ class FolderHandle:
 
 
 class AttachedFolder(LocalFiles):
-    """Files below the folder `root`; from `attach` on each verb raises `RootMoved` while a held folder is away."""
+    """Files below the folder `root`; after `attach` each method raises `RootMoved` while the attached folder is
+    missing.
+    """
 
     def __init__(self, root: Path, *, locks: Path | None = None, disk: Disk | None = None) -> None:
-        """Use the folder `root`, which may have to be made; nothing is held yet."""
+        """Use the folder `root`, which may have to be created; no folder is attached yet."""
         super().__init__(root, locks=locks, disk=disk)
         self._handle: SupportsFolderCheck | None = None
 
     def attach(self, folder: SupportsFolderCheck) -> None:
-        """Look from now on whether `folder`, which these files are in, is where it was."""
+        """Check from now on that `folder`, which contains these files, is still in place."""
         self._handle = folder
 
     def check(self) -> None:
-        """Look whether the held folder is where it was. It blocks on the disk. Raises: RootMoved."""
+        """Check that the attached folder is still in place. It blocks on the disk. Raises: RootMoved."""
         if self._handle is not None:
             self._handle.check()
 
@@ -116,7 +120,7 @@ class AttachedFolder(LocalFiles):
     def _write_lock(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
         self.check()
         with super()._write_lock(path, busy_seconds) as real:
-            # it may have had to wait for the lock
+            # check again, as getting the lock may have taken time
             self.check()
             yield real
 
@@ -126,14 +130,14 @@ class AttachedFolder(LocalFiles):
 
 
 class RequiredFolder(LocalFiles):
-    """Files below the folder `root`, each verb of which raises `StorageFailed` while a folder that was there is not."""
+    """Files below the folder `root`; each method raises `StorageFailed` if the folder existed before and is missing."""
 
     def __init__(
         self, root: Path, *, locks: Path | None = None, disk: Disk | None = None, is_never_empty: bool = False
     ) -> None:
-        """Look whether the folder is there; one that `is_never_empty` is away too when there is nothing in it.
+        """Check whether the folder exists; one that `is_never_empty` also counts as missing while it is empty.
 
-        Raises: StorageFailed for one that can't be read.
+        Raises: StorageFailed if it can't be read.
         """
         super().__init__(root, locks=locks, disk=disk)
         self._is_never_empty = is_never_empty
@@ -170,7 +174,7 @@ class RequiredFolder(LocalFiles):
         return super()._try_lock(lock)
 
     def _check_folder(self) -> None:
-        """Raise `StorageFailed` for a folder that was there and is not."""
+        """Raise `StorageFailed` if the folder existed before and is missing now."""
         if self._has_folder():
             self._is_known = True
         elif self._is_known:

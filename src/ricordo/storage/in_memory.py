@@ -1,4 +1,4 @@
-"""A file store in this process's memory, for tests and for work that must leave no trace."""
+"""A file store in memory, for tests and for work that must leave no trace."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ __all__ = ["InMemoryFiles"]
 
 
 class InMemoryFiles:
-    """Files in a dictionary; the same contract as on disk, but for durability."""
+    """Files in a dictionary, with the same contract as on disk except durability."""
 
     def __init__(self) -> None:
         """Start with no files."""
@@ -32,19 +32,19 @@ class InMemoryFiles:
         return self._read_file(path)[offset:] if length is None else self._read_file(path)[offset : offset + length]
 
     async def info(self, path: str) -> FileInfo | None:
-        """Return what is known of the file, or None when there is none."""
+        """Return the metadata of the file, or None if it does not exist."""
         found = self._files.get(safe_path(path))
         return found and FileInfo(path=safe_path(path), size=len(found[0]), modified_ns=found[1], stamp=str(found[1]))
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
-        """Add `data` at the end, on a line of its own."""
+        """Append `data`, starting on a new line."""
         old = self._files[safe_path(path)][0] if safe_path(path) in self._files else header
         start = old if not old or old.endswith(b"\n") else old + b"\n"
         self._write_file(path, start + data)
         return AppendedRange(offset=len(start), length=len(data))
 
     async def create(self, path: str, data: bytes) -> str:
-        """Write a file that does not exist. Raises `AlreadyExists`."""
+        """Write a new file. Raises `AlreadyExists`."""
         if safe_path(path) in self._files:
             raise AlreadyExists(f"{path} exists already and was left unchanged.")
         return self._write_file(path, data)
@@ -62,7 +62,7 @@ class InMemoryFiles:
         del self._files[safe_path(path)]
 
     async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
-        """Return nothing: what is in memory can be read."""
+        """Return nothing: all files in memory are readable."""
         del prefix
         return ()
 

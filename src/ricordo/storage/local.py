@@ -1,7 +1,7 @@
 """A directory as a file store: atomic, durable, private, and confined to its root.
 
-A file is replaced through a temporary one that changes places with it, and the version that stood there is compared
-afterwards, as editors know nothing of locks. Where the system has no such step, an edit in that moment is lost.
+A file is replaced by exchanging it with a temporary one. The replaced version is compared afterwards, as editors do not
+use our locks. On systems without an atomic exchange, an edit at that moment is lost.
 
 Invariants: a crash leaves the old file or the new one. No symbolic link leads out of the root.
 """
@@ -42,15 +42,15 @@ __all__ = ["LocalFiles", "remove_version", "replace_version", "temporary_path"]
 
 
 def temporary_path(real: str) -> str:
-    """Return the name of a temporary file in the folder of `real`, which is swept when it is left behind."""
+    """Return the path of a temporary file in the folder of `real`; `sweep` removes abandoned ones."""
     folder, name = os.path.split(real)
     return os.path.join(folder, f".~{name[:100]}.{secrets.token_hex(6)}")
 
 
 def replace_version(disk: Disk, temporary: str, real: str, expected: str) -> None:
-    """Put the temporary file into the place of the version `expected`.
+    """Replace the version `expected` by the temporary file.
 
-    Raises: VersionConflict if something else stands there, which stays; OSError.
+    Raises: VersionConflict if the file has another version, which is kept; OSError.
     """
     try:
         if expected == ABSENT:
@@ -65,13 +65,13 @@ def replace_version(disk: Disk, temporary: str, real: str, expected: str) -> Non
     if _version_on_disk(disk, temporary) != expected:
         disk.exchange(temporary, real)
         raise _edit_conflict(real)
-    # the file is written by then, and what is left of the old one is swept some time
+    # the file is written at this point; if the old one can't be removed, `sweep` removes it later
     with suppress(OSError):
         os.unlink(temporary)
 
 
 def remove_version(disk: Disk, real: str, expected: str | None) -> None:
-    """Remove the file, with `expected` only that version of it. Raises as `replace_version`, and FileNotFoundError."""
+    """Remove the file, with `expected` only that version. Raises: as `replace_version`, and FileNotFoundError."""
     if not expected:
         disk.unlink(real)
         return
@@ -94,7 +94,7 @@ def _edit_conflict(real: str) -> VersionConflict:
 
 
 def _version_on_disk(disk: Disk, real: str) -> str | None:
-    """Return the version of what stands there; None for what can't be read."""
+    """Return the version of the file; None if it can't be read."""
     try:
         with open(disk.open(real, os.O_RDONLY), "rb") as file:
             return compute_version(file.read())
@@ -111,12 +111,12 @@ _T = TypeVar("_T")
 
 
 class LocalFiles:
-    """Files below the folder `root`; locks are kept in `locks`, by default its own `locks/`."""
+    """Files below the folder `root`; lock files are in `locks`, by default its own `locks/`."""
 
     def __init__(
         self, root: Path, *, locks: Path | None = None, disk: Disk | None = None, busy_seconds: float = 30.0
     ) -> None:
-        """Use the folder `root`, which is created by the first write, and wait `busy_seconds` for a lock at most."""
+        """Use the folder `root`, which the first write creates, and wait at most `busy_seconds` for a lock."""
         self._root = os.path.realpath(root)
         self._locks = os.path.realpath(locks) if locks else os.path.join(self._root, "locks")
         self._own_locks = locks is None
@@ -133,11 +133,11 @@ class LocalFiles:
         return await _run_in_thread(self._read, path, offset, length)
 
     async def info(self, path: str) -> FileInfo | None:
-        """Return what is known of the file, or None when there is none."""
+        """Return the metadata of the file, or None if it does not exist."""
         return await _run_in_thread(self._info, path)
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
-        """Add `data` at the end on a line of its own, durably."""
+        """Append `data` durably, starting on a new line."""
         return await _run_in_thread(self.append_blocking, path, data, header=header)
 
     def append_blocking(
@@ -157,7 +157,7 @@ class LocalFiles:
                 os.close(descriptor)
 
     async def create(self, path: str, data: bytes) -> str:
-        """Write a file that does not exist. Raises `AlreadyExists`."""
+        """Write a new file. Raises `AlreadyExists`."""
         try:
             return await _run_in_thread(self._replace, path, data, ABSENT)
         except VersionConflict as error:
@@ -176,7 +176,7 @@ class LocalFiles:
         return await _run_in_thread(self._list_unreadable, prefix)
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
-        """Return the files below `prefix`, sorted by path; symbolic links are left out."""
+        """Return the files below `prefix`, sorted by path, without symbolic links."""
         return [*await _run_in_thread(self._list_files, prefix)]
 
     def list_blocking(self, prefix: str = "") -> tuple[FileInfo, ...]:
@@ -184,11 +184,11 @@ class LocalFiles:
         return self._list_files(prefix)
 
     async def list_paths(self, prefix: str) -> tuple[str, ...]:
-        """Return the paths of the files below the folder `prefix`, unsorted, without looking at the files."""
+        """Return the paths of the files below the folder `prefix`, unsorted, without reading their metadata."""
         return await _run_in_thread(self._list_paths, safe_path(prefix))
 
     async def sweep(self) -> int:
-        """Remove temporary files that a killed process left more than an hour ago; return how many."""
+        """Remove temporary files older than an hour that a killed process left; return how many."""
         return await _run_in_thread(self._sweep)
 
     @asynccontextmanager
@@ -207,14 +207,14 @@ class LocalFiles:
                 free = await _run_in_thread(_try_acquire, held)
             yield
         finally:
-            # a cancellation may have come while a thread took the lock
+            # the call may have been cancelled while a thread took the lock
             if held.is_locked:
                 await run_even_if_cancelled(partial(anyio.to_thread.run_sync, held.release))
 
     def _resolve(self, path: str) -> str:
-        """Return the path on this disk, refused when a symbolic link leads out of the root or of its top folder.
+        """Return the path on disk. Raises: PathRefused if a symbolic link leads out of the root or of its top folder.
 
-        The second keeps a link in the workspace from reaching the guard's key or the history beside it.
+        The check of the top folder keeps a link in the workspace from reaching the root's key or history.
         """
         safe = safe_path(path)
         named = os.path.join(self._root, safe)
@@ -230,7 +230,7 @@ class LocalFiles:
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
         real = self._resolve(path)
         try:
-            # a folder's descriptor would be left open, and opening a pipe would wait for its writer
+            # the descriptor of a folder would stay open, and opening a pipe would wait for its writer
             if not stat.S_ISREG(os.stat(real).st_mode):
                 raise FileMissing(f"{path} is not a file.")
             with open(self._disk.open(real, os.O_RDONLY), "rb") as file:
@@ -251,7 +251,7 @@ class LocalFiles:
         return _file_info(safe_path(path), found)
 
     def _append_line(self, descriptor: int, data: bytes) -> int:
-        """Append on a line of its own and return where."""
+        """Append `data` on a new line and return its offset."""
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         try:
@@ -290,9 +290,9 @@ class LocalFiles:
             raise VersionConflict(f"{path} changed since it was read: read it again and repeat the edit.")
 
     def _write_file(self, real: str, data: bytes, expected: str) -> None:
-        """Write the whole file through a temporary one: a crash leaves the old file or the new one.
+        """Write the file through a temporary one: a crash leaves the old file or the new one.
 
-        Raises: VersionConflict if somebody without our locks wrote to it since it was looked at.
+        Raises: VersionConflict if a program without our locks changed the file since it was checked.
         """
         folder = os.path.dirname(real)
         temporary = temporary_path(real)
@@ -312,7 +312,7 @@ class LocalFiles:
 
     @contextmanager
     def _write_lock(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
-        """Hold the path's lock with its folder made, and translate what the operating system says."""
+        """Hold the lock of the path, with its folder created, and translate errors of the operating system."""
         real = self._resolve(path)
         if real == self._root:
             raise PathRefused("The root itself is not a file.")
@@ -350,7 +350,7 @@ class LocalFiles:
         return _try_acquire(lock)
 
     def _make_lock_folder(self) -> None:
-        # a root that came with a repository must not make us write elsewhere
+        # a root inside a cloned repository must not redirect our writes
         if self._own_locks and os.path.islink(self._locks):
             raise PathRefused("The folder locks/ of a root must not be a symbolic link: remove it.")
         try:
@@ -380,7 +380,7 @@ class LocalFiles:
         removed = 0
         for folder, _, names in os.walk(self._root):
             for path in (os.path.join(folder, name) for name in names if _TEMPORARY_NAME.fullmatch(name)):
-                # another process may rename or remove its own at any moment
+                # another process may rename or remove its own file at any moment
                 with suppress(OSError):
                     if os.path.getmtime(path) < before:
                         os.unlink(path)
@@ -389,7 +389,7 @@ class LocalFiles:
 
 
 def _walk(folder: str, path: str, closed: list[str]) -> Iterator[FileInfo]:
-    """Yield the files below `folder`; a folder that can't be read hides no other and is added to `closed`."""
+    """Yield the files below `folder`; an unreadable folder is added to `closed` and the others are still listed."""
     try:
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -417,7 +417,7 @@ def _walk(folder: str, path: str, closed: list[str]) -> Iterator[FileInfo]:
 
 @lru_cache(maxsize=_NAME_CACHE_SIZE)
 def _is_safe(path: str) -> bool:
-    """Tell whether the name that somebody gave a file is one that our verbs take."""
+    """Return whether the name of an existing file is one that `safe_path` accepts."""
     try:
         return safe_path(path) == path
     except PathRefused:
@@ -425,7 +425,7 @@ def _is_safe(path: str) -> bool:
 
 
 def _file_info(path: str, found: os.stat_result) -> FileInfo:
-    # nobody can set the time of the last change, as that of the last modification can be
+    # programs can set the modification time, but not the change time
     stamp = f"{found.st_ino}-{found.st_ctime_ns}"
     return FileInfo(
         path=path, size=found.st_size, modified_ns=found.st_mtime_ns, changed_ns=_change_time_ns(found), stamp=stamp
@@ -433,7 +433,7 @@ def _file_info(path: str, found: os.stat_result) -> FileInfo:
 
 
 def _change_time_ns(found: os.stat_result) -> int:
-    """Return when anything of the file changed; Windows tells when it was created, which says nothing."""
+    """Return the time of the last change; 0 on Windows, where it would be the creation time."""
     return 0 if sys.platform == "win32" else found.st_ctime_ns
 
 
@@ -452,5 +452,5 @@ def _try_acquire(lock: FileLock) -> bool:
 
 
 async def _run_in_thread(act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Return what `act` returns; it has ended when this ends, so no lock is given back while a thread still writes."""
+    """Return the result of `act`. It never returns before the thread has ended, so no lock is released too early."""
     return await run_in_thread(partial(act, *args, **kwargs))

@@ -1,7 +1,7 @@
-"""The lock around one write: a file beside the data, locked by every thread and process of a root in turn.
+"""The lock around one write: a file next to the data, locked by one thread or process of a root at a time.
 
-It locks the same files as `filelock`, so both keep out each other, but costs less than the write that it is held for.
-Without `flock`, filelock is used.
+It locks the same files as `filelock`, so the two exclude each other, but it costs less than the write that it protects.
+Where `flock` is not available, filelock is used.
 """
 
 import os
@@ -27,9 +27,9 @@ _LOCKED_ERRORS = {EACCES, EAGAIN, EWOULDBLOCK}
 
 @contextmanager
 def hold_lock(path: str, busy_seconds: float) -> Iterator[None]:
-    """Hold the lock file at `path`, which is made if need be, in a folder that is there.
+    """Hold the lock file at `path`, which is created if necessary; its folder must exist.
 
-    Raises: Timeout when it was not free within `busy_seconds`; OSError.
+    Raises: Timeout if it was not free within `busy_seconds`; OSError.
     """
     descriptor = None if sys.platform == "win32" else _acquire_flock(path, time.monotonic() + busy_seconds)
     if descriptor is None:
@@ -44,7 +44,7 @@ def hold_lock(path: str, busy_seconds: float) -> Iterator[None]:
 
 
 def _acquire_flock(path: str, deadline: float) -> int | None:
-    """Return a descriptor that holds the lock, None where the file system knows no such locks."""
+    """Return a descriptor that holds the lock, None if the file system does not support such locks."""
     while True:
         descriptor = _open_lock_file(path)
         try:
@@ -76,7 +76,7 @@ def _open_lock_file(path: str) -> int:
 
 
 def _try_flock(descriptor: int) -> bool:
-    """Take the lock if it is free; one on a file that was removed meanwhile keeps nobody out."""
+    """Take the lock if it is free; return False also if the file was removed, as such a lock excludes nobody."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -87,7 +87,7 @@ def _try_flock(descriptor: int) -> bool:
 
 
 def _release_flock(descriptor: int) -> None:
-    # a child that was forked meanwhile has the descriptor too: closing ours would not free the lock
+    # a forked child has the descriptor too: closing ours would not release the lock
     try:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:

@@ -1,9 +1,9 @@
-"""Migrations: numbered steps that bring a database to the schema that this version of Ricordo works with.
+"""Migrations: numbered steps that bring a database to the schema of this version of Ricordo.
 
-The number of the last step stands in `user_version`, the owner of the schema in `application_id`.
+`user_version` holds the number of the last step, `application_id` the owner of the schema.
 
 Invariants: each step and its number are one transaction, so a kill leaves the database between two steps. A file of
-another owner, or of a newer Ricordo, is left alone.
+another owner, or of a newer Ricordo, is not changed.
 """
 
 import sqlite3
@@ -22,9 +22,9 @@ Commit = Callable[[sqlite3.Connection], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """A database's owner, a number between 1 and 2^31 - 1, and its steps: each a tuple of SQL statements.
+    """The owner of a database, a number between 1 and 2^31 - 1, and its steps: each a tuple of SQL statements.
 
-    A cache that has taken fewer than `rebuild_below` steps is deleted and made anew, so that none of its bytes stay.
+    A cache with fewer than `rebuild_below` steps is deleted and created again, so that none of its bytes remain.
     """
 
     owner: int
@@ -33,12 +33,12 @@ class Schema:
 
 
 def commit_transaction(connection: sqlite3.Connection) -> None:
-    """End the transaction durably, as far as the connection's synchronous mode goes."""
+    """Commit the transaction, as durably as the connection's synchronous mode allows."""
     connection.execute("COMMIT")
 
 
 def migrate(connection: sqlite3.Connection, schema: Schema, done: Commit) -> None:
-    """Take the steps that are missing, each in a transaction that `done` commits.
+    """Apply the missing steps, each in a transaction that `done` commits.
 
     Raises:
         DocumentInvalid: the file belongs to another program.
@@ -64,7 +64,7 @@ def _apply_step(connection: sqlite3.Connection, schema: Schema, number: int) -> 
 
 
 def count_applied_steps(connection: sqlite3.Connection, schema: Schema) -> int:
-    """Return how many steps the database has taken; this reads only.
+    """Return the number of steps applied to the database, without changing it.
 
     Raises: DocumentInvalid, StorageFailed as `migrate` does.
     """
@@ -81,7 +81,7 @@ def count_applied_steps(connection: sqlite3.Connection, schema: Schema) -> int:
 def check_shape(connection: sqlite3.Connection, schema: Schema) -> None:
     """Refuse a database that lacks a table, a column, an index or a trigger of its schema.
 
-    Raises: DocumentInvalid. No statement of ours fails for another reason then but for damage that SQLite names.
+    Raises: DocumentInvalid. After this check our statements fail only for damage that SQLite reports.
     """
     missing = _expected_shape(schema) - _read_shape(connection)
     if missing:
@@ -97,7 +97,7 @@ def _expected_shape(schema: Schema) -> frozenset[tuple[str, ...]]:
 
 
 def _read_shape(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
-    """Return the kind and name of everything in a database, and the table, name and type of each column."""
+    """Return the type and name of each schema object, and the table, name and type of each column."""
     things: list[tuple[str, str]] = connection.execute("SELECT type, name FROM sqlite_master").fetchall()
     columns = [
         ("column", table, str(name), str(declared))

@@ -1,10 +1,10 @@
 """Safe paths, and quarantine of documents that can't be read.
 
-`safe_path` decides on the text alone: names that a file system or a reader could take for something else are refused,
-not repaired. A leading slash means the root.
+`safe_path` checks only the text: names that a file system or a reader could misinterpret are refused, not repaired. A
+leading slash means the root.
 
-Invariants: a safe path does not leave the root. When `quarantine_document` returns, the bytes are durable under the
-new name, and the document itself is as it was.
+Invariants: a safe path does not leave the root. When `quarantine_document` returns, the bytes are durable under the new
+name, and the document itself is unchanged.
 """
 
 import unicodedata
@@ -22,7 +22,7 @@ _MAX_PATH_LENGTH = 1000
 def safe_path(path: str) -> str:
     """Return `path` relative to the root, without empty or `.` parts; `""` is the root itself.
 
-    Raises: PathRefused if it has a `..` part or a character that is not allowed, or is longer than file systems take.
+    Raises: PathRefused if it has a `..` part or a character that is not allowed, or is too long for file systems.
     """
     if not _is_printable(path) or "\\" in path:
         raise PathRefused(f"The path {path[:80]!r} holds a control character or a backslash.")
@@ -34,7 +34,7 @@ def safe_path(path: str) -> str:
 
 
 def _is_printable(path: str) -> bool:
-    """Tell whether no character of `path` is a control or a format character, or ends a line."""
+    """Return whether `path` has no control or format character and no line separator."""
     if path.isascii():
         return path.isprintable()
     return not any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for character in path)
@@ -50,9 +50,9 @@ def _safe_name(part: str, path: str) -> str:
 
 
 async def quarantine_document(files: FileStore, path: str, stored: StoredFile) -> str:
-    """Keep the bytes of the document at `path` as `<path>.broken-<n>`, once, and return that name.
+    """Copy the bytes of the document at `path` to `<path>.broken-<n>`, once, and return that name.
 
-    Raises: StorageError, such as StorageReadOnly, and then nothing was kept.
+    Raises: StorageError, such as StorageReadOnly, and then nothing was copied.
     """
     number = 1
     while True:
@@ -60,7 +60,7 @@ async def quarantine_document(files: FileStore, path: str, stored: StoredFile) -
         try:
             await files.create(name, stored.data)
         except AlreadyExists:
-            # one that was kept by another process, or by one that was killed after it, is not kept twice
+            # another process, or one that was killed afterwards, may have copied it already
             if (await files.read(name)).data == stored.data:
                 return name
             number += 1

@@ -1,11 +1,11 @@
-"""One SQLite database: every call runs in turn, off the event loop, and raises our own errors.
+"""One SQLite database: its calls run one at a time, off the event loop, and raise `StorageError` types.
 
-A read sees one snapshot. A write is one transaction with the write lock from its first statement on; it runs to its
-end whoever cancels its caller, and leaves no trace when it fails. Files are created, switched to write-ahead logging
-and migrated under a lock on their folder, with mode 0600.
+A read sees one snapshot. A write is one transaction that holds the write lock from its first statement; it runs to its
+end even if its caller is cancelled, and is rolled back if it fails. Files are created with mode 0600, switched to
+write-ahead logging and migrated under a lock on their folder.
 
-Invariants: a file that was removed, replaced or cut off is reported by the next call. No descriptor of a database file
-is opened and closed while this process may hold a connection to it, as that drops its POSIX locks
+Invariants: if the file was removed, replaced or truncated, the next call reports it. No descriptor of a database file
+is opened and closed while this process may have a connection to it, as that drops its POSIX locks
 (https://www.sqlite.org/howtocorrupt.html, 2.2).
 """
 
@@ -49,12 +49,12 @@ __all__ = [
 _BUSY, _LOCKED, _PROTOCOL = 5, 6, 15
 _READ_ONLY, _CORRUPT, _FULL, _NOT_A_DATABASE = 8, 11, 13, 26
 DRIVER_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What the driver raises: the second when a damaged name in the file is part of what SQLite says."""
+"""The errors of the driver; UnicodeDecodeError occurs if SQLite's message contains a damaged name from the file."""
 _NOT_UTF8 = "Could not decode to UTF-8"
 
 
 def translate_driver_error(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StorageError:
-    """Return the error to raise for a driver's `error`; `DocumentInvalid` means that the file itself is broken."""
+    """Return the error to raise for a driver's `error`; `DocumentInvalid` means that the file itself is damaged."""
     if isinstance(error, UnicodeDecodeError) or str(error).startswith(_NOT_UTF8):
         return DocumentInvalid(f"{path} is not a sound database: it holds text that is not UTF-8.")
     code = _primary_code(error)
@@ -79,7 +79,7 @@ def translate_file_error(error: OSError, path: str) -> StorageError:
 
 
 def is_busy_error(error: sqlite3.Error) -> bool:
-    """Tell whether waiting may help: another connection holds a lock."""
+    """Return whether another connection holds a lock, so that waiting may help."""
     return _primary_code(error) in {_BUSY, _LOCKED, _PROTOCOL}
 
 
@@ -102,10 +102,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseOptions:
-    """How a database is opened.
+    """The options of opening a database.
 
-    `cache` says that a broken one may be put aside and made anew, `verify` that all of it is read to find damage.
-    `check` raises where the folder is not the one that it was.
+    With `cache`, a damaged file is moved aside and created again; with `verify`, the whole file is read to find damage.
+    `check` raises if the folder has been replaced by another one.
     """
 
     path: Path
@@ -119,10 +119,10 @@ class DatabaseOptions:
 
 
 def open_connection(how: DatabaseOptions) -> tuple[sqlite3.Connection, str]:
-    """Return a connection to the database, made and migrated if need be, and the name a broken one was put aside as.
+    """Return a connection to the database, created and migrated if necessary, and the new name of a damaged file.
 
     Raises:
-        DocumentInvalid: the file is no database, is damaged, or belongs to another program, and is no cache.
+        DocumentInvalid: the file is not a database, is damaged, or belongs to another program, and is no cache.
         StorageReadOnly, StorageFull, StorageBusy, StorageFailed: it can't be opened for writing here.
     """
     try:
@@ -150,7 +150,7 @@ def _open_or_recreate(how: DatabaseOptions) -> tuple[sqlite3.Connection, str]:
 
 
 def quarantine_database(path: Path) -> str:
-    """Rename a database and its logs to `<name>.broken-<n>`, return that name; the caller holds the folder's lock."""
+    """Rename a database and its logs to `<name>.broken-<n>` and return that name; requires the folder's lock."""
     number = 1
     while os.path.lexists(target := path.with_name(f"{path.name}.broken-{number}")):
         number += 1
@@ -164,7 +164,7 @@ def quarantine_database(path: Path) -> str:
 
 @contextmanager
 def folder_lock(folder: Path, busy_seconds: float) -> Iterator[None]:
-    """Hold the lock on `folder` that all openers of databases in it respect, in every thread and process.
+    """Hold the lock on `folder` that every thread and process takes before it opens a database there.
 
     Raises:
         StorageBusy: it was not free within `busy_seconds`.
@@ -186,7 +186,7 @@ def folder_lock(folder: Path, busy_seconds: float) -> Iterator[None]:
 
 
 def retry_while_busy(act: Callable[[], _T], busy_seconds: float) -> _T:
-    """Return what `act` returns, repeated as long as SQLite says that somebody else holds a lock."""
+    """Return the result of `act`, repeated while another connection holds a lock, for at most `busy_seconds`."""
     deadline = time.monotonic() + busy_seconds
     pause = _MIN_PAUSE
     while True:
@@ -215,7 +215,7 @@ def _acquire_folder_flock(descriptor: int, folder: Path, busy_seconds: float) ->
 
 
 def _check_regular_files(path: Path) -> None:
-    """Refuse what is no file: a pipe would be waited for, and a link from a repository made us write elsewhere."""
+    """Refuse anything but files: opening a pipe would block, and a link could redirect our writes."""
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(name.lstat().st_mode):
@@ -230,10 +230,10 @@ def _restrict_modes(path: Path) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """Create an empty file with mode 0600 when there is none."""
+    """Create an empty file with mode 0600 if it does not exist."""
     if path.exists():
         return
-    # a log that outlived its database would be played back into the new one
+    # a log left from a deleted database would be replayed into the new one
     for suffix in _SIDE_FILES:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -245,10 +245,10 @@ def _create_file(path: Path) -> None:
 
 
 def _open(how: DatabaseOptions) -> sqlite3.Connection:
-    # every call runs on one thread at a time, though not always on the same one
+    # calls run one at a time, but not always in the same thread
     connection = sqlite3.connect(how.path, timeout=how.busy_seconds, isolation_level=None, check_same_thread=False)
     try:
-        # nothing of a file that is not ours is changed, not even its mode
+        # a file of another program is not changed, not even its mode
         taken = retry_while_busy(lambda: count_applied_steps(connection, how.schema), how.busy_seconds)
         if how.cache and 0 < taken < how.schema.rebuild_below:
             connection.close()
@@ -272,14 +272,14 @@ def _open(how: DatabaseOptions) -> sqlite3.Connection:
 
 
 def _recreate_file(path: Path) -> None:
-    """Delete a database and its logs, and create an empty one."""
+    """Delete a database and its logs, and create an empty file."""
     for suffix in ("", *_SIDE_FILES):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     _create_file(path)
 
 
 def _check_whole_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that ends within a page: what was cut off would be read as zeros, by no check of the driver."""
+    """Refuse a file that ends within a page: the driver would read the missing bytes as zeros."""
     page = int(connection.execute("PRAGMA page_size").fetchone()[0])
     if path.stat().st_size % page:
         raise DocumentInvalid(f"{path} was cut off.")
@@ -308,7 +308,7 @@ Connection: TypeAlias = sqlite3.Connection
 
 
 class ExclusiveAccess:
-    """A database in the thread that uses it, for as long as it does."""
+    """Exclusive access to a database, within one call in a thread."""
 
     def __init__(self, how: DatabaseOptions, connection: sqlite3.Connection) -> None:
         """Use `Database.run_exclusive`."""
@@ -316,7 +316,7 @@ class ExclusiveAccess:
         self._connection = connection
 
     def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Return what `act` reads, as `Database.read` does."""
+        """Return the result of `act`, as `Database.read` does."""
         return retry_while_busy(lambda: _run_read(self._connection, act), self._options.busy_seconds)
 
     def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -334,8 +334,8 @@ class ExclusiveAccess:
 class Database:
     """An open database.
 
-    Every call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`, and `DocumentInvalid` when
-    the file is damaged, removed or replaced. `quarantined` is the name that a broken cache was put aside as on
+    Every call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`, and `DocumentInvalid` if the
+    file is damaged, removed or replaced. `quarantined` is the new name of a damaged cache that was moved aside on
     opening.
     """
 
@@ -361,12 +361,12 @@ class Database:
         verify: bool = False,
         check: Callable[[], None] | None = None,
     ) -> "Database":
-        """Open the database at `path`, creating and migrating it if need be.
+        """Open the database at `path`, creating and migrating it if necessary.
 
-        `commit` ends each transaction in place of SQLite's own statement, so that a test can make it fail. With
-        `cache` a broken file is put aside and made anew. With `verify` all of the file is read to find damage, which
-        takes time in proportion to its size. `check` raises where the folder is not the one that it was: nothing is
-        made in another, and its error comes before those of the file.
+        `commit` ends each transaction instead of SQLite's own statement, so that a test can make it fail. With `cache`
+        a damaged file is moved aside and created again. With `verify` the whole file is read to find damage, which
+        takes time in proportion to its size. `check` raises if the folder has been replaced by another one: nothing is
+        created there, and its error takes precedence over those of the file.
 
         Raises:
             DocumentInvalid: the file is damaged or not ours, and no cache.
@@ -397,17 +397,17 @@ class Database:
         return made[0]
 
     async def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Return what `act` reads; all of its statements see the same snapshot. It may be run more than once."""
+        """Return the result of `act`; all of its statements see the same snapshot. It may run more than once."""
         return await self.run_exclusive(lambda turn: turn.read(act))
 
     async def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Run `act` in one transaction and return what it returns; an error in it undoes everything it did."""
+        """Run `act` in one transaction and return its result; an error rolls the transaction back."""
         return await self.run_exclusive(lambda turn: turn.write(act))
 
     async def run_exclusive(self, act: Callable[[ExclusiveAccess], _T]) -> _T:
-        """Return what `act` returns, which is run once, off the event loop, while nobody else uses the database.
+        """Return the result of `act`, which runs once, off the event loop, while no other call uses the database.
 
-        So what is read, written and done besides takes one trip to a thread. It is in no transaction.
+        So several reads and writes take one call in a thread. They are not in one transaction.
         """
 
         def run() -> _T:
@@ -419,18 +419,18 @@ class Database:
             except DRIVER_ERRORS as error:
                 raise translate_driver_error(error, str(self._options.path)) from error
 
-        # it has ended when this ends, so nobody else uses the connection meanwhile
+        # the lock is held until the thread has ended, so no other call uses the connection
         async with self._lock:
             return await run_in_thread(run)
 
     async def quarantine(self) -> str:
-        """Close a broken database and rename it to `<name>.broken-<n>`; return that name, empty when it is gone."""
+        """Close a damaged database and rename it to `<name>.broken-<n>`; return that name, empty if it is gone."""
         await self.close()
 
         def move() -> str:
             try:
                 with folder_lock(self._options.path.parent, self._options.busy_seconds):
-                    # another process may have put it aside and made a new one
+                    # another process may have moved it aside and created a new one
                     return (
                         quarantine_database(self._options.path)
                         if _file_identity(self._options.path) == self._identity
@@ -442,7 +442,7 @@ class Database:
         return await run_in_thread(move)
 
     async def close(self) -> None:
-        """Close the database; a second time does nothing."""
+        """Close the database; closing it again does nothing."""
 
         def close() -> None:
             connection, self._connection = self._connection, None
@@ -456,20 +456,20 @@ class Database:
         await run_even_if_cancelled(close_in_turn)
 
     def _check_file(self) -> None:
-        """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""
+        """Raise `DocumentInvalid` if the file is not the one that was opened, or was truncated since."""
         found = _stat_file(self._options.path)
         if _stat_identity(found) != self._identity:
             self._options.check()
             raise DocumentInvalid(f"{self._options.path} was removed or replaced while it was open.")
         size = found.st_size if found else 0
-        # what is cut off is read as zeros, and may be missed by no check of the driver; nothing here makes it shorter
+        # missing bytes are read as zeros, which the driver may not notice; we never shrink the file ourselves
         if size < self._size:
             raise DocumentInvalid(f"{self._options.path} was cut off while it was open.")
         self._size = size
 
 
 def _no_check() -> None:
-    """Check nothing."""
+    """Do nothing."""
 
 
 def _run_read(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:

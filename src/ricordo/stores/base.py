@@ -1,10 +1,10 @@
 """The base of simple backends: their folder, search and preamble over listed entries, and tombstones.
 
-A tombstone is a record without content of an entry that was forgotten. The tombstones of an owner are kept in
-`memory/.tombstones.jsonl` beside the store's own files.
+A tombstone is a record without content of a forgotten entry. The tombstones of an owner are in
+`memory/.tombstones.jsonl`, next to the files of the store.
 
-Invariants: each owner's entries lie in a folder of their own, so no backend can mix them. The newest entry is the one
-saved last, whatever the clocks said. A tombstone is durable before its entry is removed.
+Invariants: each owner's entries are in their own folder, so no backend can mix them. The newest entry is the one saved
+last, whatever the clocks said. A tombstone is durable before its entry is removed.
 """
 
 import unicodedata
@@ -78,9 +78,9 @@ _SUBFOLDERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class StoreFolder:
-    """The folder of a plain store: its files, and whose folder it is.
+    """The folder of a plain store: its files and its owner.
 
-    `record_files` are the files in which it is noted what was forgotten; None where they are the same.
+    `record_files` are the files that record what was forgotten; None if they are the same.
     """
 
     files: FileStore
@@ -88,19 +88,19 @@ class StoreFolder:
     record_files: FileStore | None = None
 
     def folder_for(self, scope: Scope) -> str:
-        """Return the folder of `scope` below this one, with a slash at its end; empty where it is this one.
+        """Return the folder of `scope` below this one, with a slash at its end; empty if it is this folder.
 
-        A folder serves one project, or one user where no project is named; others get one below it, such as
-        `tenants/t/users/u/projects/p/`. Who of a project's users saved an entry stands in the entry. So what a backend
-        lists below this folder may be somebody else's, unless it lists a folder that it made itself.
+        A folder serves one project, or one user if no project is given; other owners get a folder below it, such as
+        `tenants/t/users/u/projects/p/`. The entry names the user of the project who saved it. So a listing of this
+        folder may contain entries of other owners, unless the backend created the folder.
         """
         return owner_folder(scope, home=self.scope)
 
 
 class PlainDriver(ABC):
-    """A driver over entries that its backend can list: recall, listing and the preamble are the same for all of them.
+    """A driver over entries that its backend can list, with recall, listing and preamble.
 
-    `path` names the file that holds them, empty where there is none.
+    `path` is the file that holds the entries; empty if there is none.
     """
 
     path = ""
@@ -115,11 +115,11 @@ class PlainDriver(ABC):
         return await run_sync(partial(match_entries, entries, query, limit, path=self.path))
 
     async def preamble(self, budget: Tokens | None) -> str:
-        """Return the newest entries, as far as they fit."""
+        """Return the newest entries that fit."""
         return await run_sync(partial(render_entries, await self.entries(), budget, source=self.path or "memory"))
 
     async def get(self, entry_id: str) -> Entry:
-        """Return one entry, also by the beginning or the end of its id. Raises `EntryNotFound`."""
+        """Return one entry by its id, or by the beginning or the end of its id. Raises `EntryNotFound`."""
         entries = await self.entries()
         chosen = resolve_id([entry.id for entry in entries], entry_id)
         return next(entry for entry in entries if entry.id == chosen)
@@ -127,7 +127,7 @@ class PlainDriver(ABC):
 
 @asynccontextmanager
 async def open_folder(opening: OpenRequest) -> AsyncIterator[StoreFolder]:
-    """Open the folder that an address points to. Raises: InvalidSetting where there is none, and what `files` does."""
+    """Open the folder of an address. Raises: InvalidSetting if the address has none, and the errors of `files`."""
     if opening.folder is None:
         raise InvalidSetting(f"A store {opening.address.scheme} needs a folder: {opening.address.scheme}:./notes.")
     async with opening.open_files(opening.folder) as files:
@@ -136,7 +136,7 @@ async def open_folder(opening: OpenRequest) -> AsyncIterator[StoreFolder]:
 
 
 def read_options(address: Address, *known: str) -> Mapping[str, str]:
-    """Return the options of an address. Raises: InvalidSetting for one that the backend does not know."""
+    """Return the options of an address. Raises: InvalidSetting for an option that the backend does not know."""
     unknown = [name for name in address.options if name not in known]
     if unknown:
         choices = f"it has {', '.join(known)}" if known else "it has none"
@@ -145,16 +145,15 @@ def read_options(address: Address, *known: str) -> Mapping[str, str]:
 
 
 def refuse_place(address: Address) -> None:
-    """Raise `InvalidSetting` where an address of a backend that keeps nothing on disk names a place."""
+    """Raises: InvalidSetting if the address of a backend without files names a place."""
     if address.place:
         raise InvalidSetting(f"A store {address.scheme} takes no place: leave {address.place} out.")
 
 
 def owner_folder(scope: Scope, *, home: Scope) -> str:
-    """Return the folder of `scope` below one that belongs to `home`, as `StoreFolder.folder_for` does; one string for
-    each owner.
+    """Return the folder of `scope` below one that belongs to `home`, a different string for each owner.
 
-    Backends that keep nothing on disk tell owners apart by it.
+    It is the result of `StoreFolder.folder_for`. Backends without files use it to tell owners apart.
     """
     given, owner = scope.parts(), home.parts()
     if _sharing_key(given) == _sharing_key(owner):
@@ -165,9 +164,10 @@ def owner_folder(scope: Scope, *, home: Scope) -> str:
 
 
 def assign_ids(entries: Iterable[Entry], path: str, seen: Counter[str] | None = None) -> list[Entry]:
-    """Return `entries`, oldest first, each with an id: one that a person wrote without gets it from what it says.
+    """Return `entries`, oldest first, each with an id; an entry that a person wrote without one gets it from its
+    content.
 
-    `seen` counts the texts of earlier ones without an id, and those of these are added.
+    `seen` counts the texts of earlier entries without an id; this call adds its own.
     """
     counts = Counter[str]() if seen is None else seen
     given = []
@@ -186,10 +186,10 @@ def match_entries(
 ) -> list[Hit]:
     """Return at most `limit` hits among `entries`, which come newest first, in that order.
 
-    An entry is found when its content or its tags hold the query, or each of its words, by Unicode case folding; all
-    are, for a query without words. The filters of the query count as they do everywhere. An entry that says of itself
-    that it was superseded is left out; of one that another supersedes, the hit names it. `lines` has the lines of the
-    entries in `path` by their ids, 1 where it has none.
+    An entry matches if its content or its tags contain the query, or each of its words, by Unicode case folding; every
+    entry matches a query without words. The filters of the query apply as usual. An entry that says that it was
+    superseded is left out; if another entry supersedes it, the hit names that entry. `lines` has the lines of the
+    entries in `path` by id; the default is line 1.
     """
     everything = list(entries)
     successors = {entry.supersedes: entry.id for entry in reversed(everything) if entry.supersedes}
@@ -202,7 +202,7 @@ def match_entries(
         if entry.state == "superseded":
             continue
         held = _normalize_text("\n".join((entry.content, *entry.tags))) if words else ""
-        # what it says is quicker to look at than what the filters do
+        # checking the content is faster than checking the filters
         if (whole in held or all(word in held for word in wanted)) and matches_filters(
             _to_chunk(entry, query, path), query
         ):
@@ -222,10 +222,10 @@ def render_entries(
 ) -> str:
     """Return the preamble of `entries`, newest first: fenced, whole entries within `budget`, with a notice of the rest.
 
-    What is pinned comes first; of what was superseded or retired nothing is shown. An entry that does not fit is
-    skipped, up to fifty times. With `bullets` they are shown as Markdown bullets with their tags. `note` is a sentence
-    of the backend, `source` where the entries come from, and `unread` counts older ones that were not even given. When
-    none fits there is only the notice, without a fence, or nothing where that does not fit either.
+    Pinned entries come first; superseded and retired entries are left out. An entry that does not fit is skipped, up to
+    fifty times. With `bullets` entries are Markdown bullets with their tags. `note` is a sentence of the backend,
+    `source` the source of the entries, and `unread` the number of older entries that were not passed. If no entry fits,
+    the result is only the notice, without a fence, or empty if the notice does not fit either.
     """
     replaced = {entry.supersedes for entry in entries if entry.supersedes}
     shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
@@ -251,7 +251,7 @@ def render_entries(
 
 
 def _sharing_key(parts: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Return who shares a folder: the project, else the user, else whatever is named."""
+    """Return the key of the owners who share a folder: the project, else the user, else all given parts."""
     tenant = parts.get("tenant")
     if "project" in parts:
         return ("project", tenant, parts["project"])
@@ -263,7 +263,7 @@ def _sharing_key(parts: Mapping[str, str]) -> tuple[str | None, ...]:
 
 
 def _to_chunk(entry: Entry, query: Query, path: str) -> Chunk:
-    """Return the entry as filters see it: of whatever sort of memory is asked for."""
+    """Return the entry as a chunk for the filters, with the sort of memory that the query names."""
     sort: DocumentSort = next((sort for sort in MEMORY_SORTS if sort in query.sorts), "note")
     session = entry.source.session or ""
     return Chunk(
@@ -296,11 +296,11 @@ def _create_hit(entry: Entry, words: Sequence[str], path: str, line: int, supers
 
 
 def _normalize_text(text: str) -> str:
-    """Return the text as it is compared: without case, whatever way its letters are put together."""
+    """Return the text in the form for comparison: without case, and with composed letters."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    # the capital İ folds to an i with a dot of its own above it, which nobody types
+    # the capital İ folds to an i with a separate dot above, which nobody types
     return folded.replace("i\u0307", "i")
 
 
@@ -320,7 +320,7 @@ def _empty_item(source: str) -> FencedItem:
 
 
 def _item_tokens(item: FencedItem, room: int) -> int:
-    """Return the tokens of one item in a frame of its own; of a text that is far too long, those of its beginning."""
+    """Return the tokens of one item in its own fence; for a text that is far too long, those of its beginning."""
     beginning = item.text[: max(room, 1) * _MAX_TOKEN_CHARACTERS]
     if len(beginning) < len(item.text) and estimate_text(beginning) > room:
         return room + 1
@@ -340,27 +340,27 @@ class StoreTombstones(ABC):
     """The tombstones of one owner, with digests under the key of `parts`."""
 
     def __init__(self, parts: StoreParts) -> None:
-        """Read nothing yet."""
+        """Create the object without reading any tombstones."""
         self._parts = parts
 
     @abstractmethod
     async def read(self) -> Tombstones:
-        """Return all of them, oldest first. Raises `StorageError`."""
+        """Return all tombstones, oldest first. Raises `StorageError`."""
 
     @abstractmethod
     async def write(self, stone: Tombstone) -> None:
-        """Keep one more, durably. Raises `StorageError`."""
+        """Add one tombstone, durably. Raises `StorageError`."""
 
     async def find(self, entry: Entry) -> Tombstone | None:
-        """Return the tombstone by which an entry is known as forgotten; None for one that is not."""
+        """Return the tombstone of a forgotten entry; None if the entry was not forgotten."""
         return find_tombstone(entry, await self.read(), self._parts.key)
 
     async def text_matcher(self) -> ForgottenStatements:
-        """Return what recognises the words of these tombstones in a text."""
+        """Return a matcher that finds the words of these tombstones in a text."""
         return ForgottenStatements.from_tombstones(await self.read(), self._parts.key)
 
     async def add(self, entry: Entry, *, who: str) -> None:
-        """Keep the tombstone of an entry that `who` forgets now, durably. Raises `StorageError`."""
+        """Add the tombstone of an entry that `who` forgets now, durably. Raises `StorageError`."""
         await self.write(create_tombstone(entry, self._parts.key, at=self._parts.clock.now(), by=who))
 
 
@@ -368,46 +368,49 @@ class FileTombstones(StoreTombstones):
     """Tombstones in the folder of their owner."""
 
     def __init__(self, home: StoreFolder, folder: str, parts: StoreParts) -> None:
-        """Read nothing yet. `folder` is that of the owner in `home`, empty or with a slash at its end."""
+        """Create the object without reading.
+
+        `folder` is the owner's folder in `home`, empty or with a slash at its end.
+        """
         super().__init__(parts)
         self._files = home.record_files or home.files
         self._path = folder + TOMBSTONES.removeprefix(f"{WORKSPACE}/")
 
     async def read(self) -> Tombstones:
-        """Return all of them, oldest first. Raises `StorageError`."""
+        """Return all tombstones, oldest first. Raises `StorageError`."""
         return await read_tombstones(self._files, self._path)
 
     async def write(self, stone: Tombstone) -> None:
-        """Keep one more, durably. Raises `StorageError`."""
+        """Add one tombstone, durably. Raises `StorageError`."""
         await self._files.append(self._path, stone.to_line())
 
 
 class ProcessTombstones(StoreTombstones):
-    """Tombstones of a store that keeps nothing beyond its process."""
+    """Tombstones of a store that lives only in its process."""
 
     def __init__(self, parts: StoreParts) -> None:
-        """Hold none yet."""
+        """Start without tombstones."""
         super().__init__(parts)
         self._tombstones = Tombstones()
 
     async def read(self) -> Tombstones:
-        """Return all of them, oldest first."""
+        """Return all tombstones, oldest first."""
         return self._tombstones
 
     async def write(self, stone: Tombstone) -> None:
-        """Keep one more."""
+        """Add one tombstone."""
         self._tombstones = parse_tombstones(self._tombstones.render_with([stone]))
 
 
 class TombstoneLookup(ABC):
-    """What every driver that keeps tombstones does with them."""
+    """The base of every driver that keeps tombstones."""
 
     @abstractmethod
     async def tombstones(self) -> tuple[Tombstone, ...]:
-        """Return the record of each entry that was forgotten, oldest first. Raises `StorageError`."""
+        """Return the records of all forgotten entries, oldest first. Raises `StorageError`."""
 
     async def resolve_id(self, wanted: str, ids: Sequence[str]) -> str:
-        """Return the one of `ids` that is, or begins or ends with, `wanted`.
+        """Return the id in `ids` that equals `wanted`, or begins or ends with it.
 
         Raises: EntryNotFound, which says when the entry was forgotten if it was.
         """
@@ -421,18 +424,18 @@ class TombstoneLookup(ABC):
 
 
 class ForgettingDriver(TombstoneLookup, PlainDriver):
-    """A plain driver that can take an entry out again, which leaves a tombstone."""
+    """A plain driver that can remove an entry, which leaves a tombstone."""
 
     def __init__(self, tombstones: StoreTombstones) -> None:
-        """Keep a record of what is forgotten in `tombstones`."""
+        """Record forgotten entries in `tombstones`."""
         self._tombstones = tombstones
 
     @abstractmethod
     async def remove(self, entry: Entry) -> None:
-        """Take an entry out of everything that holds it. Raises: EntryNotFound where it is gone already."""
+        """Remove an entry from all data that holds it. Raises: EntryNotFound if it is gone already."""
 
     async def get(self, entry_id: str) -> Entry:
-        """Return one entry, also by the beginning or the end of its id. Raises `EntryNotFound`."""
+        """Return one entry by its id, or by the beginning or the end of its id. Raises `EntryNotFound`."""
         entries = await self.entries()
         chosen = await self.resolve_id(entry_id, [entry.id for entry in entries])
         return next(entry for entry in entries if entry.id == chosen)
@@ -446,31 +449,31 @@ class ForgettingDriver(TombstoneLookup, PlainDriver):
         return gone
 
     async def get_removable(self, entry_id: str) -> Entry:
-        """Return the entry that is to be forgotten. Raises: EntryNotFound; InvalidInput for one that has to stay."""
+        """Return the entry to forget. Raises: EntryNotFound; InvalidInput for an entry that can't be removed."""
         return await self.get(entry_id)
 
     async def tombstones(self) -> tuple[Tombstone, ...]:
-        """Return the record of each entry that was forgotten, oldest first. Raises `StorageError`."""
+        """Return the records of all forgotten entries, oldest first. Raises `StorageError`."""
         return (await self._tombstones.read()).rows
 
     async def tombstone_of(self, entry: Entry) -> Tombstone | None:
-        """Return the record by which an entry is known as forgotten; None for one that is not."""
+        """Return the record of a forgotten entry; None if the entry was not forgotten."""
         return await self._tombstones.find(entry)
 
 
 class RootTombstones(TombstoneLookup):
-    """The tombstones of the places that a scope sees, which forgetting writes there as a part of its change set."""
+    """The tombstones of the places that a scope sees; forgetting writes them as part of its change set."""
 
     @abstractmethod
     async def places(self) -> list[MemoryRoot]:
         """Return the visible places that exist, narrowest first."""
 
     async def tombstones(self) -> tuple[Tombstone, ...]:
-        """Return the record of each entry that was forgotten in a visible place, oldest first in each."""
+        """Return the records of all entries forgotten in a visible place, oldest first in each."""
         return tuple([row for place in await self.places() for row in (await read_tombstones(place.files)).rows])
 
     async def tombstone_of(self, entry: Entry) -> Tombstone | None:
-        """Return the record by which an entry is known as forgotten in a visible place; None for one that is not."""
+        """Return the record of an entry forgotten in a visible place; None if it was not forgotten."""
         for place in await self.places():
             if stone := find_tombstone(entry, await read_tombstones(place.files), place.key):
                 return stone

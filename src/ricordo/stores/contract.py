@@ -212,7 +212,7 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
 _C = TypeVar("_C")
 _AT_ONCE = 20_000
 """Largest size of hits, in characters, that is redacted on the event loop; this takes a few milliseconds."""
-_RETURNING_ENTRIES = frozenset({"entries", "get", "mark"})
+_RETURNING_ENTRIES = frozenset({"entries", "get", "mark_entry"})
 
 
 class Driver(Protocol):

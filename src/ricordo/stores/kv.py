@@ -1,11 +1,11 @@
-"""Key-value: each entry under a key of its own in an LMDB database, `memory.mdb`.
+"""The key-value store: each entry under its own key in an LMDB database, `memory.mdb`.
 
-A key is the time of saving and a number, such as `2026-11-21T08:03:11.482Z/000000000000`. It is made in the transaction
-that writes it and is never below the last one, so the order of keys is that of saving. The preamble is what was saved
-with the kind `preamble`.
+A key is the time of saving and a number, such as `2026-11-21T08:03:11.482Z/000000000000`. The key is created in the
+transaction that writes it and is never below the last key, so the order of keys is the order of saving. The preamble
+consists of entries of the kind `preamble`.
 
-Invariants: LMDB must not open a file twice in one process, so all share one environment, which closes with the last
-user. Its errors are translated. A file that can't be opened is kept under another name before a new one is made.
+Invariants: LMDB must not open a file twice in one process, so all users share one environment, which closes with the
+last user. LMDB errors are translated. A file that can't be opened is renamed before a new one is made.
 """
 
 import errno
@@ -74,44 +74,46 @@ _READ_ALL_SCRIPT = (
 
 
 class KvDatabase:
-    """The LMDB file `path`, which the first write creates, with its folders."""
+    """The LMDB file `path`; the first write creates it and its folders."""
 
     def __init__(self, path: Path, *, within: Path) -> None:
-        """Open nothing yet; `within` is the folder that the file must not lead out of."""
+        """Create the object without opening the file; `within` is the folder that the path must not leave."""
         self._path = path
         self._within = within
         self._limiter = anyio.CapacityLimiter(1)
         self._environment = _Environment.acquire(path)
 
     async def read(self, act: Callable[[lmdb.Transaction], _T]) -> _T | None:
-        """Return what `act` finds; None where there is no file. Raises: DocumentInvalid for a broken one; StorageError.
+        """Return the result of `act`; None if there is no file.
 
-        A transaction's id together with `open_count` tells whether anything was written since.
+        Raises: DocumentInvalid for a broken file; StorageError.
+
+        The id of a transaction together with `open_count` shows whether anything was written since.
         """
         return await self._in_thread(partial(self._environment.read, act))
 
     async def write(self, act: Callable[[lmdb.Transaction], _T], *, room: int = 0) -> _T:
-        """Return what `act` returns; what it did is durable then. It is called again when the file has to grow.
+        """Return the result of `act` after its writes are durable. `act` is called again if the file has to grow.
 
-        `room` is how many bytes it writes. Raises: DocumentInvalid for a broken file; StorageError, and then nothing
-        was written.
+        `room` is the number of bytes it writes. Raises: DocumentInvalid for a broken file; StorageError, and then
+        nothing was written.
         """
         return await self._in_thread(partial(self._write, act, room))
 
     @property
     def open_count(self) -> int:
-        """How often the file was opened: another number may mean another file."""
+        """How often the file was opened; a different number may mean a different file."""
         return self._environment.open_count
 
     async def set_aside(self) -> str:
-        """Keep a broken file under another name and return that; empty where it is not broken any more.
+        """Rename a broken file and return the new name; empty if the file is no longer broken.
 
         Only one process may do so at a time.
         """
         return await self._in_thread(self._environment.set_aside)
 
     async def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         await run_even_if_cancelled(partial(run_sync, self._environment.release))
 
     async def _in_thread(self, act: Callable[[], _T]) -> _T:
@@ -131,7 +133,7 @@ class KvDatabase:
 
 
 class _Environment:
-    """The environment of a file, open once in this process, and how many use it."""
+    """The environment of a file, opened once in this process, and the number of its users."""
 
     _instances: ClassVar[dict[str, "_Environment"]] = {}
     _instances_lock: ClassVar[threading.Lock] = threading.Lock()
@@ -201,17 +203,17 @@ class _Environment:
                 except lmdb.MapFullError:
                     environment.set_mapsize(2 * environment.info()["map_size"])
                 except lmdb.MapResizedError:
-                    # another process has made it larger
+                    # another process has enlarged the file
                     environment.set_mapsize(0)
         except lmdb.Error as error:
-            # after a commit that failed, an environment may refuse everything
+            # after a failed commit, an environment may refuse every operation
             self._close()
             raise _translate_error(error, self._path) from error
 
     def _reserve(self, environment: lmdb.Environment, room: int) -> None:
-        """Make the file long enough for a commit, where the system can: LMDB calls a full disk an input/output error.
+        """Reserve space in the file for a commit, if the system can: LMDB reports a full disk as an input/output error.
 
-        The transaction keeps other writers out meanwhile. Raises: StorageFull.
+        The transaction blocks other writers meanwhile. Raises: StorageFull.
         """
         if not hasattr(os, "posix_fallocate"):
             return
@@ -228,9 +230,9 @@ class _Environment:
                 raise translate_os_error(error, self._path) from error
 
     def _ensure_open(self, *, write: bool) -> lmdb.Environment | None:
-        """Return the open environment; None where there is no file and none is needed."""
+        """Return the open environment; None if there is no file and none is needed."""
         file, size = _file_identity(self._path), _file_size(self._path)
-        # LMDB never shortens a file, and to read what somebody has cut off would end the process
+        # LMDB never shortens a file, and reading a part that was cut off would end the process
         if (
             self._environment is not None
             and file == self._open_file
@@ -278,7 +280,7 @@ def _used_bytes(environment: lmdb.Environment) -> int:
 
 
 def _file_identity(path: str) -> tuple[int, int] | None:
-    """Return what tells a file from another one that takes its place; None where there is none."""
+    """Return the identity of a file, which a replacement does not share; None if there is no file."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -287,7 +289,7 @@ def _file_identity(path: str) -> tuple[int, int] | None:
 
 
 def _file_size(path: str) -> int:
-    """Return how many bytes a file has; 0 where there is none."""
+    """Return the size of a file in bytes; 0 if there is no file."""
     try:
         return Path(path).stat().st_size
     except OSError:
@@ -295,9 +297,9 @@ def _file_size(path: str) -> int:
 
 
 def _is_readable(path: str) -> bool:
-    """Tell whether a file whose end is missing holds its entries nevertheless, as it does when the end was free.
+    """Return whether a file without its end still holds its entries, because the end was free space.
 
-    To read what is not there ends the process, so another one does it.
+    Another process reads the file, since reading a missing part ends the process.
     """
     command = [sys.executable, "-c", _READ_ALL_SCRIPT, path]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603
@@ -324,7 +326,7 @@ class KvStore(Backend):
     """Entries in an LMDB database."""
 
     def __init__(self, parts: StoreParts, home: StoreFolder, folder: Path) -> None:
-        """Keep everybody's entries in their folder of `home`, which lies at `folder`."""
+        """Store each owner's entries in their folder of `home`, which is at `folder`."""
         super().__init__(parts)
         self._home = home
         self._folder = folder
@@ -332,11 +334,11 @@ class KvStore(Backend):
 
     @property
     def damaged_count(self) -> int:
-        """How many values could not be read as entries, in the databases that were read so far."""
+        """The number of values that could not be read as entries, in the databases read so far."""
         return sum(driver.damaged_count for driver in self._drivers.values())
 
     async def close(self) -> None:
-        """Let the databases go."""
+        """Close the databases."""
         while self._drivers:
             await self._drivers.popitem()[1].database.close()
 
@@ -378,15 +380,15 @@ class _KvDriver(ForgettingDriver):
         await self._run_with_recovery(partial(self.database.write, partial(_remove_entry, entry.id, self.path)))
 
     async def _require_folder(self) -> None:
-        """Raise: StorageError when the folder of the database was there and is not."""
+        """Raises: StorageError if the folder of the database existed and was removed."""
         await self._files.info(self.path)
 
     def _read_entries(self, transaction: lmdb.Transaction) -> list[Entry]:
-        """Return all entries, newest first, read again only when something was written."""
+        """Return all entries, newest first; they are read again only after a write."""
         state = (self.database.open_count, transaction.id())
         if self._cached_entries is None or self._cached_entries[0] != state:
             values = [bytes(value) for _, value in transaction.cursor()]
-            # most of them were there before
+            # most entries are already in the cache
             self._entries_by_value = {
                 value: self._entries_by_value[value] if value in self._entries_by_value else _parse_entry(value)
                 for value in values
@@ -401,7 +403,7 @@ class _KvDriver(ForgettingDriver):
         return self._cached_entries[1]
 
     async def _run_with_recovery(self, act: Callable[[], Awaitable[_T]]) -> _T:
-        """Return what `act` returns; a file that can't be opened is kept aside before it is tried again."""
+        """Return the result of `act`; a file that can't be opened is set aside before a second attempt."""
         try:
             return await act()
         except DocumentInvalid as error:
@@ -435,7 +437,7 @@ def _put_entry(entry: Entry, value: bytes, transaction: lmdb.Transaction) -> Non
 
 
 def _remove_entry(entry_id: str, path: str, transaction: lmdb.Transaction) -> None:
-    """Take an entry out. Raises: EntryNotFound."""
+    """Remove an entry. Raises: EntryNotFound."""
     rows = _read_rows(transaction, path)
     chosen = resolve_id([entry.id for _, entry in rows], entry_id)
     for key in [key for key, entry in rows if entry.id == chosen]:
@@ -443,7 +445,7 @@ def _remove_entry(entry_id: str, path: str, transaction: lmdb.Transaction) -> No
 
 
 def _read_rows(transaction: lmdb.Transaction, path: str) -> list[tuple[bytes, Entry]]:
-    """Return the keys with an entry, oldest first."""
+    """Return the keys with their entries, oldest first."""
     found = [
         (bytes(key), entry) for key, value in transaction.cursor() if (entry := _parse_entry(bytes(value))) is not None
     ]

@@ -1,8 +1,8 @@
-"""The layered store: the whole of Ricordo behind the three operations.
+"""The layered store: all of Ricordo behind save, recall and preamble.
 
 A read merges the visible roots, narrowest first: the user's own in the project, the project's, then the user's own
-everywhere. A write goes to the narrowest one unless the entry names a wider scope. Saved means: in the ledger, synced,
-and known to the index. Each write of a session file is a change set, as every other of a root.
+everywhere. A write goes to the narrowest root unless the entry names a wider scope. A saved entry is in the ledger,
+synced, and in the index. Each write of a session file is a change set, like every other write of a root.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -65,10 +65,10 @@ __all__ = [
 
 
 class EmptyRoots:
-    """Knows which places were empty at the last look; one that was not is not looked at again."""
+    """Remembers which places were empty at the last check; a place with content is not checked again."""
 
     def __init__(self) -> None:
-        """Know of none."""
+        """Start without any known place."""
         self._empty: frozenset[str] = frozenset()
         self._nonempty: set[str] = set()
 
@@ -77,7 +77,7 @@ class EmptyRoots:
         return [place for number, place in enumerate(places) if number == 0 or place.label not in self._empty]
 
     def refresh(self, places: Sequence[MemoryRoot]) -> bool:
-        """Look which are empty now; tell whether one is not that was. It blocks on the disk."""
+        """Check which places are empty now; return whether one of them no longer is. It blocks on the disk."""
         before, wider = self._empty, [place for place in places[1:] if place.label not in self._nonempty]
         self._empty = frozenset(place.label for place in wider if not place.has_documents())
         self._nonempty |= {place.label for place in wider} - self._empty
@@ -85,17 +85,17 @@ class EmptyRoots:
 
 
 def find_shown_ids(entries: Iterable[Entry], named: frozenset[str], shown: str) -> set[str]:
-    """Return the ids of those entries that a text names by id, or has the words of."""
+    """Return the ids of the entries whose id or words appear in the text `shown`."""
     return {entry.id for entry in entries if entry.id in named or f" {normalize_words(entry.content)} " in f" {shown} "}
 
 
 def has_content(document: bytes) -> bool:
-    """Tell whether a document has more than headings, as one does not whose memories were all taken back."""
+    """Return whether a document has more than headings; without, all its memories were removed."""
     return any(not line.startswith("#") for line in render_prompt_lines(document))
 
 
 def merge_duplicates(located: Iterable[LocatedEntry]) -> list[Entry]:
-    """Return each entry once: as curated memory has it, with the quote that its ledger keeps."""
+    """Return each entry once: the version in curated memory, with the quote from its ledger."""
     found: dict[str, list[LocatedEntry]] = {}
     for one in located:
         found.setdefault(one.entry.id, []).append(one)
@@ -109,7 +109,7 @@ def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
 
 
 def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
-    """Return the ids and the words of what curated memory says, with the ids that its entries stand for."""
+    """Return the ids and the words of the entries in curated memory, and the ids of the entries they replace."""
     placed: set[str] = set()
     for found in curated:
         entry = found.entry
@@ -123,31 +123,31 @@ def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
 
 
 def entry_keys(entry: Entry) -> set[str]:
-    """Return the id and the words of an entry; the words are told from an id by the mark before them."""
+    """Return the id and the words of an entry; a prefix tells words from ids."""
     return {entry.id, f": {normalize_words(entry.content)}"}
 
 
 SUMMARIZE_ACT = "summarize"
-"""What a change set is called that wrote a session file."""
+"""The name of a change set that wrote a session file."""
 
 
 class RootSessions:
-    """The session files of one place, with what is held of them until they change."""
+    """The session files of one place, cached until they change."""
 
     def __init__(self, place: MemoryRoot) -> None:
-        """Read nothing yet."""
+        """Create the object without reading any file."""
         self._root = place
         recording = partial(place.changes.apply, act=SUMMARIZE_ACT, who="closing")
         self._catalog = SessionCatalog(place.files, f"{WORKSPACE}/", recording, redactor=place.redactor)
 
     async def rows(self) -> list[SessionRow]:
-        """Return what is known of each session, the newest first."""
+        """Return a row for each session, newest first."""
         return await self._catalog.rows() if await self._root.files.list(SESSIONS) else []
 
     async def close(self, notes: SessionNotes) -> str:
-        """Write the file of a session, index it, and return its path; empty for an empty one.
+        """Write the file of a session, index it, and return its path; empty for an empty session.
 
-        What was forgotten since the notes were made is no part of it. Raises: StorageError.
+        Entries forgotten since the notes were made are left out. Raises: StorageError.
         """
         async with self._catalog.lock(), self._root.files.lock(CURATION_LOCK):
             notes = remove_forgotten(notes, await self._root.read_forgotten())
@@ -169,17 +169,17 @@ class RootSessions:
 _RECENT_CHANGES = 32
 _LAST_SESSIONS = 5
 _SESSIONS_SHARE = 4
-"""Which part of the preamble the last sessions take at most."""
+"""The preamble spends at most one part in this many on the last sessions."""
 _VISIBILITY_PARTS = ("tenant", "user", "team", "project")
-"""The parts of a scope that say which places it sees."""
+"""The parts of a scope that determine which places it sees."""
 
 
 class RootSet(Protocol):
-    """The places that one scope sees, narrowest first; all but the narrowest are opened when they are needed."""
+    """The places that one scope sees, narrowest first; all but the narrowest are opened on demand."""
 
     @property
     def narrowest(self) -> MemoryRoot:
-        """The place that is written to unless something wider is named."""
+        """The place for writes that name no wider scope."""
         ...
 
     @property
@@ -188,7 +188,7 @@ class RootSet(Protocol):
         ...
 
     def has_unopened(self) -> bool:
-        """Tell whether there is a place that is not open yet. It blocks on the disk."""
+        """Return whether a visible place is not open yet. It blocks on the disk."""
         ...
 
     async def open_existing(self) -> list[MemoryRoot]:
@@ -196,12 +196,12 @@ class RootSet(Protocol):
         ...
 
     async def root_for(self, scope: Scope) -> MemoryRoot:
-        """Return the place of what is saved for `scope`; it is made if it is not there. Raises `ScopeMismatch`."""
+        """Return the place for entries of `scope`, created if missing. Raises `ScopeMismatch`."""
         ...
 
 
 class LayeredStore(Backend):
-    """The store that `Memory.open` and the command line use."""
+    """The store behind `Memory.open` and the command line."""
 
     def __init__(
         self,
@@ -213,9 +213,9 @@ class LayeredStore(Backend):
         consolidation: ConsolidationConfig | None = None,
         saved: Callable[[MemoryRoot], Awaitable[object]] | None = None,
     ) -> None:
-        """Keep the memories of `scope` in the places that it has `seen`.
+        """Store the memories of `scope` in the places of `seen`.
 
-        `consolidation` has the bounds of MEMORY.md. `saved` is told where an entry was saved.
+        `consolidation` has the limits of MEMORY.md. `saved` is called with the place of each saved entry.
         """
         self._reranker = reranker
         self._consolidation = consolidation
@@ -225,7 +225,7 @@ class LayeredStore(Backend):
         self._scope = scope
 
     def _driver(self, scope: Scope) -> Driver:
-        """Return the driver over the places that `scope` sees. Raises: ScopeMismatch if those are not open here."""
+        """Return the driver over the places that `scope` sees. Raises: ScopeMismatch if they are not open here."""
         mine, wanted = self._scope.parts(), scope.parts()
         beyond = [name for name in _VISIBILITY_PARTS if mine.get(name) != wanted.get(name)]
         if beyond or not self._roots.narrowest.scope.parts().items() <= wanted.items():
@@ -249,9 +249,9 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         consolidation: ConsolidationConfig | None = None,
         saved: Callable[[MemoryRoot], Awaitable[object]] | None = None,
     ) -> None:
-        """Use the places that are `seen`, for `scope`; `clock` says which ledger is written to.
+        """Use the places of `seen` for `scope`; `clock` determines the ledger for writes.
 
-        `consolidation` has the bounds of MEMORY.md. `saved` is told where an entry was saved.
+        `consolidation` has the limits of MEMORY.md. `saved` is called with the place of each saved entry.
         """
         self._config = consolidation or ConsolidationConfig()
         self._roots = seen
@@ -271,7 +271,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return await self._roots.open_existing()
 
     async def write(self, entry: Entry) -> Entry:
-        """Append `entry` to today's ledger of its place, durably, and index it. Raises `ScopeMismatch`."""
+        """Append `entry` durably to today's ledger of its place, and index it. Raises `ScopeMismatch`."""
         place = await self._roots.root_for(entry.scope or self._scope)
         day, told = self._clock.today(), [place.to_stored_entry(entry)]
         block = await append_entries(place.files, day, told, place.redactor, through=place.index)
@@ -282,18 +282,20 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return saved
 
     async def _record_author(self, place: MemoryRoot, saved: Entry) -> None:
-        """Note whose act a save was, where neither its line nor its place says so: what a project's users share."""
+        """Record who saved an entry in a place that the users of a project share, if neither its line nor its place
+        says so.
+        """
         if place.changes.user and not (saved.scope and saved.scope.user):
             await place.changes.apply([], act="save", who=saved.by, entries=[saved.id], why=saved.reason or "")
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        """Return ranked hits of all visible places."""
+        """Return ranked hits from all visible places."""
         looked = list[bool]()
         places = self._roots.open_roots if self._has_searched else await self.places()
         self._has_searched = True
         searched = self._empty_roots.exclude_empty(places)
         hits = await self._recall(searched, query, limit, lambda: looked.append(self._has_unsearched_root(places)))
-        # whether there is another place to search by now was looked at where the first one was read
+        # reading the first place also checked whether there is another place to search by now
         if (any(looked) or not looked) and len(known := await self.places()) > len(searched):
             places = known
             hits = await self._recall(places, query, limit)
@@ -301,14 +303,14 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return await hits_outward(hits, by_label)
 
     def _has_unsearched_root(self, places: Sequence[MemoryRoot]) -> bool:
-        """Tell whether there is a place to search that was not, or was empty before. It blocks on the disk."""
+        """Return whether a place to search is new, or was empty before. It blocks on the disk."""
         return self._empty_roots.refresh(places) or self._roots.has_unopened()
 
     async def _recall(
         self, places: Sequence[MemoryRoot], query: Query, limit: int, look: Callable[[], object] | None = None
     ) -> list[Hit]:
-        """Return what is found in these places; with the first one `look` is done, where that takes no trip more."""
-        # what was forgotten hides messages, and nothing else
+        """Return the hits of these places; `look` runs together with the first one, to save a switch to a thread."""
+        # forgotten entries only hide messages
         said = "transcript" in query.sorts
         sources = [await place.source(self._scope, said=said) for place in places]
         first = replace(sources[0], beside=look)
@@ -316,7 +318,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return await recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
 
     async def build_preamble(self, budget: Tokens | None) -> Preamble:
-        """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
+        """Return curated memory, then explicitly saved entries that are not curated yet, newest first."""
         curated, holding, unread = list[bytes](), set[str](), 0
         saved, pinned = list[tuple[str, Entry]](), list[tuple[str, Entry]]()
         for place in await self.places():
@@ -338,7 +340,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
                 (place.display_path(source), entry) for source, entry in active if placed.isdisjoint(entry_keys(entry))
             ]
             saved += shown
-            # what is not read is mostly placed too
+            # most entries that were not read have a place in curated memory too
             unread += max(more - max(len(placed) - len(last) + len(shown), 0), 0)
         replaced = {entry.supersedes for _, entry in saved}
         saved = sorted(
@@ -361,25 +363,31 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return await self._sessions.pending_ids()
 
     async def entries(self) -> list[Entry]:
-        """Return all entries of all visible places, newest first, each once: as curated memory has it, if it has."""
+        """Return all entries of all visible places, newest first, each once, in the version of curated memory if it has
+        one.
+        """
         read = [(place, await read_all_entries(place.files)) for place in await self.places()]
         return await run_sync(lambda: visible_entries((place, merge_duplicates(located)) for place, located in read))
 
     async def get(self, entry_id: str) -> Entry:
-        """Return one entry, as curated memory has it, if it has. Raises `EntryNotFound`."""
+        """Return one entry, in the version of curated memory if it has one. Raises `EntryNotFound`."""
         standing = await self._locate(entry_id)
         place = standing[0][0]
         (entry,) = merge_duplicates([found for where, found in standing if where.label == place.label])
         return await place.outward_async(entry)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        """Remove an entry from every document of every place, a change set for each place. Raises `EntryNotFound`."""
+        """Remove an entry from every document of every place, with a change set for each place.
+
+        Raises `EntryNotFound`.
+        """
         standing = await self._locate(entry_id)
         gone = await standing[0][0].outward_async(standing[0][1].entry)
         holding = {place.label: place for place, _ in standing}
         reason = self._root.redactor.clean(why)
         for place in await self.places():
-            # a conversation of one place may tell of what stands in another, and who shares it is not told the reason
+            # a conversation in one place may quote an entry of another; users who share the place do not see the
+            # reason
             if place.label not in holding:
                 copied, told = standing[0][1].entry, reason if place.scope.user else ""
                 if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=told):
@@ -390,7 +398,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return gone
 
     async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
-        """Pin, unpin or confirm an entry wherever it stands, a change set for each place. Raises `EntryNotFound`."""
+        """Pin, unpin or confirm an entry in every place that has it, a change set for each. Raises `EntryNotFound`."""
         standing = await self._locate(entry_id)
         place, found = standing[0]
         now = truncate_to_milliseconds(self._root.clock.now())
@@ -406,7 +414,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return await place.outward_async(found.entry)
 
     def record_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
-        """Note what happens now to memories of the place with the label `source`, else where each of them stands."""
+        """Record an act on memories of the place with the label `source`; without it, in the place of each memory."""
         named, opened = tuple(ids), self._roots.open_roots
         for place in [each for each in opened if each.label == source] or opened:
             if place.usage:
@@ -414,13 +422,13 @@ class LayeredDriver(PreambleDriver, RootTombstones):
                 place.usage.record(act, of_place, how=how, session=session)
 
     def record_prompt(self, text: str, *, session: str = "") -> None:
-        """Note that a prompt shows the memories in `text`; which ones is looked for beside."""
+        """Record that a prompt shows the memories in `text`; the search for them runs in the background."""
         for place in self._roots.open_roots:
             if place.usage:
                 place.usage.record("shown", partial(self._ids_shown_in, place, text), how="prompt", session=session)
 
     async def usage(self, entry_id: str) -> MemoryUsage:
-        """Return what is known of one memory, in all visible places together."""
+        """Return the usage of one memory, summed over all visible places."""
         found = MemoryUsage()
         for place in await self.places():
             known = (await place.usage.read_all()).get(entry_id) if place.usage else None
@@ -428,13 +436,13 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return found
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes to the visible places, newest first, of other users those to what is shared."""
+        """Return at most `limit` writes, newest first; of other users, only writes to shared data."""
         return [item for _, item in await self._collect_history(limit=limit, others=True)]
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
-        """Take back one write, the newest act of the scope's own user when none is named.
+        """Undo one write, by default the newest act of the scope's own user.
 
-        What an agent or the background did has to be named; what another user did can't be. Raises: ChangeNotFound;
+        Acts of an agent or the background must be named; acts of other users can't be undone. Raises: ChangeNotFound;
         UndoRefused.
         """
         place, item = await self._select_change(change_id)
@@ -443,7 +451,9 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return item
 
     async def _ids_shown_in(self, place: MemoryRoot, text: str) -> set[str]:
-        """Return the ids of a place's memories that a prompt shows; what only its id names is the narrowest's."""
+        """Return the ids of a place's memories that a prompt shows; memories with only an id count for the narrowest
+        place.
+        """
         named, shown = parse_shown_ids(text), normalize_words(text)
         found: dict[str, set[str]] = {}
         for each in self._roots.open_roots:
@@ -457,14 +467,14 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return found[place.label]
 
     async def _ids_stored_in(self, place: MemoryRoot, ids: Collection[str]) -> list[str]:
-        """Return which of these memories stand in a place; what stands in none is the narrowest's."""
+        """Return the ids of memories in a place; memories in no place count for the narrowest place."""
         narrowest = place.label == self._root.label
         looked = [each for each in self._roots.open_roots if (each.label == place.label) != narrowest]
         found = [one for one in ids if any([await find_entries(each.files, one) for each in looked])]
         return [one for one in ids if one not in found] if narrowest else found
 
     async def _refresh(self, place: MemoryRoot) -> None:
-        """Bring the caches of a place to what its files say."""
+        """Update the caches of a place from its files."""
         await place.index.refresh()
         sessions = self._sessions if place.label == self._root.label else RootSessions(place)
         with suppress(StorageError):
@@ -473,7 +483,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
     async def _collect_history(
         self, *, limit: int | None = None, holding: str | None = None, others: bool = False
     ) -> list[tuple[MemoryRoot, HistoryItem]]:
-        """Return the writes with their places; with `others` also those of other users to what is shared."""
+        """Return the writes with their places; with `others` also those of other users to shared data."""
         found = [
             (place, replace(item, why=place.redactor.clean(item.why)) if item.why else item)
             for place in await self.places()
@@ -483,12 +493,12 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return sorted(found, key=lambda row: row[1].order, reverse=True)[:limit]
 
     async def _select_change(self, change_id: str | None) -> tuple[MemoryRoot, HistoryItem]:
-        """Return the write that is meant, and whose it is; the newest mostly is among a few."""
+        """Return the selected write with its place; the newest one is usually among the first few."""
         if change_id is None:
             rows = await self._collect_history(limit=_RECENT_CHANGES)
             if not any(is_by_person(item) and not item.undone for _, item in rows):
                 rows = await self._collect_history()
-            # of what a project shares nobody takes back unnamed what may be another's
+            # in shared data an unnamed undo must not take the write of another user
             rows = [row for row in rows if row[0].scope.user == self._scope.user or row[1].user]
         else:
             rows = await self._collect_history(holding=change_id, others=True)
@@ -505,7 +515,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return next(row for row in rows if row[1] is item)
 
     async def _locate(self, entry_id: str) -> list[tuple[MemoryRoot, LocatedEntry]]:
-        """Return where the one entry stands that this id, or its beginning, names. Raises `EntryNotFound`."""
+        """Return all positions of the entry with this id or beginning of an id. Raises `EntryNotFound`."""
         rows = [(place, found) for place in await self.places() for found in await find_entries(place.files, entry_id)]
         chosen = await self.resolve_id(entry_id, [found.entry.id for _, found in rows])
         return [row for row in rows if row[1].entry.id == chosen]

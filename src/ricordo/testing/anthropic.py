@@ -1,4 +1,4 @@
-"""Messages and token counts, as Anthropic speaks them."""
+"""The wire protocol of Anthropic: messages and token counts."""
 
 import json
 from collections.abc import Iterator
@@ -110,7 +110,7 @@ def _block_frames(index: int, deltas: list[dict[str, JsonValue]]) -> Iterator[Ev
 
 
 def _blocks(answer: ScriptedReply) -> Iterator[tuple[dict[str, JsonValue], list[dict[str, JsonValue]]]]:
-    """Give each block whole, and as its opening with the deltas that fill it."""
+    """Yield each block, complete, and as its opening and the deltas that fill it."""
     if answer.thinking:
         thinking: dict[str, JsonValue] = {"type": "thinking", "thinking": "", "signature": ""}
         seal: dict[str, JsonValue] = {"type": "signature_delta", "signature": THINKING_SIGNATURE}
@@ -135,7 +135,7 @@ def _deltas(kind: str, key: str, text: str) -> list[dict[str, JsonValue]]:
 
 
 def _input_value(arguments: str) -> JsonValue:
-    """Return the arguments as the object that a whole reply holds; text that is no JSON is sent as a string."""
+    """Return the arguments as the object in a complete reply; text that is not JSON is sent as a string."""
     try:
         value: JsonValue = json.loads(arguments)
     except ValueError:
@@ -180,4 +180,4 @@ ANTHROPIC_MESSAGES = WireProtocol(
 )
 """The path `/v1/messages`."""
 ANTHROPIC_COUNT = replace(ANTHROPIC_MESSAGES, whole=_count_tokens)
-"""The path `/v1/messages/count_tokens`: an estimate."""
+"""The path `/v1/messages/count_tokens`, which answers with an estimate."""

@@ -98,9 +98,7 @@ class ScriptedModel:
         return len(self._held)
 
     def release(self) -> None:
-        """Release every reply that is held back or hangs now; call it on the event loop of the model, not from another
-        thread.
-        """
+        """Release every reply that is held back or hangs now; call it on the event loop of the model."""
         for event in self._held:
             event.set()
 

@@ -1,6 +1,6 @@
-"""Chat completions and embeddings, as OpenAI and everything that is compatible with it speaks them.
+"""The wire protocol of OpenAI and compatible servers: chat completions and embeddings.
 
-Embeddings are made of the hashed words of a text, so texts that share words are near each other.
+Embeddings are made from the hashed words of a text, so texts that share words are close to each other.
 """
 
 import base64
@@ -41,7 +41,7 @@ _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate
 
 
 def openai_error_body(fail: Fail) -> JsonValue:
-    """Return the body of an error; what `fail` does not name has the provider's default."""
+    """Return the body of an error, with the defaults of the provider for fields that `fail` does not set."""
     if fail.body is not None:
         return fail.body
     kind = "server_error" if fail.status >= 500 else _ERROR_TYPES.get(fail.status, "invalid_request_error")
@@ -147,7 +147,7 @@ _WORD = lazy_compile(r"\w+")
 
 
 def hash_to_vector(text: str, dimension: int) -> list[float]:
-    """Return a vector of length 1 that depends only on the words of `text`, without regard to case and order."""
+    """Return a vector of length 1 that depends only on the words of `text`, not on their case or order."""
     vector = [0.0] * dimension
     for word in _WORD.findall(text.casefold()) or [""]:
         digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
@@ -157,7 +157,7 @@ def hash_to_vector(text: str, dimension: int) -> list[float]:
 
 
 def embeddings_protocol(dimension: int) -> WireProtocol:
-    """Return the path `/v1/embeddings`, with vectors of `dimension` numbers where a request asks for no other."""
+    """Return the path `/v1/embeddings`, with vectors of `dimension` numbers unless a request sets another length."""
     return WireProtocol(
         read=_read_embedding_request,
         whole=lambda _, body: _write_embeddings(body, dimension),

@@ -1,7 +1,6 @@
-"""Responses, OpenAI's newer protocol: a reply is a list of items, and every event of a stream has its number.
+"""The wire protocol of OpenAI responses: a reply is a list of items, and every event of a stream is numbered.
 
-Input items of the assistant that stand side by side are one message, as they were one reply. Types that are not known
-are kept verbatim.
+Consecutive input items of the assistant become one message, as they were one reply. Unknown types are kept verbatim.
 """
 
 import json
@@ -33,8 +32,7 @@ _TEXT_TYPES = {"input_text", "output_text", "summary_text", "text"}
 def read_input(body: RequestBody) -> list[Message]:
     """Return the messages of a request, the instructions first.
 
-    Raises:
-        InvalidMessage: the shape is not understood.
+    Raises: InvalidMessage for a request that can't be parsed.
     """
     instructions, given = body.get("instructions"), body.get("input")
     found: list[Message] = []

@@ -66,9 +66,7 @@ def make_event_frame(data: JsonValue, *, name: str = "", is_content: bool = Fals
 
 
 def read_tool(value: RequestBody, *, parameters: str, where: str) -> ToolSpec:
-    """Read the definition of a tool with its schema under the key `parameters`; without a schema the tool takes
-    nothing.
-    """
+    """Read the definition of a tool with its schema under the key `parameters`; no schema means no parameters."""
     return ToolSpec(
         name=require_text(value.get("name"), f"{where}.name"),
         description=require_text(value.get("description") or "", f"{where}.description"),

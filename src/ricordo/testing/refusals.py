@@ -62,9 +62,7 @@ def request_refusal(path: str, body: RequestBody) -> Fail | None:
 
 
 def window_refusal(path: str, body: RequestBody, asked: ParsedRequest, window: int) -> Fail | None:
-    """Return the error of a server whose `window`, in tokens, is too small for prompt and reply together; None if both
-    fit.
-    """
+    """Return the error of a server with a `window` in tokens; None if prompt and reply fit into it together."""
     size = estimate_request(asked.messages, tools=asked.tools).input
     limits = (body.get(key) for key in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
     output = next((limit for limit in limits if isinstance(limit, int)), 0)

@@ -174,7 +174,7 @@ class HalfStream:
 
 @dataclass(frozen=True)
 class Hold:
-    """The reply is held back after its first piece until the test releases it; without streaming, the whole reply is."""
+    """The reply is held back after its first piece, or as a whole without streaming, until the test releases it."""
 
     reply: ReplyItem
 

@@ -44,7 +44,7 @@ __all__ = ["Connection", "HttpServer", "LoopbackServer", "ReplyGate", "play_item
 
 
 class ReplyGate:
-    """Blocks threads until it opens. Opening releases the threads that wait now; closing releases all, now and later."""
+    """Blocks threads. Opening releases the threads that wait now; closing releases all threads, now and later."""
 
     def __init__(self) -> None:
         """Start with no waiting threads."""
@@ -385,7 +385,7 @@ class LoopbackServer:
         play_item(item, request, wire=wire, connection=connection, gate=self._gate)
 
     def _read_request(self, connection: Connection, wire: WireProtocol) -> tuple[RecordedRequest, str]:
-        """Record the request and return it with the objection of a provider; the objection is empty if there is none."""
+        """Record the request and return it with the objection of a provider, empty if there is none."""
         body: dict[str, JsonValue] = {}
         try:
             body = require_object(loads(connection.content), "request")

@@ -107,4 +107,4 @@ STATE_STORE_CHECKS: tuple[StateStoreCheck, ...] = (
     _each_session_of_each_agent_is_by_itself,
     _what_a_newer_version_wrote_survives,
 )
-"""Every check, each for a store of its own."""
+"""Every check. Call each with a new, empty store."""

@@ -33,13 +33,13 @@ __all__ = [
 
 
 STORE_CHECKS: tuple[StoreCheck, ...] = (*SAVING_CHECKS, *RECALL_CHECKS, *FAILURE_CHECKS)
-"""Every check, each for a folder of its own: `await check(subject, folder)`."""
+"""Every check. Call each with its own folder: `await check(subject, folder)`."""
 
 
 class StoreConformance(StoreSubject):
-    """A test for each check, to be subclassed as `class TestMyStore(StoreConformance)` at the top of a module.
+    """A test for each check. Subclass it at the top level of a module: `class TestMyStore(StoreConformance)`.
 
-    The tests run under pytest with no plugin: each takes `tmp_path` and runs an event loop.
+    The tests run under pytest without plugins: each takes `tmp_path` and runs an event loop.
     """
 
 
@@ -139,25 +139,25 @@ BUILT_IN_STORES: dict[str, type[StoreConformance]] = {
     "fanout": _Fanout,
     "layered": _Layered,
 }
-"""By scheme."""
+"""Ricordo's own stores by URL scheme."""
 
 
 _CAPABILITIES = (Lists, Forgets, KeepsTombstones, Closes, KeepsSessions, Marks, Undoes)
 _SILENT_REASONS = frozenset(
     {"it is not bounded", "it writes through the disk it is given", "it writes its files itself"}
 )
-"""Reasons for which a check does not apply that nobody needs to be told."""
+"""Reasons for skipping a check that the tables do not show."""
 
 
 async def list_capabilities(subject: StoreSubject, folder: Path) -> tuple[str, ...]:
-    """Open the store in an empty folder and return the names of the capabilities that it offers."""
+    """Open the store in an empty folder and return the names of the capabilities it offers."""
     async with subject.open_backend(folder, DEFAULT_SCOPE) as backend:
         store = backend.bind(DEFAULT_SCOPE)
         return tuple(each.__name__ for each in _CAPABILITIES if store.offers(each) is not None)
 
 
 def conformance_table(stores: Mapping[str, type[StoreSubject]]) -> str:
-    """Return the table of stores and invariants: how many of the checks of each apply, and why others do not."""
+    """Return the table of stores and invariants: how many checks of each apply, and why the others do not."""
     names = _invariants()
     rows = [[f"`{scheme}`", *(_format_cell(kind(), name) for name in names)] for scheme, kind in stores.items()]
     reasons = [
@@ -167,7 +167,7 @@ def conformance_table(stores: Mapping[str, type[StoreSubject]]) -> str:
 
 
 def stores_table(stores: Mapping[str, type[StoreSubject]], offers: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the table of what each store declares, and of what it offers by type."""
+    """Return the table of the declarations and the capabilities of each store."""
     rows = []
     for scheme, kind in stores.items():
         subject = kind()
@@ -183,7 +183,7 @@ def stores_table(stores: Mapping[str, type[StoreSubject]], offers: Mapping[str, 
 
 
 def checks_table() -> str:
-    """Return the table of every check, under its invariant."""
+    """Return the table of all checks, grouped by invariant."""
     ordered = sorted(STORE_CHECKS, key=lambda check: _invariants().index(check.invariant))
     return _render_table(
         ["invariant", "a store is held to this"], [[check.invariant, check.sentence] for check in ordered]

@@ -40,7 +40,7 @@ _SAVES = 3
 
 
 class _KillingDisk(Disk):
-    """A disk that kills its process just before step number `at`; of a write, when half of it is written."""
+    """A disk that kills its process just before step number `at`; in a write, after half of the bytes."""
 
     def __init__(self, at: int, tell: _Report) -> None:
         self._at = at
@@ -64,7 +64,7 @@ class _KillingDisk(Disk):
         super().write(descriptor, data[half:])
 
     def sync(self, descriptor: int) -> None:
-        """Do not wait for the medium: what a killed process wrote is there all the same."""
+        """Return without syncing: data of a killed process survives without it."""
         self._count_step()
 
     def truncate(self, descriptor: int, size: int) -> None:
@@ -100,7 +100,7 @@ class _KillingDisk(Disk):
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the command of the arguments."""
     file, name, folder, what, count = sys.argv[1:]
     subject = _load_subject(file, name)
     anyio.run(anyio.sleep, 0)
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _save_together(subject: StoreSubject, folder: Path, count: int) -> None:
-    """Let two processes save `count` entries each at once, and tell what is there then."""
+    """Let two processes save `count` entries each at the same time, and report what is stored afterwards."""
     names = ("one", "two")
     _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, folder)))[0])
     gate = os.pipe()
@@ -125,7 +125,7 @@ def _save_together(subject: StoreSubject, folder: Path, count: int) -> None:
 
 
 def _kill_at_steps(subject: StoreSubject, folder: Path, count: int) -> None:
-    """Kill a process that saves, at about `count` of its steps and when each save had returned; tell what is left."""
+    """Kill a saving process at about `count` of its steps and after each save, and report what is left."""
     prepared = folder / "prepared"
     _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, prepared)))[0])
     lines, _ = _wait_for_child(
@@ -149,7 +149,7 @@ def _kill_at_steps(subject: StoreSubject, folder: Path, count: int) -> None:
 
 
 def _save_to_full_disk(subject: StoreSubject, folder: Path, count: int) -> None:
-    """Let no file grow while `count` entries are saved; tell what is said to that, and what is there afterwards."""
+    """Let no file grow while `count` entries are saved; report the errors, and what is stored afterwards."""
     _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, folder)))[0])
     told, _ = _wait_for_child(_start_child(partial(_save_without_room, subject, folder, count)))
     left, _ = _wait_for_child(_start_child(partial(_report_entries, subject, folder)))
@@ -172,7 +172,7 @@ async def _save_without_room(subject: StoreSubject, folder: Path, count: int, te
 
 
 async def _prepare(subject: StoreSubject, folder: Path, tell: _Report) -> None:
-    """Keep one entry, and tell which modules that took."""
+    """Save one entry, and report which modules were loaded for it."""
     await anyio.Path(folder).mkdir(exist_ok=True)
     async with subject.open_store(folder) as store:
         await store.save(Entry(content="An old walnut."))
@@ -193,7 +193,7 @@ async def _save(subject: StoreSubject, folder: Path, tell: _Report, *, at: int, 
 async def _save_many(
     subject: StoreSubject, folder: Path, name: str, count: int, tell: _Report, *, gate: tuple[int, int]
 ) -> None:
-    """Save when all of them are ready, which is when nobody can write to the gate any more."""
+    """Save when all processes are ready, which is when no process can write to the gate any more."""
     os.close(gate[1])
     async with subject.open_store(folder) as store:
         tell("ready")
@@ -203,7 +203,7 @@ async def _save_many(
 
 
 async def _report_entries(subject: StoreSubject, folder: Path, tell: _Report) -> None:
-    """Tell what is there, save one more, and tell what is there when it is opened again."""
+    """Report what is stored, save one more entry, and report what is stored after reopening."""
     for _ in range(2):
         async with subject.open_store(folder) as store:
             entries = await list_entries(subject, store)
@@ -212,7 +212,7 @@ async def _report_entries(subject: StoreSubject, folder: Path, tell: _Report) ->
 
 
 async def _find_errors(subject: StoreSubject, store: Store, entries: Sequence[Entry]) -> list[str]:
-    """Say what is not as it should be: entries that are not found, and ids that are not their own."""
+    """Return the errors: entries that are not found, and ids that do not belong to their entry."""
     hits = {hit.entry.id for hit in await store.recall("walnut", limit=len(entries) + 1)}
     ids = {entry.id for entry in entries}
     lost = subject.recalls != "sessions" and not ids <= hits
@@ -220,7 +220,7 @@ async def _find_errors(subject: StoreSubject, store: Store, entries: Sequence[En
 
 
 def _warm_up(names: Sequence[str]) -> None:
-    """Load here, without a thread, what every child would have to."""
+    """Import, without a thread, the modules that every child would have to import."""
     for name in names:
         with suppress(ImportError):
             importlib.import_module(name)
@@ -228,7 +228,7 @@ def _warm_up(names: Sequence[str]) -> None:
 
 
 def _start_child(work: _ChildWork) -> tuple[int, int]:
-    """Begin `work` in a child and return it with what it tells."""
+    """Start `work` in a child process and return its id with the descriptor of its report."""
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -244,7 +244,7 @@ def _start_child(work: _ChildWork) -> tuple[int, int]:
 
 
 def _wait_for_child(started: tuple[int, int]) -> tuple[list[str], bool]:
-    """Wait for a child; return its lines, and whether it lived to its end. A child that fails ends the program."""
+    """Wait for a child; return its lines, and whether it ran to its end. A child that fails ends the program."""
     child, readable = started
     with os.fdopen(readable, encoding="utf-8") as told:
         lines = told.read().splitlines()

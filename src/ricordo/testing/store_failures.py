@@ -1,4 +1,4 @@
-"""Checks of failures: kills, other processes, damaged and foreign files, a disk that is full or read-only."""
+"""Checks of failures: kills, other processes, damaged and foreign files, a full or read-only disk."""
 
 import errno
 import inspect
@@ -26,7 +26,7 @@ __all__ = ["FAILURE_CHECKS"]
 
 
 _COMMON_FILES = frozenset({"project.json", "guard.key", ".gitignore"})
-"""What opening a store writes into any folder."""
+"""The files that opening a store writes into any folder."""
 _GARBAGE = b"\x00\xff\xfe{rubbish [that \n nobody wrote\x80" * 9
 _FOREIGN_FILES = {
     "notes.txt": b"Not a memory.\n",
@@ -133,7 +133,7 @@ async def _when_no_file_can_grow_a_save_is_a_typed_error_and_reading_goes_on(
 
 
 class _FullDisk(Disk):
-    """A disk without room: nothing new is written, of anything only the first half."""
+    """A full disk: no new bytes are written, except the first half of a write."""
 
     def make_file(self, path: str, flags: int = 0) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -144,7 +144,7 @@ class _FullDisk(Disk):
 
 
 class _ReadOnlyDisk(Disk):
-    """A disk that is mounted for reading only."""
+    """A disk that is mounted read-only."""
 
     def open(self, path: str, flags: int) -> int:
         if flags & (os.O_WRONLY | os.O_RDWR):
@@ -160,7 +160,7 @@ class _ReadOnlyDisk(Disk):
 
 @dataclass(frozen=True, kw_only=True)
 class _DamageCase:
-    """One damaged file, and what came of it."""
+    """One damaged file, and the result."""
 
     path: Path
     damage: str
@@ -172,7 +172,7 @@ class _DamageCase:
 
 
 async def _damaged_cases(subject: StoreSubject, folder: Path) -> list[_DamageCase]:
-    """Damage each file of a store in two ways, each in a copy, use what is left, and return what came of it."""
+    """Damage each file of a store in two ways, each in a copy, use the store, and return the results."""
     prepared = folder / "prepared"
     saved = await _prepare(subject, prepared)
     cases = [(path, damage) for path in await run_sync(_own_files, prepared) for damage in ("rubbish", "cut")]
@@ -208,7 +208,7 @@ async def _damaged_case(
 
 
 async def _prepare(subject: StoreSubject, folder: Path) -> list[Entry]:
-    """Keep a few entries, of two openings, in `folder`."""
+    """Save a few entries in `folder`, in two openings of the store."""
     await run_sync(partial(folder.mkdir, exist_ok=True))
     saved = []
     for words in (("ochre", "cobalt"), ("amber", "umber")):
@@ -218,7 +218,7 @@ async def _prepare(subject: StoreSubject, folder: Path) -> list[Entry]:
 
 
 def _run_driver(subject: StoreSubject, folder: Path, what: str, count: int) -> list[dict[str, object]]:
-    """Run the driver in a process of its own and return its cases."""
+    """Run the driver in its own process and return its cases."""
     kind = type(subject)
     require("<locals>" not in kind.__qualname__, "the class of the suite has to stand at the top of its module")
     arguments = [inspect.getfile(kind), kind.__qualname__, str(folder), what, str(count)]
@@ -239,7 +239,7 @@ def _case_texts(case: dict[str, object], name: str) -> list[str]:
 
 
 def _own_files(folder: Path) -> list[Path]:
-    """Return the files of the store below `folder`, without locks and what is written into any folder."""
+    """Return the files of the store below `folder`, without locks and the files common to all stores."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size)
     return [
         path.relative_to(folder)
@@ -249,7 +249,7 @@ def _own_files(folder: Path) -> list[Path]:
 
 
 def _damage_file(path: Path, damage: str) -> tuple[bytes, bytes]:
-    """Damage a file; return what it held, and a piece of what it holds now."""
+    """Damage a file; return its earlier content, and a piece of its present content."""
     before = path.read_bytes()
     after = _GARBAGE if damage == "rubbish" else before[: len(before) // 2 - 9]
     path.write_bytes(after)
@@ -261,7 +261,7 @@ def _is_left(folder: Path, data: bytes) -> bool:
 
 
 def _write_foreign_files(folder: Path) -> list[Path]:
-    """Put foreign files into every folder that holds files of the store."""
+    """Write foreign files into every folder that holds files of the store."""
     places = {folder / path.parent for path in _own_files(folder)}
     made = [place / name for place in sorted(places) for name in _FOREIGN_FILES]
     for path in made:
@@ -275,7 +275,7 @@ def _is_unchanged(path: Path) -> bool:
 
 @contextmanager
 def _collect_warnings() -> Iterator[list[str]]:
-    """Collect what is logged as a warning or worse."""
+    """Collect the log messages of level warning or higher."""
     told: list[str] = []
 
     class Told(logging.Handler):
@@ -299,4 +299,4 @@ FAILURE_CHECKS: tuple[StoreCheck, ...] = (
     _on_a_full_or_read_only_disk_a_save_is_a_typed_error_and_reading_goes_on,
     _when_no_file_can_grow_a_save_is_a_typed_error_and_reading_goes_on,
 )
-"""These checks, each for a folder of its own."""
+"""The checks of this module. Call each with its own folder."""

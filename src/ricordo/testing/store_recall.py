@@ -1,4 +1,4 @@
-"""Checks of recall and of the preamble: within their bounds, in one order, and of one scope only."""
+"""Checks of recall and preamble: their limits, their order, and the isolation of scopes."""
 
 from dataclasses import replace
 from datetime import UTC
@@ -120,7 +120,7 @@ async def _entries_of_one_moment_stay_in_the_order_in_which_they_were_saved(
 @store_check("I12", "memory", "sequence")
 async def _a_clock_that_runs_backwards_reorders_nothing(subject: StoreSubject, folder: Path) -> None:
     clock = ManualClock()
-    # over a midnight too, as a ledger has a day
+    # across a midnight too, since a ledger covers a day
     clock.time = clock.time.astimezone().replace(hour=0, minute=5).astimezone(UTC)
     await _require_order(subject, folder, clock, back=7)
 
@@ -139,7 +139,7 @@ async def _a_clock_that_runs_backwards_loses_nothing(subject: StoreSubject, fold
 
 
 async def _require_order(subject: StoreSubject, folder: Path, clock: ManualClock, *, back: int) -> None:
-    """Save some entries in a session while the clock stands, or goes `back` so many minutes now and then."""
+    """Save some entries in a session while the clock stands still, or moves back `back` minutes now and then."""
     wanted, scope = [f"Walnut number {number}." for number in (3, 1, 4, 0, 5, 2)], replace(DEFAULT_SCOPE, session="s")
     async with subject.open_store(folder, scope, clock=clock) as store:
         for number, content in enumerate(wanted):
@@ -259,7 +259,7 @@ async def _what_others_keep_changes_nothing_that_one_sees(subject: StoreSubject,
 
 
 async def _fill_other_scope(subject: StoreSubject, backend: Backend, elsewhere: Path, scope: Scope) -> None:
-    """Keep much for `scope` in the same backend, or where that refuses it, in a folder of its own."""
+    """Save many entries for `scope` in the same backend, or in its own folder if the backend refuses."""
     try:
         other = backend.bind(scope)
     except ScopeError:
@@ -276,7 +276,7 @@ async def _save_many(store: Store) -> None:
 
 
 async def _observe_scope(store: Store) -> tuple[object, ...]:
-    """Return everything that a scope is shown, with its scores and its reasons."""
+    """Return everything that a scope can see, with scores and reasons."""
     queries = ("walnut", "", "red door", "others", "deploy main")
     hits = [await store.recall(query, limit=100) for query in queries]
     return (
@@ -303,4 +303,4 @@ RECALL_CHECKS: tuple[StoreCheck, ...] = (
     _what_is_remembered_stands_in_a_fence_that_it_cannot_leave,
     _what_others_keep_changes_nothing_that_one_sees,
 )
-"""These checks, each for a folder of its own."""
+"""The checks of this module. Call each with its own folder."""

@@ -1,4 +1,4 @@
-"""Checks of saving: what was saved comes out as it was, secrets and forgotten memories do not."""
+"""Checks of saving: entries are returned unchanged, without secrets and without forgotten memories."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -221,7 +221,7 @@ async def _what_is_forgotten_leaves_a_record_without_content_and_is_not_taken_in
 
 
 async def _require_tombstone(subject: StoreSubject, store: Store, gone: Entry) -> str:
-    """Hold that there is a record of what was forgotten, and that it is not taken in again; return its digest."""
+    """Check that a forgotten entry has a record and can't be saved again; return its digest."""
     keeps = store.offers(KeepsTombstones)
     if keeps is None:
         raise AssertionError("A store: it forgets, and keeps no record of that.")
@@ -248,7 +248,7 @@ async def _require_tombstone(subject: StoreSubject, store: Store, gone: Entry) -
 
 
 async def _save_again(store: Store, gone: Entry) -> Entry:
-    """Save the words of what was forgotten as something new, which is a memory of its own."""
+    """Save the words of a forgotten entry as a new memory."""
     return await store.save(Entry(content=gone.content, tags=gone.tags))
 
 
@@ -263,7 +263,7 @@ async def _require_forgotten(subject: StoreSubject, store: Store, word: str, oth
 
 
 def _require_same_entries(found: Sequence[Entry], wanted: Sequence[Entry]) -> None:
-    """Hold that these are the same entries, in any order."""
+    """Check that both are the same entries, in any order."""
     by_id = {entry.id: entry for entry in found}
     require(len(found) == len(by_id), "an entry is there twice")
     lost = Counter(entry.id for entry in wanted) - Counter([*by_id])
@@ -301,4 +301,4 @@ SAVING_CHECKS: tuple[StoreCheck, ...] = (
     _what_is_forgotten_is_gone_from_everywhere_and_nothing_else_is,
     _what_is_forgotten_leaves_a_record_without_content_and_is_not_taken_in_again,
 )
-"""These checks, each for a folder of its own."""
+"""The checks of this module. Call each with its own folder."""

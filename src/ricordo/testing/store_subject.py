@@ -1,6 +1,6 @@
-"""A store under test as the checks see it: how it is opened, and what it declares of itself.
+"""A store under test as seen by the checks: how to open it, and what it declares about itself.
 
-Invariant: a check knows of a store only what stands here and what the contract says.
+Invariant: a check knows nothing of a store except this module and the store contract.
 """
 
 import os
@@ -35,14 +35,17 @@ __all__ = [
 
 
 DEFAULT_SCOPE = Scope(user="me", project="shop")
-"""Whose memory most checks use."""
+"""The scope that most checks use."""
 _MAX_ENTRIES = 1_000
 StoreNeed: TypeAlias = Literal[
     "memory", "capacity", "keeping", "sharing", "disk", "own files", "forgetting", "sequence", "reporting"
 ]  # fmt: skip
-"""What a check needs of a backend: that it remembers at all, that it is bounded, that what it kept is there when it is
-opened again, that several processes may open it, that it writes through the `Disk` it is given, or by itself, that it
-forgets, that the order of saving says what is the newest, that there is text that it can't read."""
+"""What a check needs from a backend.
+
+In order: it remembers anything at all, it is bounded, its entries survive reopening, several processes may open it, it
+writes through the `Disk` it is given or on its own, it forgets, the order of saving defines the newest entry, it can
+contain text that it can't read.
+"""
 _SKIP_REASONS: dict[StoreNeed, str] = {
     "memory": "it keeps nothing",
     "capacity": "it is not bounded",
@@ -57,20 +60,20 @@ _SKIP_REASONS: dict[StoreNeed, str] = {
 
 
 class StoreSubject:
-    """One backend under test: set `address`, or override `open_backend`, and declare what is not the default.
+    """One backend under test. Set `address`, or override `open_backend`, and declare what differs from the defaults.
 
-    `address` is what `open_store` takes, with `{folder}` for a folder of the check's own. `keeps`: what was saved is
-    there when the folder is opened again. `shared`: several processes may have it open. `through_disk`: what it writes
-    goes through the `Disk` that it is opened with. `capacity` is how many entries it keeps at most, 0 for none at all,
-    None without a bound. `order` is that of a recall with words: the newest first, or by relevance; without words it is
-    the newest first for all. `newest` says what that is: what was saved last, or what has the latest time, and of one
-    time what was saved last. `recalls` says what a recall returns: the entries whole, of a long one the passage that
-    was found, or of a closed session its metadata. With `free_text` its files are people's to write into, and no text
-    in them is damage. `forgets` is whether it forgets; None finds out by type. `scale` is how many entries it is made
-    for: the benchmark of the stores measures it up to there, and no check saves so many.
+    `address` is an argument of `open_store`, with `{folder}` for the folder of the check. `keeps`: entries survive
+    reopening. `shared`: several processes may have it open. `through_disk`: it writes through the `Disk` it is opened
+    with. `capacity` is the largest number of entries, 0 for a store that keeps none, None for no limit. `order` is the
+    order of a recall with words: newest first, or by relevance. A recall without words is always newest first. `newest`
+    defines the newest entry: the one saved last, or the one with the latest time, and for equal times the one saved
+    last. `recalls` says what a recall returns: whole entries, the matching passage of a long entry, or the metadata of
+    a closed session. `free_text`: people may write into its files, and no text in them counts as damage. `forgets` says
+    whether it forgets; None means that the type decides. `scale` is the number of entries it is made for: the benchmark
+    of the stores measures up to it, and no check saves as many.
 
-    `saves` is how many entries each of two processes saves, `kills` about how many of its steps it is killed at, and
-    `sessions` how many sessions there are before its preamble is looked at, each with `turns` entries.
+    `saves` is how many entries each of two processes saves, `kills` is at about how many steps a process is killed, and
+    `sessions` is how many sessions exist before the check of its preamble, each with `turns` entries.
     """
 
     address: ClassVar[str] = ""
@@ -94,7 +97,7 @@ class StoreSubject:
     async def open_backend(
         self, folder: Path, scope: Scope, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Backend]:
-        """Open the backend that keeps what it keeps below `folder`, which exists, and close it at the end."""
+        """Open the backend with its data below `folder`, which exists, and close it at the end."""
         if not self.address:
             raise InvalidSetting("A conformance suite needs an `address`, or an `open_backend` of its own.")
         settings = Settings(root=None, user="me", data=folder / "data", cache=folder / "cache")
@@ -108,7 +111,7 @@ class StoreSubject:
     async def open_store(
         self, folder: Path, scope: Scope = DEFAULT_SCOPE, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Store]:
-        """Open the backend and bind it; what it holds back is written at the end."""
+        """Open the backend and bind it; buffered data is written at the end."""
         async with self.open_backend(folder, scope, clock=clock, disk=disk) as backend:
             store = backend.bind(scope)
             try:
@@ -120,7 +123,7 @@ class StoreSubject:
     async def open_with_entries(
         self, folder: Path, entries: Sequence[Entry], *, clock: Clock | None = None
     ) -> AsyncIterator[tuple[Store, list[Entry]]]:
-        """Save `entries`, and give the store and what it returned; opened anew if it keeps what was saved."""
+        """Save `entries`, and yield the store and the saved entries; the store is reopened if it persists entries."""
         async with self.open_store(folder, clock=clock) as store:
             saved = [await store.save(entry) for entry in entries]
             if not self.keeps:
@@ -147,7 +150,7 @@ class StoreSubject:
 
 @dataclass(frozen=True, kw_only=True)
 class StoreCheck:
-    """One outcome that a store is held to: `name` says it as a sentence, `invariant` is where the table has it."""
+    """One requirement for a store: `name` is its sentence, `invariant` is its section in the table."""
 
     name: str
     invariant: str
@@ -156,18 +159,18 @@ class StoreCheck:
 
     @property
     def sentence(self) -> str:
-        """The name for people."""
+        """The name for display."""
         return self.name.replace("_", " ").capitalize() + "."
 
     async def __call__(self, subject: StoreSubject, folder: Path) -> None:
-        """Check it in an empty folder. Raises: AssertionError, with a sentence, where the store does otherwise."""
+        """Run the check in an empty folder. Raises: AssertionError, with a sentence, if the store does not pass."""
         await self.run(subject, folder)
 
 
 def store_check(
     invariant: str, *needs: StoreNeed
 ) -> Callable[[Callable[[StoreSubject, Path], Awaitable[None]]], StoreCheck]:
-    """Make a check of a function: its name is the sentence."""
+    """Turn a function into a check; its name is the sentence."""
 
     def build_check(run: Callable[[StoreSubject, Path], Awaitable[None]]) -> StoreCheck:
         return StoreCheck(name=run.__name__.strip("_"), invariant=invariant, needs=needs, run=run)
@@ -176,32 +179,32 @@ def store_check(
 
 
 class ManualClock:
-    """A clock that stands still until it is turned."""
+    """A clock that stands still until it is advanced."""
 
     def __init__(self) -> None:
-        """Let it be noon of a day in November 2026."""
+        """Start at noon of a day in November 2026."""
         self.time = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
     def now(self) -> datetime:
-        """Return the time that it shows."""
+        """Return the current time of this clock."""
         return self.time
 
     def today(self) -> date:
-        """Return its date."""
+        """Return the current date of this clock."""
         return self.time.date()
 
     def advance(self, **amount: float) -> None:
-        """Turn it, also backwards, by what `timedelta` takes."""
+        """Move the clock by the arguments of `timedelta`, also backwards."""
         self.time += timedelta(**amount)
 
 
 async def recall_newest(store: Store, limit: int = _MAX_ENTRIES) -> list[Entry]:
-    """Return what an empty query recalls."""
+    """Return the hits of an empty query as entries."""
     return [hit.entry for hit in await store.recall("", limit=limit)]
 
 
 async def list_entries(subject: StoreSubject, store: Store) -> list[Entry]:
-    """Return every entry that the store has, newest first; where a recall gives sessions, from its list."""
+    """Return all entries of the store, newest first; from its list if a recall returns sessions."""
     lists = store.offers(Lists)
     if lists is not None:
         return await lists.entries()
@@ -210,6 +213,6 @@ async def list_entries(subject: StoreSubject, store: Store) -> list[Entry]:
 
 
 def require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - what is held comes first
-    """Raise `AssertionError` with a sentence that says what is wrong, unless it holds."""
+    """Raise `AssertionError` with the sentence `otherwise` unless `holds` is true."""
     if not holds:
         raise AssertionError(f"A store: {otherwise}.")

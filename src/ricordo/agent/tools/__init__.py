@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     )
     from ricordo.agent.tools.files import file_tools
     from ricordo.agent.tools.function import FunctionTool, tool
-    from ricordo.agent.tools.memory import memory_tools
+    from ricordo.agent.tools.memory import forget_tool, memory_tools
+    from ricordo.agent.tools.memory_files import memory_files_tool
     from ricordo.agent.tools.sessions import session_tools
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "ToolEffect",
     "ToolOutput",
     "file_tools",
+    "forget_tool",
     "get_effect",
+    "memory_files_tool",
     "memory_tools",
     "session_tools",
     "tool",
@@ -40,7 +43,8 @@ __getattr__ = lazy_exports(
         ".contract": "Approval ApprovalHandler Tool ToolContext ToolEffect ToolOutput get_effect",
         ".files": "file_tools",
         ".function": "FunctionTool tool",
-        ".memory": "memory_tools",
+        ".memory": "forget_tool memory_tools",
+        ".memory_files": "memory_files_tool",
         ".sessions": "session_tools",
     },
 )

@@ -1,3 +1,3 @@
-"""Strategies: one way each to make the window smaller."""
+"""Strategies: each reduces the window in one way."""
 
 __all__: list[str] = []

@@ -1,8 +1,8 @@
-"""Clear: old thoughts are removed, then old tool results, each replaced by a short pointer to the transcript.
+"""Clear: removes old thinking, then replaces old tool results with short pointers to the transcript.
 
-Invariants: only thoughts and the parts of results change; ids, order, calls, names, times and usage stay. Errors,
-results that the assistant has not answered yet, and results shorter than their pointer stay. So do thoughts since a
-user last spoke, which Claude needs while tools run.
+Invariants: only thinking and the parts of results change; ids, order, calls, names, times and usage stay. Errors,
+results that the assistant has not answered yet, and results shorter than their pointer stay. Thinking since the last
+user message stays, because Claude needs it while tools run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,9 +36,9 @@ __all__ = ["ClearResults", "remove_old_thoughts"]
 
 
 def remove_old_thoughts(messages: Sequence[Message], keep_turns: int) -> tuple[Message, ...]:
-    """Return the messages without the thoughts before the newest `keep_turns` turns; a message without any is the same.
+    """Return the messages without the thinking before the newest `keep_turns` turns; other messages are unchanged.
 
-    A turn begins where a user says something; 1 is the turn that goes on.
+    A turn begins at a user message; the current turn counts as the first.
     """
     begun = [at for at, message in enumerate(messages) if can_open_conversation(message) and get_mark(message) is None]
     end = begun[-keep_turns] if len(begun) >= keep_turns else 0
@@ -59,19 +59,19 @@ _MAX_NAMED_MEDIA = 3
 
 
 class ClearResults:
-    """Clears old tool results; see the module."""
+    """Clears old thinking and old tool results. See the module docstring."""
 
     act: Act = "clear"
 
     def __init__(self, config: ClearResultsConfig | None = None) -> None:
-        """Clear as `config` says, by default all but the newest five."""
+        """Clear by `config`, by default all but the newest five results."""
         self._config = config or ClearResultsConfig()
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window without old thoughts, once a threshold is met and that takes off enough.
+        """Return the window without old thinking, if a threshold is met and that saves enough tokens.
 
-        Where that is not enough, its old results are cleared too. A forced one is cleared of both
-        whatever the thresholds say, and however little that takes off.
+        If it does not save enough, old results are cleared too. A forced window loses both, regardless of the
+        thresholds and of the number of saved tokens.
         """
         await checkpoint()
         tokens = count_message_tokens(window.messages, window.ratio)
@@ -95,7 +95,7 @@ class ClearResults:
 
 
 def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:
-    """Yield each message with results to clear, without them, by its index."""
+    """Yield the index of each message with clearable results, and the message without them."""
     spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
     clearable = [
         (answer, handle)
@@ -112,7 +112,7 @@ def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> I
 
 
 def _is_clearable(answer: LocatedResult, message: Message, config: ClearResultsConfig) -> bool:
-    """Tell whether a result may be cleared: not without a known tool, which might be one that is left alone."""
+    """Return whether a result may be cleared. A result of an unknown tool stays, because its tool may be excluded."""
     excluded = not answer.tool or any(fnmatchcase(answer.tool, pattern) for pattern in config.excluded_tool_names)
     done = answer.place.part in pointer_records(message, CLEARED_KEY) or answer.place.part in pointer_records(
         message, REPEATED_KEY
@@ -142,7 +142,7 @@ def _describe_size(text: str) -> str:
 
 
 def _describe_media(result: ToolResult) -> Iterator[str]:
-    """Yield what goes beside the texts, such as `image/png chart.png`."""
+    """Yield descriptions of non-text parts, such as `image/png chart.png`."""
     others = [part for part in result.parts if not isinstance(part, Text)]
     for part in others[:_MAX_NAMED_MEDIA]:
         yield _clip_name(" ".join(filter(None, _describe_part(part))))

@@ -1,9 +1,9 @@
 """Dedupe: a read that was repeated with the same result becomes a pointer to the latest one.
 
-Reads are the same when tool, arguments and the whole result are. Where another result stands between two equal ones,
+Reads are the same if tool, arguments and the whole result are equal. If a different result is between two equal ones,
 the file may have changed, and both stay.
 
-Invariants: only the parts of results change. The latest read never changes, nor an error, nor a result without a call.
+Invariants: only the parts of results change. The latest read, errors and results without a call never change.
 """
 
 import json
@@ -37,18 +37,18 @@ _MAX_NAME_CHARS = 60
 
 
 class DedupeReads:
-    """Lets earlier reads point to the latest one; see the module."""
+    """Replaces earlier identical reads with pointers to the latest one. See the module docstring."""
 
     act: Act = "dedupe"
 
     def __init__(self, config: DedupeReadsConfig | None = None) -> None:
-        """Look at the tools that `config` names, by default those that read files and memory."""
+        """Deduplicate the tools of `config`, by default those that read files and memory."""
         self._config = config or DedupeReadsConfig()
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window with pointers for what was read again, when that takes off enough.
+        """Return the window with pointers for repeated reads, if that saves enough tokens.
 
-        A forced one gets them however little that takes off.
+        A forced window gets them however little that saves.
         """
         await checkpoint()
         total = sum(count_message_tokens(window.messages, window.ratio))
@@ -62,7 +62,7 @@ class DedupeReads:
 
 
 def _deduplicate(messages: Sequence[Message], config: DedupeReadsConfig) -> list[Message] | None:
-    """Return the messages with pointers; None when nothing was read again."""
+    """Return the messages with pointers; None if no read was repeated."""
     found = list(messages)
     moved: dict[_PartKey, LocatedResult] = {}
     for earlier, latest in _find_repeats(messages, config):
@@ -77,7 +77,7 @@ def _deduplicate(messages: Sequence[Message], config: DedupeReadsConfig) -> list
 def _find_repeats(
     messages: Sequence[Message], config: DedupeReadsConfig
 ) -> Iterator[tuple[LocatedResult, LocatedResult]]:
-    """Yield each read that a later one repeats, with the latest of its run."""
+    """Yield each read that a later one repeats, with the latest read of its run."""
     reads: dict[tuple[str, str], list[LocatedResult]] = defaultdict(list)
     for answer in locate_results(messages):
         if answer.call and answer.call.name in config.tool_names:
@@ -103,7 +103,7 @@ def _set_pointer(message: Message, part: int, tool: str, latest: LocatedResult, 
 
 
 def _move_pointers(message: Message, moved: Mapping[_PartKey, LocatedResult], messages: Sequence[Message]) -> Message:
-    """Return a message with pointers whose read became a pointer itself: they go to the latest one now."""
+    """Return a message whose pointers to reads that became pointers themselves now lead to the latest read."""
     for part, record in pointer_records(message, REPEATED_KEY).items():
         same, at, tool = record.get("same"), record.get("at"), record.get("tool")
         if isinstance(same, str) and same and isinstance(at, int) and isinstance(tool, str) and (same, at) in moved:
@@ -119,7 +119,7 @@ def _pointer_text(tool: str, message: Message, latest: Message) -> str:
 
 
 def _normalize_arguments(arguments: str) -> str:
-    """Return arguments in one writing; those that are no JSON as they are."""
+    """Return arguments as canonical JSON; arguments that are not JSON keep their text, with a prefix."""
     try:
         return json.dumps(loads(arguments), sort_keys=True)
     except (InvalidMessage, RecursionError):

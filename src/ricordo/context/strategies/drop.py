@@ -1,9 +1,9 @@
-"""Drop: groups of messages go, oldest first, until the rest fits, and one notice says how to open them.
+"""Drop: drops groups of messages, oldest first, until the rest fits; one notice says how to open them.
 
 `SlidingWindow` keeps the newest messages and leaves no notice; `NoCompaction` changes nothing.
 
 Invariants: calls and results stay together. Summaries, system messages, pinned messages and the newest request stay.
-There is at most one notice. What is left begins with a user's words, where there are any.
+There is at most one notice. The remaining messages begin with a user's text, if there is any.
 """
 
 from collections.abc import Sequence
@@ -48,19 +48,19 @@ _SHORTENED_NOTE = "messages that were too long were shortened"
 
 
 class DropGroups:
-    """Drops the oldest messages; see the module."""
+    """Drops the oldest messages. See the module docstring."""
 
     act: Act = "drop"
 
     def __init__(self, config: CompactionConfig | None = None) -> None:
-        """Drop as `config` says; of it count `drop`, `window` and `reserved`."""
+        """Drop by `config`; it uses `drop`, `window` and `reserved`."""
         self._config = config or CompactionConfig()
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window without its oldest messages when it takes more than its target, or than its model takes.
+        """Return the window without its oldest messages if it exceeds its target or its model's window.
 
-        So it is when it has more messages than the provider takes. Without a target and without a limit that is known
-        nothing is dropped.
+        The same applies if it has more messages than the provider accepts. Without a target and a known limit nothing
+        is dropped.
         """
         await checkpoint()
         tokens = count_message_tokens(window.messages, window.ratio)
@@ -88,7 +88,7 @@ class DropGroups:
 
 
 def _messages_room(window: Window, config: CompactionConfig) -> int | None:
-    """Return what the messages may take, the smaller one of the target and the model's room; None for neither."""
+    """Return the maximum tokens of the messages: the smaller of target and model room; None if neither is known."""
     ceiling = resolve_thresholds(config, window.limit).max_request_tokens
     room = None if ceiling is None else ceiling - window.overhead
     known = [each for each in (window.target, room) if each is not None]
@@ -104,9 +104,9 @@ def _find_hindrance(config: CompactionConfig, room: int | None, total: int, *, m
 
 
 def _select_dropped(window: Window, tokens: Sequence[int], room: int, many: int) -> set[int]:
-    """Return the indexes of the messages to drop; none when a notice would take more than they do.
+    """Return the indexes of the messages to drop; empty if a notice would take more tokens than they do.
 
-    `many` messages at least go, as the provider counts them.
+    At least `many` messages are dropped, by the provider's count.
     """
     messages = window.messages
     notices = [at for at, message in enumerate(messages) if _DROPPED_KEY in message.metadata]
@@ -129,7 +129,7 @@ def _select_dropped(window: Window, tokens: Sequence[int], room: int, many: int)
 
 
 def _insert_notice(window: Window, going: set[int]) -> tuple[Message, ...]:
-    """Return the messages with a notice in the place of the first one that goes."""
+    """Return the messages with a notice in place of the first dropped one."""
     first = min(going)
     notice = _build_notice(window, [message for at, message in enumerate(window.messages) if at in going])
     staying = [message for at, message in enumerate(window.messages[first:], first) if at not in going]
@@ -137,7 +137,7 @@ def _insert_notice(window: Window, going: set[int]) -> tuple[Message, ...]:
 
 
 def _build_notice(window: Window, dropped: Sequence[Message]) -> Message:
-    """Return what stands for `dropped`, the earlier notices among them taken in."""
+    """Return the notice that replaces `dropped`, including the earlier notices among them."""
     count = sum(_count_dropped(message) for message in dropped)
     before = [handle for message in reversed(dropped) for handle in _dropped_handles(message)]
     handles = list(dict.fromkeys((make_handle(dropped), *before)))[:_MAX_HANDLES]
@@ -168,7 +168,7 @@ def _dropped_handles(message: Message) -> list[str]:
 
 
 def _shorten_to_fit(messages: tuple[Message, ...], window: Window, room: int) -> tuple[Message, ...]:
-    """Return the messages, those that nobody pinned shortened where that is needed to fit."""
+    """Return the messages, with unpinned ones shortened as needed to fit."""
     bound = sum(count_message_tokens([message for message in messages if is_pinned(message)], window.ratio))
     free = [message for message in messages if not is_pinned(message)]
     short = iter(shorten_messages(free, max(0, room - bound), ratio=window.ratio))
@@ -176,14 +176,15 @@ def _shorten_to_fit(messages: tuple[Message, ...], window: Window, room: int) ->
 
 
 class SlidingWindow:
-    """Keeps the newest messages; see the module."""
+    """Keeps the newest messages. See the module docstring."""
 
     act: Act = "slide"
 
     def __init__(self, *, keep_messages: int = 20, keep_tokens: int = 0) -> None:
         """Keep the last `keep_messages` messages, or those of the last `keep_tokens` tokens when that is not 0.
 
-        More stays to keep a call with its results. Raises `InvalidSetting` for no message, and for less than none.
+        More messages stay to keep a call with its results. Raises `InvalidSetting` if `keep_messages` is below 1 or
+        `keep_tokens` below 0.
         """
         for name, value, least in (("keep_messages", keep_messages, 1), ("keep_tokens", keep_tokens, 0)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -192,7 +193,7 @@ class SlidingWindow:
         self._keep_tokens = keep_tokens
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the newest messages, whenever there are more."""
+        """Return the newest messages if there are more than the limit."""
         await checkpoint()
         tokens = count_message_tokens(window.messages, window.ratio)
         points = find_cut_points(window.messages)
@@ -210,7 +211,9 @@ class SlidingWindow:
 
 
 def _select_before_cut(messages: tuple[Message, ...], cut: int) -> set[int]:
-    """Return the indexes that go, so that what stays begins with a user's words where there are any before."""
+    """Return the indexes to drop, so that the remaining messages begin with a user's text if there is an earlier
+    one.
+    """
     keep = _find_opening(messages, cut)
     going = {at for group in find_droppable(messages, cut, keep) for at in group}
     first = next((at for at in range(len(messages)) if at not in going and messages[at].role != "system"), 0)
@@ -223,7 +226,7 @@ def _select_before_cut(messages: tuple[Message, ...], cut: int) -> set[int]:
 
 
 def _find_opening(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:
-    """Return the index of the message that has to stay before the cut; empty when none has to."""
+    """Return the indexes of the messages before the cut that must stay; empty if there are none."""
     if any(can_open_conversation(message) for message in messages[cut : cut + 1]):
         return ()
     request = find_newest_request(messages[:cut])
@@ -234,12 +237,12 @@ def _find_opening(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:
 
 
 class NoCompaction:
-    """Makes nothing smaller, whatever forces it."""
+    """Reduces nothing, even if forced."""
 
     act: Act = "none"
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window as it came."""
+        """Return the unchanged window."""
         await checkpoint()
         return unchanged_reduction(
             self.act, window, "nothing is to be made smaller", sum(count_message_tokens(window.messages, window.ratio))

@@ -1,10 +1,10 @@
-"""Evict: a tool result that is too wide goes to a file, and a preview with the file's path takes its place.
+"""Evict: writes a tool result that is too large to a file and replaces it with a preview and the file's path.
 
-The file is named by a digest of its content, so doing it again after a kill gives the same file. Secrets are redacted
+The file name contains a digest of the content, so a repetition after a crash gives the same file. Secrets are redacted
 before anything is written.
 
-Invariants: the preview takes its place only once the file is durable; what can't be written stays as it was. Media
-stay until the assistant has answered after them, so that a model sees them once.
+Invariants: the preview replaces the result only after the file is durable; a result that cannot be written is not
+changed. Media stay until the assistant has answered after them, so that a model sees them once.
 """
 
 import base64
@@ -78,7 +78,7 @@ def _is_json(text: str) -> bool:
 
 
 def _is_table(head: str) -> bool:
-    """Tell whether the first lines have as many columns each; commas of a sentence make no table."""
+    """Return whether the first lines have the same number of columns; commas in a sentence do not make a table."""
     try:
         rows = list(islice(csv.reader(_whole_lines(head), strict=True), 20))
     except csv.Error:
@@ -93,7 +93,7 @@ def _whole_lines(head: str) -> list[str]:
 
 
 READ_TOOL = "read_file"
-"""The tool that reads evicted results, unless another one is named."""
+"""The default tool that reads evicted results."""
 _UNSAFE_NAME_CHARS = lazy_compile(r"[^A-Za-z0-9_-]+")
 _TEXT_MEDIA_TYPE = lazy_compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
 _MAX_NAME_CHARS = 60
@@ -103,7 +103,7 @@ _FORCED_LIMIT_PREVIEWS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class _ResultSource:
-    """A result, where it stands in its message, its tool, and which pieces of the message are evicted already."""
+    """A result, its part index and tool, and the pieces of its message that are already evicted."""
 
     result: ToolResult
     part: int
@@ -112,7 +112,7 @@ class _ResultSource:
 
 
 class EvictResults:
-    """Moves wide results to files; see the module."""
+    """Moves large results to files. See the module docstring."""
 
     act: Act = "evict"
 
@@ -126,9 +126,9 @@ class EvictResults:
         self._redactor = redactor
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window with its wide results evicted; a forced one with a lower limit, four previews long.
+        """Return the window with its large results evicted. A forced window has a limit of at most four previews.
 
-        The report counts as failed as soon as one result could not be written; the others are evicted all the same.
+        The report counts as failed if one result could not be written; the others are still evicted.
         """
         await checkpoint()
         failures: list[str] = []
@@ -144,7 +144,7 @@ class EvictResults:
         return min(self._config.max_result_chars, least) if window.forced else self._config.max_result_chars
 
     async def _evict_piece(self, wide: WidePiece, session: str, failures: list[str]) -> EvictedPiece | None:
-        """Store one piece; None, and the reason among `failures`, when that is not possible."""
+        """Store one piece. On failure, append the reason to `failures` and return None."""
         text, kind = await run_sync(_clean_and_classify, wide.text, self._redactor)
         data = wide.data or text.encode("utf-8", "surrogatepass")
         try:
@@ -155,8 +155,9 @@ class EvictResults:
         return EvictedPiece(piece=wide, path=path.removeprefix(WORKSPACE), text=text, kind=kind, reader=self._read_tool)
 
     async def _store(self, data: bytes, wide: WidePiece, session: str) -> str:
-        """Write `data` under a name made of its digest and return the path; a longer one when somebody changed that
-        file."""
+        """Write `data` under a name with its digest and return the path.
+
+        If the existing file was changed, a longer digest is used."""
         session_folder = encode_folder_name(session) if session else "default"
         folder = f"{WORKSPACE}/{self._config.eviction_path.strip('/')}/{session_folder}"
         for size in _DIGEST_SIZES:
@@ -171,7 +172,7 @@ class EvictResults:
 
 
 def _clean_and_classify(text: str, redactor: Redactor) -> tuple[str, str]:
-    """Return the text without secrets, and what kind of content it is."""
+    """Return the text without secrets, and its kind of content."""
     cleaned = redactor.clean(text) if text else ""
     return cleaned, content_kind(cleaned)
 
@@ -179,7 +180,7 @@ def _clean_and_classify(text: str, redactor: Redactor) -> tuple[str, str]:
 def _find_wide_results(
     messages: Sequence[Message], config: ToolResultEvictionConfig, limit: int
 ) -> Iterator[tuple[int, list[WidePiece]]]:
-    """Yield each message with wide pieces, by its index."""
+    """Yield the index of each message with large pieces, and these pieces."""
     names = _tool_names(messages)
     spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
     for at, message in enumerate(messages):
@@ -214,7 +215,7 @@ def _find_wide_pieces(source: _ResultSource, limit: int, *, seen: bool) -> Itera
 
 
 def _decode_medium(medium: Media) -> tuple[bytes, str]:
-    """Return what a medium holds, as text when it is one."""
+    """Return the content of a medium: bytes, or text if it is text."""
     data = _decode_data_uri(medium.uri)
     if _TEXT_MEDIA_TYPE.match(medium.media_type):
         with suppress(UnicodeDecodeError):
@@ -223,7 +224,7 @@ def _decode_medium(medium: Media) -> tuple[bytes, str]:
 
 
 def _decode_data_uri(uri: str) -> bytes:
-    """Return what a data URI holds; nothing for any other one and for one that can't be read."""
+    """Return the content of a data URI; empty for any other URI and for invalid data."""
     head, comma, body = uri.partition(",")
     if head[:5].lower() != "data:" or not comma:
         return b""
@@ -237,7 +238,7 @@ def _decode_data_uri(uri: str) -> bytes:
 
 
 def _tool_names(messages: Sequence[Message]) -> Mapping[tuple[int, int], str]:
-    """Return the tool of each result by the place of the result, as its call names it."""
+    """Return the tool of each result, named by its call, by the position of the result."""
     found: dict[tuple[int, int], str] = {}
     for call, result in pair_calls(messages).answered:
         asked = messages[call.message].parts[call.part]
@@ -256,7 +257,7 @@ def _file_name(wide: WidePiece, digest: str) -> str:
 
 
 def _extension(media_type: str) -> str:
-    """The subtype, `png` of `image/png` and `svg` of `image/svg+xml`, which is what most files of a type are called."""
+    """Return the file extension of a media type: `.png` for `image/png`, `.svg` for `image/svg+xml`."""
     subtype = re.match(r"[^/]*/(?:x-)?([A-Za-z0-9]{1,16})", media_type)
     return f".{subtype[1].lower()}" if subtype else ".bin"
 

@@ -1,6 +1,6 @@
-"""Restored files: after a compaction, the files read last are read again and put after the summary. Pure.
+"""Restored files: after a compaction, recently read files are read again and follow the summary. Pure functions.
 
-Invariant: nobody said what stands there, so the message is a notice: it is not learned from, and not summarized.
+Invariant: the message is a notice, because nobody wrote its text: it is neither extracted from nor summarized.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,19 +24,19 @@ _CUT_NOTE = f"\n[cut here: `{READ_TOOL}` shows the rest]"
 
 @dataclass(frozen=True, kw_only=True)
 class RestoredFile:
-    """A file that was read anew: the `arguments` with which, and its text."""
+    """A file that was read again: the `arguments` of the read, and its text."""
 
     arguments: Mapping[str, JsonValue]
     text: str
 
 
 def is_files_message(message: Message) -> bool:
-    """Tell whether a message holds files that were read anew."""
+    """Return whether a message holds restored files."""
     return _FILES_KEY in message.metadata
 
 
 def find_recent_reads(dropped: Sequence[Message], kept: Sequence[Message]) -> tuple[Mapping[str, JsonValue], ...]:
-    """Return the arguments of the reads among `dropped`, newest first; each path once, none that `kept` reads again."""
+    """Return the arguments of the reads in `dropped`, newest first; each path once, and no path that `kept` reads."""
     seen = {_working_path(each) for message in kept for each in _iterate_reads(message)}
     found = []
     for message in reversed(dropped):
@@ -48,7 +48,7 @@ def find_recent_reads(dropped: Sequence[Message], kept: Sequence[Message]) -> tu
 
 
 def fit_file(text: str, room: int) -> str:
-    """Return a text in at most `room` tokens, with a pointer to the rest where it is cut; empty for next to no room."""
+    """Return a text in at most `room` tokens, cut with a pointer to the rest; empty if there is almost no room."""
     if estimate_text(text) <= room:
         return text
     head = cut_text(text, max(0, room - estimate_text(_CUT_NOTE))).rpartition("\n")[0]
@@ -56,7 +56,7 @@ def fit_file(text: str, room: int) -> str:
 
 
 def build_files_message(files: Sequence[RestoredFile], *, session: str) -> Message:
-    """Return the message that holds these files, the one that was read last at its end."""
+    """Return the message with these files; the most recently read one is last."""
     ordered = [*reversed(files)]
     items = [FencedItem(text=each.text, source=_working_path(each.arguments), trust=Trust.EXTERNAL) for each in ordered]
     noted: list[JsonValue] = [dict(each.arguments) for each in ordered]
@@ -66,7 +66,7 @@ def build_files_message(files: Sequence[RestoredFile], *, session: str) -> Messa
 
 
 def _iterate_reads(message: Message) -> Iterator[Mapping[str, JsonValue]]:
-    """Yield the arguments of what a message read, the last first."""
+    """Yield the arguments of the reads in a message, last first."""
     noted = message.metadata.get(_FILES_KEY)
     for each in reversed(noted if isinstance(noted, list) else []):
         if isinstance(each, Mapping) and _working_path(each):
@@ -87,6 +87,6 @@ def _parse_arguments(arguments: str) -> Mapping[str, JsonValue]:
 
 
 def _working_path(arguments: Mapping[str, JsonValue]) -> str:
-    """Return the path of a read in the working directory; empty for one in the workspace, which has its own ways."""
+    """Return the path of a read in the working directory; empty for a read in the workspace."""
     path = arguments.get("path")
     return path if isinstance(path, str) and not path.startswith("/") else ""

@@ -1,11 +1,11 @@
-"""Compact: a summary takes the place of the older messages.
+"""Compact: a summary replaces the older messages.
 
-The steps, in order: plan the cut, hand the messages over for extraction, wait for the transcript to hold them, ask for
+The steps, in order: plan the cut, hand over the messages for extraction, wait until the transcript holds them, request
 the summary, accept it or use the digest, accept its lessons, call the hook, read the latest files again.
 
-Invariants: calls and results stay together. A summary is used only when it is not empty, not an error and smaller than
-what it replaces; else the digest is, or nothing happens and the report says so. All that goes is in `dropped`, in
-order. What was handed over is accepted or released, never both. A cancellation leaves everything as it was.
+Invariants: calls and results stay together. A summary is used only if it is not empty, not an error and smaller than
+the messages it replaces; otherwise the digest is used, or nothing changes and the report says so. All dropped messages
+are in `dropped`, in order. A lease is either accepted or released, never both. A cancellation changes nothing.
 """
 
 import warnings
@@ -68,18 +68,18 @@ __all__ = ["Compact", "FindOriginal", "Hook", "PendingExtraction", "RereadFile",
 
 @dataclass
 class PendingExtraction:
-    """What was taken to be learned from, until it is settled; with nothing taken it does nothing."""
+    """The leased messages until the lease is settled; without a lease it does nothing."""
 
     notes: list[str]
     lease: ExtractionLease | None = None
 
     @property
     def pending_ids(self) -> Collection[str]:
-        """The ids of the messages to learn from; empty when there are none."""
+        """The ids of the messages to extract from; empty if there are none."""
         return self.lease.pending_ids if self.lease else ()
 
     async def accept_lessons(self, summary: CompactionSummary) -> None:
-        """Accept the lessons of `summary`; without any that can be used, leave the work to the workers."""
+        """Accept the lessons of `summary`; without usable lessons, leave the work to the workers."""
         if self.lease is None or summary.lessons is None:
             await self.release()
             return
@@ -93,7 +93,7 @@ class PendingExtraction:
             self.lease = None
 
     async def release(self) -> None:
-        """Leave the work to the workers, once; a cancellation waits for it."""
+        """Return the work to the workers, once. A cancellation waits for it."""
         taken, self.lease = self.lease, None
         if taken is None:
             return
@@ -107,7 +107,7 @@ class PendingExtraction:
 async def hand_over_messages(
     handover: ExtractionHandover | None, said: Sequence[Message], notes: list[str]
 ) -> AsyncIterator[PendingExtraction]:
-    """Take `said`, as far as `handover` gives it; what is not settled at the end is released."""
+    """Lease `said` from `handover`. An unsettled lease is released at the end."""
     found = PendingExtraction(notes=notes)
     if handover is not None and said:
         try:
@@ -122,24 +122,24 @@ async def hand_over_messages(
 
 
 Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
-"""Called with messages in order; what it raises is told in the report, see `Compact`."""
+"""Called with messages in order. Its errors are noted in the report, see `Compact`."""
 FindOriginal: TypeAlias = Callable[[str], Message | None]
-"""Gives the message with this id as it was recorded; None where that is not at hand."""
+"""Returns the recorded message with this id; None if it is not available."""
 RereadFile: TypeAlias = Callable[[Mapping[str, JsonValue]], Awaitable[str]]
-"""Reads a file again with these arguments and returns what the tool for it shows; empty where that is not possible."""
+"""Reads a file again with these arguments and returns the output of the read tool; empty if that is not possible."""
 _AT_ONCE = 200
-"""So many messages are planned for in some milliseconds."""
+"""Number of messages that are planned within a few milliseconds."""
 _MIN_BODY_TOKENS = 16
 _MIN_FILE_TOKENS = 50
 _NOT_SMALLER_REASON = "a summary would not be smaller"
 
 
 class _NotInTranscriptError(Exception):
-    """The transcript does not hold what is about to go."""
+    """The transcript does not hold the messages to be dropped."""
 
 
 class Compact:
-    """Sums up older messages; see the module."""
+    """Summarizes older messages. See the module docstring."""
 
     act: Act = "compact"
 
@@ -156,15 +156,14 @@ class Compact:
         original: FindOriginal | None = None,
         reread: RereadFile | None = None,
     ) -> None:
-        """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `find_original` gives it
-        back.
+        """Request the summary from `summarize`, once; cleared results are restored through `original` for it.
 
-        With `flush_before_compact`, what people and the assistant said in the messages that go is learned from:
-        `combined`, `handover` takes them, and what the summary brings along is accepted; else `before_summary` gets
-        them. `offload` gets all that goes and returns when the transcript holds them, if `offload_before_compact`;
-        `recorded` says that somebody else records them. `before_drop` gets them all once a summary is accepted. A
-        `reread` reads again what was read last. A
-        `RicordoError` of `offload` leaves the window as it is; what the others raise stops nothing.
+        With `flush_before_compact`, lessons are extracted from the dropped messages of people and the assistant: with
+        `combined`, `handover` leases them and the lessons of the summary are accepted; otherwise `before_summary`
+        receives them. With `offload_before_compact`, `offload` receives all dropped messages and returns when the
+        transcript holds them; `recorded` says that another component records them. `before_drop` receives them once a
+        summary is accepted. `reread` reads the latest files again. A `RicordoError` of `offload` leaves the window
+        unchanged; errors of the others do not stop the compaction.
         """
         combined = config.combined and handover is not None
         self._config = config
@@ -178,10 +177,10 @@ class Compact:
         self._reread = reread
         self._has_warned = False
         self._unused_summary_at = ""
-        """The last message of the window whose summary could not be used; empty where it could."""
+        """The last message id of the window whose summary was unusable; empty if the last summary was used."""
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window with a summary in the place of its older messages, when a trigger says so."""
+        """Return the window with a summary in place of its older messages, if a trigger is met."""
         await checkpoint()
         self._warn_if_clamped(window)
         size = len(window.messages)
@@ -226,9 +225,9 @@ class Compact:
     async def _summarize_prefix(
         self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], notes: list[str]
     ) -> Message | None:
-        """Return the summary's message, with all that comes before and after its request; None when there is none.
+        """Return the summary message, including all steps around its request; None if there is none.
 
-        Raises: _NotHeldError.
+        Raises: _NotInTranscriptError.
         """
         said = [message for message in dropped if get_mark(message) in {None, "cut"} and message.role != "system"]
         async with hand_over_messages(self._handover, said, notes) as learned:
@@ -240,7 +239,7 @@ class Compact:
     async def _restore_files(
         self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], found: Message
     ) -> tuple[Message, ...]:
-        """Return the message with the files that were read last among `dropped`, read anew; empty where none fits."""
+        """Return the message with the most recently read files of `dropped`, read again; empty if none fits."""
         config, kept = self._config, window.messages[plan.cut :]
         if self._reread is None or not config.restore_files:
             return ()
@@ -261,7 +260,7 @@ class Compact:
         return (build_files_message(restored, session=window.session),) if restored else ()
 
     def _file_budgets(self, window: Window, plan: CompactionPlan, taken: int) -> Iterator[int]:
-        """Yield what the bounds of the window leave to files, by the estimate, where the messages take `taken`."""
+        """Yield the estimated tokens that each limit of the window leaves for files if the messages take `taken`."""
         limits = resolve_thresholds(self._config, window.limit)
         for bound in (limits.tokens, limits.max_request_tokens):
             if bound:
@@ -281,7 +280,7 @@ class Compact:
     async def _build_summary(
         self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], learned: PendingExtraction
     ) -> Message | None:
-        """Return the message that takes the place of `dropped`, smaller than they are; None when there is none."""
+        """Return the message that replaces `dropped` and is smaller than it; None if there is none."""
         framing = partial(self._frame, window, plan, dropped, learned.pending_ids)
         frame = await compute(framing, size=len(dropped), at_once=_AT_ONCE)
         found = await self._request_summary(frame, window.focus, learned)
@@ -303,7 +302,7 @@ class Compact:
     def _frame(
         self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], pending: Collection[str]
     ) -> "_Frame":
-        """Return what a summary of `dropped` stands in; what is in `pending` is to be learned from as well."""
+        """Return the frame for a summary of `dropped`; lessons are extracted from the messages in `pending`."""
         size = sum(map(estimate_message, dropped))
         requests = select_requests(dropped, min(self._config.carry_tokens, size // 4))
         build = partial(
@@ -318,7 +317,7 @@ class Compact:
         around = estimate_message(build("", requests=requests, lead=True))
         barest = min(map(estimate_message, _message_forms(partial(build, ""), requests)))
         limit = max(_MIN_BODY_TOKENS, min(self._summary_limit(window, plan), wanted - around))
-        # what is carried whole is not condensed, unless there is more to it, or it is to be learned from as well
+        # Messages that are carried over whole are not summarized, unless they have calls or are pending extraction.
         told = tuple(
             self._restore_cleared(message)
             for message in dropped
@@ -329,7 +328,7 @@ class Compact:
         return _Frame(build=build, requests=requests, size=size, wanted=wanted, limit=limit, most=most, told=told)
 
     def _restore_cleared(self, message: Message) -> Message:
-        """Return a message with the results that were cleared in it, but for those that were too wide to begin with."""
+        """Return a message with its cleared results restored, unless they were too large to begin with."""
         cleared = pointer_records(message, CLEARED_KEY)
         if self._find_original is None or not cleared or any(evicted_paths(message, part) for part in cleared):
             return message
@@ -337,7 +336,7 @@ class Compact:
         return message if original is None else restore_original(message, original)
 
     async def _request_summary(self, frame: "_Frame", focus: str, learned: PendingExtraction) -> CompactionSummary:
-        """Return what `summarize` wrote; without a text where that is no summary."""
+        """Return the summarizer's result; its text is empty if it is not a usable summary."""
         try:
             with unwrap_cancellation():
                 found = await self._summarizer(
@@ -357,13 +356,13 @@ class Compact:
         return replace(found, text=found.text.strip())
 
     def _summary_limit(self, window: Window, plan: CompactionPlan) -> int:
-        """How long a summary may be: a quarter of a small room, so that what stays still fits beside it."""
+        """Return the maximum tokens of a summary: an eighth of a limited room, so that the kept messages still fit."""
         if plan.room is None:
             return self._config.summary_tokens
         return max(_MIN_BODY_TOKENS, min(self._config.summary_tokens, int(plan.room / window.ratio) // 8))
 
     def _shorten_rest(self, window: Window, plan: CompactionPlan, found: Reduction) -> Reduction:
-        """Shorten what alone is too large, when the window must get smaller and still is not; fill in the report."""
+        """Shorten single large messages if the window must shrink and is still too large; complete the report."""
         messages = found.messages
         same = messages is window.messages
         tokens = found.report.tokens_before if same else sum(count_message_tokens(messages, window.ratio))
@@ -380,7 +379,7 @@ class Compact:
         return replace(found, messages=messages, report=report)
 
     def _retry_hindrance(self, window: Window, plan: CompactionPlan) -> str:
-        """Say why no summary is asked for again, as the last one could not be used; empty when one is."""
+        """Return why no new summary is requested after an unusable one; empty if one is requested."""
         ids = [message.id for message in window.messages]
         if plan.must_shrink or not self._unused_summary_at or self._unused_summary_at not in ids[-MIN_ADDED_MESSAGES:]:
             return ""
@@ -398,10 +397,10 @@ class Compact:
 
 @dataclass(frozen=True, kw_only=True)
 class _Frame:
-    """What a summary stands in: how its message is made, and how many tokens it may take.
+    """The parts of a summary message other than its body, and its limits in tokens.
 
-    `size` is what it takes the place of, `wanted` what it may take at most, `limit` what its body should take and
-    `most` what it may. `told` are the messages that it is made of.
+    `size` is the size of the replaced messages, `wanted` the maximum size of the summary message, `limit` the target
+    size of its body and `most` the maximum size of its body. `told` are the messages to summarize.
     """
 
     build: Callable[..., Message]
@@ -413,12 +412,12 @@ class _Frame:
     told: tuple[Message, ...]
 
     def fitted(self, body: str) -> Message | None:
-        """Return the message with this body, smaller than what it stands for; None when there is none."""
+        """Return the message with this body if it is smaller than the messages it replaces; else None."""
         return _choose_form(_message_forms(partial(self.build, body), self.requests), self.size, self.wanted)
 
 
 def _planned(window: Window, config: CompactionConfig) -> tuple[CompactionPlan, tuple[Message, ...], str, int]:
-    """Return what to do with the window, which messages that drops, what stands against it, and its tokens."""
+    """Return the plan, the messages it drops, the reason against it, and the tokens of the window."""
     tokens = count_message_tokens(window.messages, window.ratio)
     plan = plan_compaction(window, config, tokens)
     dropped = window.messages[count_leading_system(window.messages) : plan.cut]
@@ -426,14 +425,14 @@ def _planned(window: Window, config: CompactionConfig) -> tuple[CompactionPlan, 
 
 
 def _find_hindrance(window: Window, plan: CompactionPlan, dropped: tuple[Message, ...]) -> str:
-    """Say why nothing is summed up; empty when something is."""
+    """Return why nothing is summarized; empty if a summary is worth it."""
     if not plan.cut:
         return plan.reason
     return "" if _is_worthwhile(dropped, window) else f"{plan.reason}, but {_NOT_SMALLER_REASON}"
 
 
 def _is_worthwhile(dropped: tuple[Message, ...], window: Window) -> bool:
-    """Tell whether the barest summary would be smaller than what it stands for, before anybody is asked for one."""
+    """Return whether the shortest summary would be smaller than the replaced messages, before any request."""
     build = partial(
         build_summary_message,
         "None.",
@@ -450,7 +449,7 @@ def _is_worthwhile(dropped: tuple[Message, ...], window: Window) -> bool:
 
 
 def _message_forms(build: Callable[..., Message], requests: Sequence[UserRequest]) -> Iterator[Message]:
-    """Yield the summary's message from the full form to the barest."""
+    """Yield the summary message from the fullest to the shortest form."""
     few = (requests[0], requests[-1]) if len(requests) > 1 else requests
     for lead in (True, False):
         yield build(requests=requests, lead=lead)
@@ -459,8 +458,7 @@ def _message_forms(build: Callable[..., Message], requests: Sequence[UserRequest
 
 
 def _choose_form(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | None:
-    """Return the fullest form of at most `wanted` tokens, else the barest that is smaller than `size`; None if none
-    is."""
+    """Return the fullest form of at most `wanted` tokens, else the shortest one smaller than `size`; else None."""
     barest = None
     for message in forms:
         if (found := estimate_message(message)) < min(size, wanted + 1):

@@ -1,7 +1,7 @@
-"""Truncate: long arguments of older tool calls are clipped; and, as a last resort, long messages lose their middle.
+"""Truncate: shortens long arguments of older tool calls and, as a last resort, the middle of long messages.
 
-Invariants: clipped arguments stay JSON of the same shape, and what is clipped is not clipped again. Messages, order,
-ids, calls and results stay. The transcript holds the whole message before anything here shortens it.
+Invariants: truncated arguments stay JSON of the same shape, and are not truncated again. Messages, order, ids, calls
+and results stay. The transcript holds the whole message before anything here shortens it.
 """
 
 from collections.abc import Sequence
@@ -40,16 +40,16 @@ __all__ = ["TruncateArgs", "clip_arguments", "shorten_messages"]
 
 
 class TruncateArgs:
-    """Clips the arguments of the calls before the tail that its configuration keeps."""
+    """Truncates the arguments of the calls before the tail that the configuration keeps."""
 
     act: Act = "truncate"
 
     def __init__(self, config: TruncateArgsConfig) -> None:
-        """Clip as `config` says."""
+        """Truncate by `config`."""
         self._config = config
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window with clipped arguments, once a threshold is met; forced, whatever the thresholds say."""
+        """Return the window with truncated arguments if a threshold is met or the window is forced."""
         await checkpoint()
         tokens = count_message_tokens(window.messages, window.ratio)
         config = self._config
@@ -65,7 +65,7 @@ class TruncateArgs:
 
 
 def clip_arguments(arguments: str, config: TruncateArgsConfig) -> str:
-    """Return JSON arguments with their too long strings clipped; the same text when there is none or it is no JSON."""
+    """Return JSON arguments with long strings truncated; the same text if there are none or it is not JSON."""
     if len(arguments) <= config.max_arg_length:
         return arguments
     try:
@@ -115,11 +115,11 @@ _CUT_MARK = " [...]"
 
 
 def shorten_messages(messages: Sequence[Message], room: int, *, ratio: float) -> tuple[Message, ...]:
-    """Return the messages with texts of at most 16,000, else 4,000, 1,000, 250 or 60 characters, whichever fits `room`
-    first.
+    """Return the messages with texts cut to the first length that fits `room`.
 
-    `room` is in tokens; with the shortest texts it may still be exceeded. The texts of one result count together, and
-    so do all the arguments of one call. System messages, what a person pinned, and summaries stay.
+    The lengths are 16,000, 4,000, 1,000, 250 and 60 characters. `room` is in tokens; even the shortest texts may exceed
+    it. The texts of one result count together, and so do all arguments of one call. System messages, pinned messages
+    and summaries stay.
     """
     found = tuple(messages)
     for length in _TEXT_LENGTHS:
@@ -156,20 +156,20 @@ def _shorten_part(part: Part, length: int, where: str) -> Part:
 def _shorten_contents(
     parts: tuple[Text | Media | Unknown, ...], length: int, where: str
 ) -> tuple[Text | Media | Unknown, ...]:
-    """Return what a result holds, its texts as one where they are too long together."""
+    """Return the parts of a result, with its texts joined into one if they are too long together."""
     texts = [part.text for part in parts if isinstance(part, Text)]
     if sum(map(len, texts)) <= length:
         return parts
     first = next(at for at, part in enumerate(parts) if isinstance(part, Text))
     joined = _shorten_text(Text(text="\n".join(texts)), length, where)
-    # the other texts become empty ones, so that the places of the parts hold
+    # The other texts become empty, so that the indexes of the parts stay valid.
     return tuple(
         (joined if at == first else Text(text="")) if isinstance(part, Text) else part for at, part in enumerate(parts)
     )
 
 
 def _shorten_arguments(arguments: str, length: int) -> str:
-    """Return arguments with their long strings clipped; where they are many short ones, the beginning of all."""
+    """Return arguments with long strings truncated; if there are many short strings, only the beginning of all."""
     clipped = clip_arguments(
         arguments,
         TruncateArgsConfig(
@@ -192,7 +192,7 @@ def _shorten_text(part: Text, length: int, where: str) -> Text:
         return Text(text=f"{cut(part.text, max(0, length - len(_CUT_MARK)))}{_CUT_MARK}")
     head = cut(part.text, safe_boundary(part.text, ends))
     start = safe_boundary(part.text, len(part.text) - ends)
-    # a boundary may lie before the end that was asked for
+    # A boundary may be before the requested end.
     tail = cut_start(part.text, start) if len(part.text) - start <= 2 * ends else ""
     left = len(part.text) - len(head) - len(tail)
     return Text(text=f"{head}{said.format(left=left)}{tail}")

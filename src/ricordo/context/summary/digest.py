@@ -1,9 +1,9 @@
-"""The digest: a summary by rules, whose lines are chosen from the conversation and not invented. Pure.
+"""The digest: a rule-based summary whose lines are taken from the conversation and never invented. Pure functions.
 
-Requests, decisions and answers are found as extraction finds them, so that digest and ledger agree. Files and failed
-commands are lines of their own. Lines of an earlier digest give way to newer ones, so nothing is reworded twice.
+Requests, decisions and answers are detected as in extraction, so that digest and ledger agree. Files and failed
+commands have their own lines. Lines of an earlier digest give way to newer ones, so nothing is rephrased twice.
 
-Invariant: it takes at most the limit, and is empty only where nothing was said or the limit holds no line.
+Invariant: it stays within the limit, and is empty only if the conversation is empty or the limit holds no line.
 """
 
 import re
@@ -58,7 +58,7 @@ _KIND_LABELS = {
 _KIND_WEIGHTS = {"decision": 0.5, "convention": 0.4, "lesson": 0.4, "goal": 0.4, "preference": 0.3}
 _REMEMBER_LABEL = "remember"
 _EXPLICIT_CONFIDENCE = 0.95
-"""How sure a finding is that somebody asked to be remembered, see `ricordo.extraction.selection`; none other is."""
+"""The confidence of explicit requests to remember, see `ricordo.extraction.selection`; no other finding has it."""
 _NOISE_ACTS = frozenset({"greeting", "farewell", "thanks", "praise", "wish", "acknowledgement", "reaction"})
 _LABEL = lazy_compile(r"^(?:decided|rule|prefers|learned|goal|remember|answered|asked|about): ")
 _CLAUSE_END = lazy_compile(r"[,;:–—.](?=\s|$)")
@@ -70,7 +70,7 @@ _LETTERS = lazy_compile(r"[^\W\d_]{2}")
 
 @dataclass(frozen=True, kw_only=True)
 class DigestInput:
-    """The messages that are read: what was said, in order, the short names of their ids, and where each one stands."""
+    """The messages to summarize in order, and the short names of their ids."""
 
     messages: tuple[Message, ...]
     names: Mapping[str, str]
@@ -88,9 +88,9 @@ class DigestInput:
 def dialogue_lines(
     talk: DigestInput, earlier: Sequence[DigestLine] = (), *, ended: bool = False
 ) -> Iterator[DigestLine]:
-    """Yield the lines, not in order: those of `earlier` summaries that still hold, and those of the talk.
+    """Yield unordered lines: those of `earlier` summaries that still hold, and those of the conversation.
 
-    `ended` says that nothing follows the talk, so that what has no reply is open.
+    `ended` says that nothing follows the conversation, so that a message without a reply is open.
     """
     yield from _finding_lines(talk, earlier)
     if not talk.has_several_speakers:
@@ -139,7 +139,7 @@ def _finding_lines(talk: DigestInput, earlier: Sequence[DigestLine]) -> Iterator
 
 
 def _match_replacements(texts: Sequence[str], correcting: AbstractSet[int]) -> dict[int, int]:
-    """Return which earlier text each correcting one takes the place of: the one most alike, if any is alike enough."""
+    """Return which earlier text each correcting one replaces: the most similar one, if it is similar enough."""
     bare = [_LABEL.sub("", text) for text in texts]
     words = [frozenset(content_words(text, "en")) for text in bare]
     heads = [frozenset(content_words(_CLAUSE_END.split(text, maxsplit=1)[0], "en")) for text in bare]
@@ -161,7 +161,7 @@ def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def _find_corrected(talk: DigestInput) -> dict[int, str]:
-    """Return what the assistant said just before a user set it right, by the place of the correction."""
+    """Return the assistant's statement just before each user correction, by the index of the correction."""
     found: dict[int, str] = {}
     for at in range(1, len(talk.messages)):
         before, message = talk.messages[at - 1], talk.messages[at]
@@ -182,7 +182,7 @@ def _request_lines(talk: DigestInput) -> Iterator[DigestLine]:
 
 
 def _request_text(message: Message) -> str:
-    """Return what a user's message asks for: its requests and questions that have content."""
+    """Return the requests and questions of a user's message that have content."""
     if message.role != "user" or message.tool_results:
         return ""
     language = detect_language(message.text)
@@ -197,7 +197,7 @@ def _request_text(message: Message) -> str:
 
 
 def _answer_lines(talk: DigestInput) -> Iterator[DigestLine]:
-    """What the assistant said last before the user spoke again: what a piece of work came to."""
+    """Yield the assistant's last answer before each user message: the result of a piece of work."""
     set_right = _find_corrected(talk)
     for at, message in enumerate(talk.messages):
         follows = talk.messages[at + 1] if at + 1 < len(talk.messages) else None
@@ -214,7 +214,7 @@ def _answer_lines(talk: DigestInput) -> Iterator[DigestLine]:
 
 
 def _answer_text(message: Message) -> str:
-    """The first sentences of an answer that tell something."""
+    """Return the informative sentences of an answer, cut to the maximum length."""
     language = detect_language(message.text)
     telling = [
         sentence.text
@@ -229,7 +229,7 @@ def _answer_text(message: Message) -> str:
 
 
 def _open_lines(talk: DigestInput) -> Iterator[DigestLine]:
-    """What waits for an answer at the end: the user's last words without a reply, or the assistant's question."""
+    """Yield what is open at the end: the user's last message without a reply, or the assistant's question."""
     spoken = [
         at for at, message in enumerate(talk.messages) if message.role in {"user", "assistant"} and message.text.strip()
     ]
@@ -278,7 +278,7 @@ _MAX_RESULT_CHARS = 130
 
 @dataclass
 class _FileActivity:
-    """What is known of one file while the calls are read."""
+    """The calls seen so far for one file."""
 
     at: int
     ids: list[str] = field(default_factory=list)
@@ -286,7 +286,7 @@ class _FileActivity:
 
 
 def tool_lines(talk: DigestInput) -> Iterator[DigestLine]:
-    """Yield the lines, not in order."""
+    """Yield the lines of files and commands, unordered."""
     results = _results_by_call(talk)
     files: dict[str, _FileActivity] = {}
     for at, message in enumerate(talk.messages):
@@ -316,7 +316,7 @@ def _results_by_call(talk: DigestInput) -> Mapping[tuple[int, int], ToolResult]:
 def _command_lines(
     talk: DigestInput, at: int, call: ToolCall, named: Mapping[str, str], answer: ToolResult | None
 ) -> Iterator[DigestLine]:
-    """A call that failed, and what the latest ones came to."""
+    """Yield the line of a call, with its failure or its last output line."""
     failed = _find_failure(call, answer)
     asked = _CD_PREFIX.sub("", _first_argument(named, _COMMAND_ARGUMENTS)) or _first_argument(named, _PATH_ARGUMENTS)
     if not failed and (not _first_argument(named, _COMMAND_ARGUMENTS) or not asked):
@@ -347,9 +347,9 @@ def _file_lines(talk: DigestInput, files: Mapping[str, _FileActivity]) -> Iterat
 
 
 def _find_failure(call: ToolCall, answer: ToolResult | None) -> str:
-    """Return the line of a result that says what failed; empty when nothing did, as far as can be seen.
+    """Return the line of a result that describes the failure; empty if no failure is visible.
 
-    What a reading tool answers is content: it fails only if the result says so itself.
+    The output of a reading tool is content: it fails only if the result is marked as an error.
     """
     if answer is None or not (answer.is_error or not _READING_TOOL.match(call.name)):
         return ""
@@ -398,10 +398,10 @@ _EMPTY_LINES = {"none", "(none)", "none.", "n/a"}
 
 
 def build_digest(messages: Sequence[Message], *, limit_tokens: int = 2_000, ended: bool = False) -> str:
-    """Return a summary of `messages` in at most `limit_tokens` tokens; empty when there is nothing to say.
+    """Return a summary of `messages` in at most `limit_tokens` tokens; empty if there is no content.
 
-    Summaries among the messages are taken in; recalled memory is not, for it was not said here. `ended` says that no
-    message follows, so that what has no reply among these is open.
+    Summaries among the messages are included. Recalled memory is not, because it is not part of the conversation.
+    `ended` says that no message follows, so that a message without a reply is open.
     """
     said = tuple(message for message in messages if message.role != "system" and get_mark(message) in {None, "cut"})
     talk = DigestInput(messages=said, names=shorten_ids([message.id for message in messages]))
@@ -431,7 +431,7 @@ def _topic_line(talk: DigestInput) -> Iterator[DigestLine]:
 
 
 def _earlier_lines(messages: Sequence[Message]) -> Iterator[DigestLine]:
-    """The lines of earlier summaries, before all others of their section."""
+    """Yield the lines of earlier summaries, positioned before all others of their section."""
     bodies = [summary_body(message) for message in messages if get_mark(message) == "summary"]
     count = sum(body.count("\n") + 1 for body in bodies)
     at = -count - 1
@@ -456,13 +456,13 @@ def _earlier_lines(messages: Sequence[Message]) -> Iterator[DigestLine]:
 
 
 def _earlier_weight(text: str, section: int) -> float:
-    """What an earlier line is still worth: what holds for good as much as new, what was done less and less."""
+    """Return the weight of an earlier line: lasting rules weigh as much as new ones, finished work weighs less."""
     label, colon, _ = text.partition(": ")
     return _LABEL_WEIGHTS.get(label, _SECTION_WEIGHTS[section]) if colon else _SECTION_WEIGHTS[section]
 
 
 def _notice_lines(messages: Sequence[Message], talk: DigestInput) -> Iterator[DigestLine]:
-    """What the harness told the model, such as the result of work in the background."""
+    """Yield the notices of the harness to the model, such as the result of background work."""
     for at, message in enumerate(messages):
         if get_mark(message) == "notice" and message.text.strip():
             cite = cite_range([message.id], talk.names)
@@ -476,7 +476,7 @@ def _notice_lines(messages: Sequence[Message], talk: DigestInput) -> Iterator[Di
 
 
 def _opening_lines(talk: DigestInput) -> Iterator[DigestLine]:
-    """The beginning of each message, where nothing better was found or nothing longer fits."""
+    """Yield the beginning of each message, as a fallback if no better line is found or fits."""
     for at, message in enumerate(talk.messages):
         text = clip_line(message.text, 60)
         if text:

@@ -15,11 +15,11 @@ __all__ = [
 
 
 LIMIT_PLACEHOLDER = "{limit_tokens}"
-"""What a prompt may hold where the length that is wanted goes, in tokens."""
+"""Optional placeholder in a prompt for the desired length, in tokens."""
 SECTION_NAMES = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
 """The headings of a summary, in order."""
 NEW_KIND = "new"
-"""The kind of the messages that were not learned from yet, as their items say it."""
+"""The `kind` of the items of messages without extracted lessons."""
 SUMMARY_PROMPT = """\
 You condense the first part of a working session. Your extract will take the place of these messages, and whoever goes
 on with the work sees nothing else of them. Keep what is needed to go on without asking again and without doing finished
@@ -47,20 +47,20 @@ Take at most {limit_tokens} tokens. Write in the language that the person uses. 
 {messages}
 """
 EARLIER_SUMMARY_SOURCE = "an extract of what came before; what still holds of it belongs into yours"
-"""Where an earlier summary comes from, as the model is told when it is to write all of it anew."""
+"""The source shown to the model for an earlier summary that it rewrites as a whole."""
 EARLIER_LINES_SOURCE = "the extract so far, line by line"
-"""Where the lines of an earlier summary come from, as the model is told when it writes what is new."""
+"""The source shown to the model for the lines of an earlier summary that it adds to."""
 DELTA_PROMPT = """
 The first item of the block holds the extract so far. Its lines have labels: I for SESSION INTENT, S for SUMMARY, A for
 ARTIFACTS, N for NEXT STEPS. They stay as they are: do not repeat them and do not word them anew. Write under the four
 headings only what is new. After the four sections write one last line with the labels of the lines that no longer hold,
 that a new line replaces, or that are done, such as "OUTDATED: S3 N1", or "OUTDATED: None".
 """
-"""What is added when there is an earlier summary."""
+"""Added to the prompt if there is an earlier summary."""
 FOCUS_PROMPT = (
     "\nThe person who reads the extract asks that it dwell on this above all; form and length stay as they are:\n"
 )
-"""What stands before a focus."""
+"""Precedes the focus in the prompt."""
 LESSONS_PROMPT = """
 Answer with a JSON object of two parts. `summary` is the extract, as one string, as it is described above. `lessons` are
 the things of lasting use that are told in the messages whose items say kind="new", and only there: facts, decisions,
@@ -70,8 +70,8 @@ note. Give at most {most}, each understandable without the record, with names in
 `kind`; in `quote` the words of one message that it rests on, copied exactly; in `message` that message's id. An empty
 list is a good answer.
 """
-"""What is added when lessons are asked for."""
+"""Added to the prompt if lessons are requested."""
 RETRY_PROMPT = (
     "\nYour last answer could not be used: {flaw}. Answer once more in the form that is asked for, in fewer words.\n"
 )
-"""What is added when a second try is made."""
+"""Added to the prompt of a second try."""

@@ -1,10 +1,11 @@
-"""The request for a summary: the conversation as fenced items, the prompt, and the reply in its parts. Pure.
+"""The request for a summary: the conversation as fenced items, the prompt, and the parsed reply. Pure functions.
 
-It is slow for a long conversation: call it off the event loop. Recalled memory is left out, for it was not said here.
+It is slow for a long conversation: call it off the event loop. Recalled memory is left out, because it is not part of
+the conversation.
 
-Invariants: no text of the conversation, the earlier summary or the focus can end its block or fill a placeholder of
-the prompt. What is left out is named. A malformed part of the reply never costs the other; a reply that is not JSON is
-the summary.
+Invariants: no text of the conversation, the earlier summary or the focus can end its block or fill a placeholder of the
+prompt. Omitted content is named. A malformed part of the reply never affects the other part; a reply that is not JSON
+is the summary.
 """
 
 import html
@@ -77,9 +78,9 @@ _ITEM_FRAME_TOKENS = 30
 def render_messages(
     messages: Sequence[Message], *, names: Mapping[str, str] | None = None, new: Collection[str] = ()
 ) -> tuple[FencedItem, ...]:
-    """Return what each message says and does, in order; messages that say nothing are left out.
+    """Return an item for each message with content, in order.
 
-    `names` are the ids as they are shown, by the ids; those that are in `new` have that kind.
+    `names` maps message ids to the ids that are shown; items in `new` get the kind `NEW_KIND`.
     """
     shown = names or {}
     return tuple(
@@ -88,16 +89,16 @@ def render_messages(
 
 
 def fit_item(item: FencedItem, room: int) -> FencedItem:
-    """Return the item, with its middle left out where it takes more than `room` tokens."""
+    """Return the item, with its middle omitted if it takes more than `room` tokens."""
     return _fit_and_measure(item, room, _COUNTER)[0]
 
 
 def split_into_batches(
     items: Sequence[FencedItem], room: int, most: int, counter: TokenCounter = _COUNTER
 ) -> list[list[FencedItem]]:
-    """Split `items`, in order, so that each batch takes at most `room` tokens and there are at most `most`.
+    """Split `items`, in order, into at most `most` batches of at most `room` tokens each.
 
-    What does not fit into all of them is left out of the middle, and an item in its place says how many that were.
+    If the items do not fit, the middle ones are omitted, and an item in their place says how many.
     """
     sized = [_fit_and_measure(item, room, counter) for item in items]
     found = _fill_batches(sized, room)
@@ -127,7 +128,7 @@ def _fill_batches(sized: Sequence[tuple[FencedItem, int]], room: int) -> list[li
 
 
 def _fit_and_measure(item: FencedItem, room: int, counter: TokenCounter) -> tuple[FencedItem, int]:
-    """Return an item that fits into a batch alone, and its size."""
+    """Return an item that fits into a batch alone, and its size in tokens."""
     size = counter.count(item.text) + _ITEM_FRAME_TOKENS
     if size <= room:
         return item, size
@@ -187,18 +188,18 @@ _MIN_QUOTE_CHARS = 6
 
 
 def normalize_quote(text: str) -> str:
-    """Return `text` as quotes are compared."""
+    """Return `text` normalized for the comparison of quotes."""
     plain = unicodedata.normalize("NFKC", html.unescape(text)).replace("\\n", " ")
     return " ".join(_QUOTE_MARKS.sub("", plain).casefold().split())
 
 
 def has_valid_quotes(text: str, said: str) -> bool:
-    """Tell whether every quote in `text` occurs in `said`, which is `normalize_quote` already."""
+    """Return whether every quote in `text` occurs in `said`, which is already normalized by `normalize_quote`."""
     return all(piece in said for span in _find_quotes(text) for piece in _split_quote(span))
 
 
 def _find_quotes(text: str) -> Iterator[str]:
-    """Yield the spans of three words or more, or of six characters in a script without spaces."""
+    """Yield quotes of at least three words, or of at least six characters in a script without spaces."""
     for found in _QUOTED_SPAN.finditer(text):
         span = next(filter(None, found.groups()))
         if len(span.split()) >= _MIN_QUOTE_WORDS or sum(map(is_unsegmented, span)) >= _MIN_QUOTE_CHARS:
@@ -213,10 +214,10 @@ def _split_quote(span: str) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ConversationRecord:
-    """A conversation for the model: its `items`, the `earlier` summary as text, and what may be said of them.
+    """A conversation for the model: its `items`, the `earlier` summary as text, and the allowed citations.
 
-    `to_learn` are the messages to learn from, by the id of their item; `text` is the text that quotes are looked for
-    in.
+    `to_learn` are the messages to extract lessons from, by the id of their item; `text` is the text to search for
+    quotes.
     """
 
     items: tuple[FencedItem, ...]
@@ -227,9 +228,9 @@ class ConversationRecord:
 
 
 def build_record(messages: Sequence[Message], pending: Collection[str], *, sectioned: bool) -> ConversationRecord:
-    """Return the record of `messages`, of which those in `pending` are to be learned from.
+    """Return the record of `messages`; lessons are extracted from those in `pending`.
 
-    With `build_sections` earlier summaries are kept apart, line by line; without it they are items like all others.
+    With `sectioned` earlier summaries are kept separately, line by line; otherwise they are items like all others.
     """
     names = shorten_ids([message.id for message in messages])
     learn = {names[each.id]: each for each in messages if each.id in pending and is_learnable(each)}
@@ -263,10 +264,10 @@ _MIN_EARLIER_TOKENS = 500
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryRequest:
-    """What is asked: a summary of `items` in about `limit` tokens.
+    """A request for a summary of `items` in about `limit` tokens.
 
-    `prompt` is somebody's own, None for the built-in one. `earlier` is the summary so far. `lessons` asks for those
-    too, and `flaw` says what was wrong with the answer before this request.
+    `prompt` is a custom prompt, None for the built-in one. `earlier` is the summary so far. `lessons` requests lessons
+    too, and `flaw` is the problem of the previous answer.
     """
 
     prompt: str | None
@@ -280,7 +281,7 @@ class SummaryRequest:
     @property
     def text(self) -> str:
         """The text of the request."""
-        # the blocks go in last, so that nothing in them is taken for a place of the prompt
+        # The blocks are inserted last, so that their text cannot contain a placeholder of the prompt.
         parts = (
             (self.prompt or SUMMARY_PROMPT)
             .replace(LIMIT_PLACEHOLDER, str(self._max_answer_tokens))
@@ -291,12 +292,12 @@ class SummaryRequest:
 
     @property
     def frame_tokens(self) -> int:
-        """What the request takes without its items and the summary so far, in tokens."""
+        """The tokens of the request without its items and the summary so far."""
         return estimate_text(replace(self, items=(), earlier="").text + DELTA_PROMPT)
 
     @property
     def max_earlier_tokens(self) -> int:
-        """What the summary so far may take, in tokens; the middle of a longer one is not shown."""
+        """The maximum tokens of the summary so far; the middle of a longer one is omitted."""
         return max(_MIN_EARLIER_TOKENS, 2 * self.limit)
 
     @property
@@ -320,7 +321,7 @@ class SummaryRequest:
 
     @property
     def _max_answer_tokens(self) -> int:
-        """What the answer may take: what the earlier lines leave, but a third at least, for which old ones go."""
+        """The maximum tokens of the answer: the rest after the earlier lines, but at least a third of the limit."""
         taken = estimate_text(self.earlier) if self.earlier and self.prompt is None else 0
         return max(1, self.limit // _MIN_ANSWER_DIVISOR, self.limit - taken)
 
@@ -331,12 +332,12 @@ REPLY_SCHEMA: Mapping[str, JsonValue] = {
     "required": ["summary", "lessons"],
     "additionalProperties": False,
 }
-"""The JSON schema of an answer in two parts."""
+"""The JSON schema of an answer with summary and lessons."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryReply:
-    """A summary, and what stands in the place of lessons, None where nothing does. `stop` says what ended it early."""
+    """A summary, and the unchecked lessons, None if there are none. `stop` is the reason for an early end."""
 
     summary: str
     lessons: JsonValue = None
@@ -344,7 +345,7 @@ class SummaryReply:
 
 
 def parse_reply(text: str, *, stop: str = "") -> SummaryReply:
-    """Return the parts of what a model said: those of the JSON object in it, else all of it as the summary."""
+    """Return the parts of a model's answer: those of its JSON object, else the whole text as the summary."""
     found = _find_object(text)
     if found is None:
         return SummaryReply(summary=text, stop=stop)
@@ -353,7 +354,7 @@ def parse_reply(text: str, *, stop: str = "") -> SummaryReply:
 
 
 def _find_object(text: str) -> Mapping[str, JsonValue] | None:
-    """Return the object in `text`, whatever stands around it; None when it has none of the parts."""
+    """Return the object in `text`, whatever surrounds it; None if it has none of the parts."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return None

@@ -1,10 +1,10 @@
-"""The four sections of a summary and their lines: parsed, merged and fitted by code, never reworded. Pure.
+"""The four sections of a summary: code parses, merges and fits their lines without rephrasing. Pure functions.
 
-A next step must cite the message of a user that asks for it; otherwise it becomes a note.
+A next step must cite the user message that asks for it; otherwise it becomes a note.
 
-Invariants: `parse_sections(render_sections(sections)) == sections` for lines that `is_line` accepts. Lines kept of an
-earlier summary stay byte for byte, before new ones. What `fit_lines` chooses takes at most the limit, and lines that
-say nearly the same stand once.
+Invariants: `parse_sections(render_sections(sections)) == sections` for lines that `is_line` accepts. Kept lines of an
+earlier summary stay unchanged, before new ones. `fit_lines` stays within the limit, and omits lines that say nearly the
+same.
 """
 
 import re
@@ -59,25 +59,25 @@ _BULLET_CHARS = " \t-*•"
 
 @dataclass(frozen=True, kw_only=True)
 class SummarySections:
-    """The lines of a summary, one tuple for each of `SECTION_NAMES`; an empty one has nothing to say."""
+    """The lines of a summary, one tuple for each of `SECTION_NAMES`; an empty tuple is an empty section."""
 
     lines: tuple[SectionLines, SectionLines, SectionLines, SectionLines] = ((), (), (), ())
 
     def __bool__(self) -> bool:
-        """Tell whether there is any line."""
+        """Return whether there is any line."""
         return any(self.lines)
 
 
 def is_line(text: str) -> bool:
-    """Tell whether `text` can be a line: one line with words, not "None", and no heading; spaces end none."""
+    """Return whether `text` is a valid line: one line with words, not "None", no heading, no trailing spaces."""
     one = len(text.splitlines()) == 1 and text == text.rstrip()
     return one and text.strip(_BULLET_CHARS).casefold() not in _EMPTY_LINES and _parse_heading(text) is None
 
 
 def parse_sections(text: str) -> SummarySections | None:
-    """Return the sections of `text`; None when it lacks one of the four headings.
+    """Return the sections of `text`; None if it lacks one of the four headings.
 
-    What stands before the first heading is left out, and so is a code fence around it all.
+    Text before the first heading is ignored, and so is a surrounding code fence.
     """
     lines = text.strip().splitlines()
     if lines and lines[0].startswith("```") and lines[-1].strip() == "```":
@@ -97,13 +97,13 @@ def parse_sections(text: str) -> SummarySections | None:
 
 
 def find_missing_headings(text: str) -> tuple[str, ...]:
-    """Return the headings that `text` lacks, in their order."""
+    """Return the headings that `text` lacks, in order."""
     found = {heading[0] for line in text.splitlines() if (heading := _parse_heading(line.rstrip())) is not None}
     return tuple(name for at, name in enumerate(SECTION_NAMES) if at not in found)
 
 
 def parse_leniently(text: str) -> SummarySections:
-    """Return the sections of `text`; one without the four headings is all SUMMARY, but for its headings."""
+    """Return the sections of `text`; a text without the four headings becomes SUMMARY, without its headings."""
     found = parse_sections(text)
     if found is not None:
         return found
@@ -118,7 +118,7 @@ def render_sections(sections: SummarySections) -> str:
 
 
 def label_lines(sections: SummarySections) -> str:
-    """Return every line behind its label, such as `[S3]`, without headings; empty without lines."""
+    """Return every line after its label, such as `[S3]`, without headings; empty without lines."""
     return "\n".join(
         f"[{label}{number}] {line.lstrip(_BULLET_CHARS) or line}"
         for label, lines in zip(_LABELS, sections.lines, strict=True)
@@ -127,7 +127,7 @@ def label_lines(sections: SummarySections) -> str:
 
 
 def split_outdated(text: str) -> tuple[str, frozenset[str]]:
-    """Return an answer without its last line OUTDATED and all below, and the labels that stood there."""
+    """Return an answer without its last OUTDATED line and all text after it, and the labels in that part."""
     found = list(_OUTDATED.finditer(text))
     if not found:
         return text, frozenset()
@@ -135,7 +135,7 @@ def split_outdated(text: str) -> tuple[str, frozenset[str]]:
 
 
 def remove_lines(sections: SummarySections, labels: Collection[str]) -> SummarySections:
-    """Return the sections without the lines of these labels; a label that nothing has is no harm."""
+    """Return the sections without the lines of these labels; unknown labels are ignored."""
     return _to_sections(
         [line for number, line in enumerate(lines, 1) if f"{label}{number}" not in labels]
         for label, lines in zip(_LABELS, sections.lines, strict=True)
@@ -143,7 +143,7 @@ def remove_lines(sections: SummarySections, labels: Collection[str]) -> SummaryS
 
 
 def find_new_lines(kept: SummarySections, new: SummarySections) -> SummarySections:
-    """Return what of `new` isn't in the same section of `kept` already, each line once, without labels."""
+    """Return the lines of `new` that are not in the same section of `kept`, each once, without labels."""
     return _to_sections(
         list(_iterate_new_lines(lines, {_line_key(line) for line in own}))
         for own, lines in zip(kept.lines, new.lines, strict=True)
@@ -151,10 +151,11 @@ def find_new_lines(kept: SummarySections, new: SummarySections) -> SummarySectio
 
 
 def fit_sections(kept: SummarySections, new: SummarySections, *, limit: int, most: int) -> SummarySections:
-    """Return the kept lines and then the new ones, in about `limit` tokens and, if lines can do that, at most `most`.
+    """Return the kept lines followed by the new ones, in about `limit` tokens and, if possible, at most `most`.
 
-    To keep to `limit`, the oldest kept ARTIFACTS go first, then the oldest kept SUMMARY. What is still more than `most`
-    loses new lines of those two, then kept NEXT STEPS and SESSION INTENT, then new NEXT STEPS, each from the oldest on.
+    To reach `limit`, the oldest kept ARTIFACTS are removed first, then the oldest kept SUMMARY lines. If more than
+    `most` is left, new lines of these two are removed, then kept NEXT STEPS and SESSION INTENT, then new NEXT STEPS,
+    each from the oldest on.
     """
     old, fresh = [list(lines) for lines in kept.lines], [list(lines) for lines in new.lines]
     size = estimate_text(render_sections(SummarySections())) + sum(
@@ -176,7 +177,7 @@ def fit_sections(kept: SummarySections, new: SummarySections, *, limit: int, mos
 
 
 def _parse_heading(line: str) -> tuple[int, str] | None:
-    """Return the section that a line begins, and what it says of it already; None for a line that is no heading."""
+    """Return the section of a heading, and the text after the heading; None for a line that is not a heading."""
     found = _HEADING.fullmatch(line)
     if found is None:
         return None
@@ -221,15 +222,15 @@ _UNUSED_SUMMARY = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Citations:
-    """The ids that may be cited: `requests` are those of what people said, `others` those of all other messages."""
+    """The ids that may be cited: `requests` are messages of people, `others` all other messages."""
 
     requests: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
 
     def find(self, word: str) -> str:
-        """Return the id that `word` names: itself, or the only one that it begins or ends, from six characters on.
+        """Return the id that `word` names: the exact id, or the only id that begins or ends with it.
 
-        Empty when there is none, or more than one.
+        A part of an id needs at least six characters. Empty if there is no match, or more than one.
         """
         known = self.requests | self.others
         if word in known:
@@ -243,9 +244,9 @@ class Citations:
 
 
 def check_next_steps(new: SummarySections, cites: Citations) -> SummarySections:
-    """Return `new` with only the steps that somebody asked for, and without cites of messages that do not exist.
+    """Return `new` with only the steps that a user requested, and without citations of missing messages.
 
-    The others become lines of SUMMARY, which say that nobody asked.
+    The other steps become lines of SUMMARY, marked as not requested.
     """
     intent, summary, artifacts, steps = new.lines
     told = [(_trim_citations(step, cites), step) for step in steps]
@@ -261,7 +262,7 @@ def check_next_steps(new: SummarySections, cites: Citations) -> SummarySections:
 
 
 def find_citations(lines: Iterable[str]) -> Collection[str]:
-    """Return what the lines cite, as it stands there."""
+    """Return the ids that the lines cite, as written."""
     return {
         word for line in lines for group in _CITATION_GROUP.finditer(line) for word in _split_citations(group["inside"])
     }
@@ -276,7 +277,7 @@ def _trim_citations(line: str, cites: Citations) -> str:
 
 
 def _trim_group(group: re.Match[str], cites: Citations) -> str:
-    """Return a group of cites with those that exist; anything else in brackets stays as it is."""
+    """Return a group of citations with the existing ones; other text in brackets is not changed."""
     words = _split_citations(group["inside"])
     known = [word for word in words if cites.find(word)]
     if len(known) == len(words) or not all(word in known or _is_like_id(word) for word in words):
@@ -295,21 +296,23 @@ def _is_like_id(word: str) -> bool:
 
 REPLACED_PREFIX = " (before: "
 CORRECTED_PREFIX = " (sets right: "
-"""What stands before the statement whose place a line takes; that part of a line says nothing that holds."""
+"""Precedes the statement that a line replaces. That part of a line no longer holds."""
 _MAX_LINE_SIMILARITY = 0.7
 _MAX_CONTAINMENT = 0.65
 _NEIGHBOUR_DISTANCE = 2
 _MIN_SHORT_ID_CHARS = 6
 _MAX_WHOLE_ID_CHARS = 8
 _MIN_HEADED_TOKENS = 160
-"""From so many tokens on a digest has headings and says where its lines come from."""
+"""From this number of tokens on, a digest has headings and cites its source messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DigestLine:
-    """One line: the section it belongs to (0 to 3, see `SECTION_NAMES`), where it comes in the conversation, and how
-    much it is worth; heavier lines are kept first. `cite` names the messages it rests on, empty for none. A line that
-    stands `allows_repetition`, such as a title, may say what another one says.
+    """One line of a digest.
+
+    `section` is 0 to 3, see `SECTION_NAMES`. `position` is its place in the conversation. Lines with a higher `weight`
+    are kept first. `cite` names the source messages, empty for none. A line with `allows_repetition`, such as a title,
+    may repeat another line.
     """
 
     section: int
@@ -321,7 +324,7 @@ class DigestLine:
 
 
 def shorten_ids(ids: Sequence[str]) -> Mapping[str, str]:
-    """Return for each id the shortest end, of six characters or more, that no other has; a short id stays whole."""
+    """Return for each id its shortest unique ending, of at least six characters; a short id is kept whole."""
     known = list(dict.fromkeys(each for each in ids if each))
     size = _MIN_SHORT_ID_CHARS
     while len({each[-size:] for each in known}) < len(known):
@@ -330,7 +333,7 @@ def shorten_ids(ids: Sequence[str]) -> Mapping[str, str]:
 
 
 def cite_range(ids: Sequence[str], names: Mapping[str, str]) -> str:
-    """Return the range of messages for people and agents, such as `[m3]` or `[m3..m5]`; empty without ids."""
+    """Return the readable range of messages, such as `[m3]` or `[m3..m5]`; empty without ids."""
     known = [names[each] for each in ids if each in names]
     if not known:
         return ""
@@ -338,7 +341,7 @@ def cite_range(ids: Sequence[str], names: Mapping[str, str]) -> str:
 
 
 def fit_lines(lines: Sequence[DigestLine], limit: int) -> str:
-    """Return the weightiest lines in their sections, in at most `limit` tokens; empty when not even one fits."""
+    """Return the lines of highest weight in their sections, in at most `limit` tokens; empty if no line fits."""
     headed = limit >= _MIN_HEADED_TOKENS
     left = limit - (estimate_text(_render_lines((), headed=True)) if headed else 0)
     chosen: list[DigestLine] = []
@@ -360,7 +363,7 @@ def fit_lines(lines: Sequence[DigestLine], limit: int) -> str:
 def _is_repeated(
     line: DigestLine, words: frozenset[str], chosen: Sequence[DigestLine], known: Sequence[frozenset[str]]
 ) -> bool:
-    """Tell whether a line is said already: by a line like it, or by those around it, as an echo is."""
+    """Return whether a line repeats a similar line, or the combined words of nearby lines."""
     if any(jaccard(words, other) >= _MAX_LINE_SIMILARITY for other in known):
         return True
     around = [

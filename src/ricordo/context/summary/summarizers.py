@@ -1,9 +1,9 @@
-"""Summarizers: a model, checked by code, or the digest, which needs none.
+"""Summarizers: a model whose summary is checked by code, or the digest, which needs no model.
 
-After several failures in a row the model is not asked for a while.
+After several failures in a row the model is not called for some time.
 
-Invariants: the result is a summary of these messages and never the text of an error, whatever the model does. An empty
-text, one without words and one with invented quotes are refused.
+Invariants: the result is a summary of these messages and never an error text, whatever the model does. An empty text, a
+text without words and a text with invented quotes are rejected.
 """
 
 import re
@@ -88,7 +88,7 @@ _WORD_CHAR = lazy_compile(r"[^\W_]")
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryBounds:
-    """How long a summary should be (`limit`) and may be (`most`), in tokens."""
+    """The target length (`limit`) and the maximum length (`most`) of a summary, in tokens."""
 
     limit: int
     most: int
@@ -96,7 +96,7 @@ class SummaryBounds:
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryVerdict:
-    """The summary that comes of an answer, or the `flaw` because of which there is none."""
+    """The summary from an answer, or the `flaw` that makes it unusable."""
 
     text: str = ""
     flaw: str = ""
@@ -105,7 +105,7 @@ class SummaryVerdict:
 def accept_whole(
     answer: SummaryReply, record: ConversationRecord, earlier: str, bounds: SummaryBounds
 ) -> SummaryVerdict:
-    """Return an answer that is the summary itself, as a prompt of somebody's own brings it."""
+    """Accept an answer that is the whole summary, as custom prompts request it."""
     text = answer.summary.strip()
     found = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text)
     if not found and estimate_text(text) > bounds.most:
@@ -118,7 +118,7 @@ def accept_whole(
 def accept_additions(
     answer: SummaryReply, record: ConversationRecord, earlier: str, bounds: SummaryBounds
 ) -> SummaryVerdict:
-    """Return the `earlier` summary with what an answer adds to it, and without what that says is outdated."""
+    """Return the `earlier` summary with the additions of an answer, and without the lines it marks as outdated."""
     text, labels = split_outdated(answer.summary)
     found, new = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text), parse_sections(text)
     if not found and new is None:
@@ -140,7 +140,7 @@ def accept_additions(
 
 
 def find_flaw(text: str) -> str:
-    """Say why `text` is no summary; empty when it is one."""
+    """Return why `text` is not a summary; empty if it is one."""
     if not text.strip():
         return "it is empty"
     if not _WORD_CHAR.search(text):
@@ -167,7 +167,7 @@ class CircuitBreaker:
         self._last_failure_at = clock.now()
 
     def record_failure(self, reason: str) -> None:
-        """Count a failure. One more while it is open, such as a trial, begins its time anew."""
+        """Count a failure. A failure while it is open, such as a trial, restarts its time."""
         self._failures += 1
         self._last_reason = reason
         self._last_failure_at = self._clock.now()
@@ -177,10 +177,10 @@ class CircuitBreaker:
         self._failures = 0
 
     def open_reason(self) -> str:
-        """Say why nobody is to be asked now; empty when somebody may be, or when it is time for a trial."""
+        """Return why the model must not be called now; empty if it may be, or if a trial is due."""
         if not self._max_failures or self._failures < self._max_failures:
             return ""
-        # a clock that was set back says nothing of how long it took
+        # A negative duration means that the clock was set back.
         if not 0 <= (self._clock.now() - self._last_failure_at).total_seconds() < self._seconds:
             return ""
         return (
@@ -199,7 +199,7 @@ _UNUSABLE_LESSONS = "what the model noted to remember could not be used"
 
 
 class DigestSummarizer:
-    """The summary without a model: the digest."""
+    """Summarizes with the digest, without a model."""
 
     async def __call__(
         self,
@@ -210,26 +210,28 @@ class DigestSummarizer:
         focus: str = "",
         pending: Collection[str] = (),
     ) -> CompactionSummary:
-        """Return the digest of `messages` in at most `limit_tokens` tokens; it learns nothing and has no focus."""
+        """Return the digest of `messages` in at most `limit_tokens` tokens. It extracts no lessons and ignores
+        `focus`.
+        """
         least = limit_tokens if most_tokens is None else max(1, min(limit_tokens, most_tokens))
         return CompactionSummary(text=await run_sync(partial(build_digest, messages, limit_tokens=least)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _PartResult:
-    """What came of one part of the messages, or of all; `lessons` are None where they were not asked or not usable."""
+    """The result for one part of the messages, or all; `lessons` is None if not requested or not usable."""
 
     verdict: SummaryVerdict
     lessons: tuple[Finding, ...] | None = None
 
 
 class ModelSummarizer:
-    """The summary that a model writes; the digest where it can't.
+    """Summarizes with a model, and with the digest if the model fails.
 
-    The model adds to earlier summaries and says which of their lines are outdated; code keeps the others as they are.
-    One request, when the messages fit the model's window; else one for each part, each adding to what the parts before
-    it gave. An answer that is no summary is asked for once more. After `config.breaker` summaries in a row for which
-    the model gave nothing usable it is not asked for `config.breaker_seconds`, but for a person who names a focus.
+    The model adds to earlier summaries and marks their outdated lines; code keeps the other lines unchanged. There is
+    one request if the messages fit the model's window, else one for each part, each adding to the summary so far. An
+    unusable answer is retried once. After `config.breaker` failed summaries in a row the model is not called for
+    `config.breaker_seconds`, except when a person names a focus.
     """
 
     def __init__(
@@ -241,9 +243,9 @@ class ModelSummarizer:
         clock: Clock | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        """Ask `model`. `fell_back` is told why, when the digest takes the summary's place.
+        """Use `model`. `fell_back` is called with the reason when the digest replaces the summary.
 
-        The model is shown marks in the place of the secrets that `redactor` finds, and its answer is held against that.
+        The model sees marks in place of the secrets that `redactor` finds, and its answer is checked against that text.
         """
         self._model = model
         self._config = config or CompactionConfig()
@@ -262,7 +264,7 @@ class ModelSummarizer:
     ) -> CompactionSummary:
         """Return the model's summary of `messages`, else their digest in at most `limit_tokens` tokens.
 
-        What can be learned from the messages in `pending` is asked for in the same request, if `config.combined`.
+        If `config.combined`, the same request extracts lessons from the messages in `pending`.
         """
         most = most_tokens
         if most is None:
@@ -297,7 +299,7 @@ class ModelSummarizer:
         return build_record(shown, pending, sectioned=self._uses_sections)
 
     async def _try_model(self, record: ConversationRecord, bounds: SummaryBounds, focus: str) -> _PartResult:
-        """Return what came of asking the model, whatever happens to it, and let the breaker know."""
+        """Return the model's result or its error, and record it in the circuit breaker."""
         try:
             found = await self._summarize(record, bounds, focus)
         except (ModelError, TimeoutError) as error:
@@ -320,7 +322,7 @@ class ModelSummarizer:
             return await self._summarize_parts(record, request, room, bounds)
 
     def _messages_room(self, request: SummaryRequest) -> int:
-        """What the messages of one request may take beside the prompt, an earlier extract, and the answer."""
+        """Return the tokens of one request left for messages after the prompt, an earlier summary and the answer."""
         answer = request.limit + (_LESSONS_TOKENS if request.lessons else 0)
         taken = request.frame_tokens + request.max_earlier_tokens + answer
         return max(_MIN_ROOM, int(((self._model.window or _DEFAULT_WINDOW) - taken) * _ROOM_SHARE))
@@ -328,7 +330,7 @@ class ModelSummarizer:
     async def _summarize_parts(
         self, record: ConversationRecord, request: SummaryRequest, room: int, bounds: SummaryBounds
     ) -> _PartResult:
-        """Sum up part after part; the lessons count only where every message to learn from was shown."""
+        """Summarize part by part. Lessons count only if every message to extract from was shown."""
         parts = await run_sync(split_into_batches, record.items, room, _MAX_BATCHES)
         unseen = record.to_learn.keys() - {item.id for part in parts for item in part}
         lessons: tuple[Finding, ...] | None = () if record.to_learn and not unseen else None
@@ -348,7 +350,9 @@ class ModelSummarizer:
     async def _summarize_part(
         self, request: SummaryRequest, record: ConversationRecord, learn: Sequence[Message], bounds: SummaryBounds
     ) -> _PartResult:
-        """Ask for one part, twice at most. Raises what the first request raises: `ModelError`, `TimeoutError`."""
+        """Summarize one part with at most two requests. Raises the errors of the first: `ModelError`,
+        `TimeoutError`.
+        """
         lessons: tuple[Finding, ...] | None = None
         verdict = SummaryVerdict()
         for second in (False, True):
@@ -370,7 +374,7 @@ class ModelSummarizer:
         return _PartResult(verdict=verdict, lessons=lessons)
 
     async def _ask_model(self, request: SummaryRequest) -> SummaryReply:
-        """Return what the model said, in time; a form that it did not keep to is no reason not to read it."""
+        """Return the model's answer within the time limit. An answer in an invalid form is parsed anyway."""
         text = await run_sync(lambda: request.text)
         asked = [Message(role="user", parts=(Text(text=text),))]
         with anyio.fail_after(self._config.summary_seconds):

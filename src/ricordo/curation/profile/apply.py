@@ -1,10 +1,10 @@
 """Application of an update to a profile: every rule, in one order. Pure.
 
 The order is: confirmations, summaries, the review of old facts, new facts, removals, the trim, merges. So a removal
-makes room before anything is dropped, and it is known whether a replacement was added.
+makes room before any fact is evicted, and it is known whether a replacement was added.
 
-Invariants: a rejected item changes nothing and stops no other. A fact that is to be replaced goes only when its
-replacement is there under another id. What a person gave or pinned never goes. The same profile, update and time give
+Invariants: a rejected item changes nothing and stops no other. A replaced fact is removed only when its replacement
+exists under another id. A fact that a person added or pinned is never removed. The same profile, update and time give
 the same result.
 """
 
@@ -53,7 +53,7 @@ __all__ = ["EVICTIONS_FIELD", "apply_update", "shorten"]
 
 
 EVICTIONS_FIELD = "evictions"
-"""The further field of a profile that holds what left for want of room: ids, categories and scores, no content."""
+"""The extra field of a profile with the audit of evicted facts: ids, categories and scores, no content."""
 _MAX_NEW_FACTS = 100
 _MAX_CATEGORY_CHARACTERS = 60
 _DAY_SECONDS = 86_400.0
@@ -65,7 +65,7 @@ def _nothing_forgotten(_: str) -> bool:
 
 @dataclass
 class _UpdateState:
-    """An update on its way: the profile so far, and what became of the items."""
+    """An update in progress: the profile so far, and the results of the items."""
 
     profile: Profile
     now: datetime
@@ -100,14 +100,14 @@ def apply_update(
     said: datetime | None = None,
     meaning: SimilarityFunction | None = None,
 ) -> UpdateResult:
-    """Return what `update` makes of `profile`.
+    """Return the result of applying `update` to `profile`.
 
-    `confirmed_by_signal` says that the user's own words confirm something, without which nothing is confirmed.
-    `forgotten` tells whether a content was forgotten, which is not learned again. `shown` are the ids that a review of
-    old facts showed. `uploads` are the names of files that were handed over: what names one of them is of that moment,
-    and not kept. With `needs_source` a new fact has to name the messages that it rests on. `last_said` is when the last
-    of what is learned from was said: what was confirmed since then is not confirmed by it again. `similarity` gives
-    the likeness of two contents where their embeddings are known.
+    `confirmed_by_signal` says that the user's own words confirm something; without it nothing is confirmed. `forgotten`
+    tells whether a content was forgotten; such a fact is not learned again. `shown` are the ids that a review of old
+    facts showed. `uploads` are names of uploaded files: an item that names one is rejected as temporary. With
+    `needs_source` a new fact must name its source messages. `said` is the time of the last message: a fact that was
+    confirmed since then is not confirmed again. `meaning` returns the similarity of two contents whose embeddings are
+    known.
     """
     work = _UpdateState(profile=profile, now=now, config=config, last_said=said, similarity=meaning)
     _apply_confirmations(work, update, by_signal=confirmed_by_signal)
@@ -139,7 +139,7 @@ def apply_update(
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters: whole sentences where one fits, else whole words and an ellipsis."""
+    """Return a text of at most `limit` characters: whole sentences if one fits, else whole words and an ellipsis."""
     plain = text.strip()
     if len(plain) <= limit:
         return plain
@@ -178,7 +178,7 @@ def _apply_confirmations(work: _UpdateState, update: ProfileUpdate, *, by_signal
 
 
 def _is_confirmed_since(fact: Fact | None, said: datetime | None) -> bool:
-    """Tell whether a fact was confirmed after something was said, so by this or by what came later."""
+    """Tell whether a fact was confirmed at or after the time `said`."""
     last = parse_profile_time(fact.confirmed_at) if fact else None
     return said is not None and last is not None and last >= said
 
@@ -201,7 +201,7 @@ def _apply_summary(work: _UpdateState, edit: SummaryEdit, uploads: Collection[st
 
 
 def _is_summary_due(name: str, old: ProfileSummary, work: _UpdateState) -> bool:
-    """Tell whether a summary may be written anew; one of a time to come was written by a clock that was wrong."""
+    """Tell whether a summary may be replaced; a timestamp in the future comes from a wrong clock and is ignored."""
     days = work.config.summary_interval_days.get(name, 0)
     last = parse_profile_time(old.updated_at)
     if not old.summary.strip() or last is None:
@@ -218,7 +218,7 @@ def _find_new_fact_flaw(
     *,
     needs_source: bool,
 ) -> str:
-    """Return why a fact is turned down; empty for one that may be learned."""
+    """Return why a fact is rejected; empty for one that may be learned."""
     surety = parse_confidence(fact.confidence)
     content = " ".join(fact.content.split())
     checks = (
@@ -235,7 +235,7 @@ def _find_new_fact_flaw(
 
 
 def _learn_fact(work: _UpdateState, fact: NewFact) -> str:
-    """Take a fact in and return the id under which it stands: its own, or that of the one that says the same."""
+    """Add a fact and return its id, or confirm the fact that says the same and return that id."""
     content = " ".join(fact.content.split())
     surety = parse_confidence(fact.confidence) or 0.0
     error = (fact.source_error or "").strip() or None
@@ -271,7 +271,7 @@ def _limit_lifetime(days: object, config: ProfileConfig) -> int | None:
 
 
 def _apply_removals(work: _UpdateState, removals: Sequence[FactRemoval]) -> frozenset[str]:
-    """Carry the removals out, and return the ids of what took the place of a removed fact."""
+    """Carry out the removals, and return the ids of the facts that replace removed ones."""
     paired: set[str] = set()
     for removal in removals:
         flaw = find_removal_flaw(removal, work.profile.find_fact(removal.id))
@@ -294,14 +294,14 @@ def _apply_removals(work: _UpdateState, removals: Sequence[FactRemoval]) -> froz
 
 
 def _inherit_source_error(work: _UpdateState, old_id: str, new_id: str) -> None:
-    """Say in a correction what was wrong before, where nobody said it."""
+    """Set the `source_error` of a correction without one to the content that it replaces."""
     old, new = work.profile.find_fact(old_id), work.profile.find_fact(new_id)
     if old is not None and new is not None and new.category == "correction" and not new.source_error:
         work.put_fact(replace(new, source_error=old.content))
 
 
 def _finish(work: _UpdateState, update: ProfileUpdate, paired: Collection[str], *, base: Profile) -> UpdateResult:
-    """Trim, merge, and write down what left."""
+    """Trim, merge, and record the evictions."""
     cut = trim_facts(work.profile.facts, now=work.now, config=work.config, kept=paired)
     gone = {fact.id for fact in cut.left}
     new_ids: list[str] = []

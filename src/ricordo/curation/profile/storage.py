@@ -1,11 +1,11 @@
 """Stores of profiles, in files and in memory, and the archive of facts that leave a profile.
 
-A profile is one JSON document, replaced whole by one change set. It is cached until its file changes. A save names the
-profile that it is based on; what others saved meanwhile is merged with it.
+A profile is one JSON document, replaced as a whole by one change set. It is cached until its file changes. A save names
+the profile that it is based on, and is merged with changes that others saved meanwhile.
 
-Invariants: a save that fails leaves the file and the cache as they were. A record that can't be read leaves the
-document only into a file beside it; a document that can't be read is never replaced by a save. An archived entry has
-the id of its fact, so archiving twice writes once.
+Invariants: a failed save leaves the file and the cache unchanged. An unreadable record is removed from the document
+only by moving it to a separate file; an unreadable document is never replaced by a save. An archived entry has the id
+of its fact, so archiving twice writes once.
 """
 
 import logging
@@ -61,60 +61,59 @@ __all__ = [
 
 
 LEARNING_AUTHOR = "profile"
-"""Who saves what was learned in the background."""
+"""The author of changes that were learned in the background."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedProfile:
-    """A profile as it was saved; `change` names the change set that undoes it, None where the store has none."""
+    """A saved profile; `change` is the id of its change set, for an undo, None if the store has none."""
 
     profile: Profile
     change: str | None = None
 
 
 class ProfileStore(Protocol):
-    """Keeps the profile of one user and agent. Every call may raise the errors of storage."""
+    """Stores the profile of one user and agent. Every method may raise storage errors."""
 
     @property
     def broken_records(self) -> tuple[BrokenRecord, ...]:
-        """What of the document could not be read when it was loaded last; the rest is used."""
+        """The records that could not be read when the document was last loaded; the others are used."""
         ...
 
     async def load(self) -> Profile:
-        """Return the profile; a new empty one when none was saved. It is served from memory while unchanged.
+        """Return the profile, an empty one when none was saved. It is cached while unchanged.
 
-        Raises: DocumentInvalid when the document as a whole can't be read, which is never taken for an empty one.
+        Raises: DocumentInvalid when the whole document can't be read; it is never treated as empty.
         """
         ...
 
     async def reload(self) -> Profile:
-        """Return the profile as the medium has it now."""
+        """Return the current profile, bypassing the cache."""
         ...
 
     async def save(
         self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False
     ) -> SavedProfile:
-        """Save `profile`, made from `base`, durably and whole, as the next revision, and return it.
+        """Save `profile`, made from `base`, durably and as a whole, as the next revision, and return it.
 
-        When somebody else saved since `base`, what both changed elsewhere is brought together; facts that both add in
-        the same words are added once. What changed carries the time and, if it is a fact, one more revision, unless
-        its writer has set them. With `forget` the facts that leave by this are not learned again. Where nothing
-        changes, nothing is written. Raises: VersionConflict when both changed the same fact or summary; then nothing
-        is written.
+        If another writer saved since `base`, changes to different parts are merged; facts that both added in the same
+        words are added once. Changed parts get the current time and changed facts a new revision, unless the writer set
+        them. With `forget` the facts that this save removes are not learned again. If nothing changes, nothing is
+        written. Raises: VersionConflict when both changed the same fact or summary; then nothing is written.
         """
         ...
 
     async def clear(self, *, by: str, why: str = "") -> SavedProfile:
-        """Save an empty profile, also in the place of one that can't be read; its facts are not learned again."""
+        """Save an empty profile, even if the old one can't be read; its facts are not learned again."""
         ...
 
     async def load_forgotten_filter(self) -> Callable[[str], bool]:
-        """Return what tells whether a content was forgotten, as that is now; it is not to be learned again."""
+        """Return a function that tells whether a content is forgotten now and must not be learned again."""
         ...
 
 
 def copy_profile(profile: Profile) -> Profile:
-    """Return a profile equal to this one in which nothing can be changed that this one holds."""
+    """Return a copy of the profile that shares no mutable value with it."""
     return replace(
         profile,
         summaries={name: replace(each, extra=deepcopy({**each.extra})) for name, each in profile.summaries.items()},
@@ -124,21 +123,21 @@ def copy_profile(profile: Profile) -> Profile:
 
 
 class InMemoryProfileStore:
-    """The same contract as with files, but for durability."""
+    """The same contract as with files, except for durability."""
 
     def __init__(self, clock: Clock) -> None:
-        """Begin with an empty profile."""
+        """Start with an empty profile."""
         self._forgotten_digests: frozenset[str] = frozenset()
         self._clock = clock
         self._profile: Profile | None = None
 
     @property
     def broken_records(self) -> tuple[BrokenRecord, ...]:
-        """Nothing: what is kept as a value can be read."""
+        """Always empty: values in memory can be read."""
         return ()
 
     async def load(self) -> Profile:
-        """Return the profile; a new empty one when none was saved."""
+        """Return the profile, an empty one when none was saved."""
         return copy_profile(self._profile) if self._profile else create_profile(self._clock.now())
 
     async def reload(self) -> Profile:
@@ -163,7 +162,7 @@ class InMemoryProfileStore:
         return SavedProfile(profile=await self.load())
 
     async def load_forgotten_filter(self) -> Callable[[str], bool]:
-        """Return what tells whether a content was forgotten, and is not to be learned."""
+        """Return a function that tells whether a content is forgotten and must not be learned."""
         digests = self._forgotten_digests
         return lambda content: content_digest(content, b"") in digests
 
@@ -177,19 +176,19 @@ class InMemoryProfileStore:
 
 
 FactArchive: TypeAlias = Callable[[Sequence[Fact]], Awaitable[None]]
-"""Keeps facts that leave a profile; may raise the errors of storage, and then they stay in it."""
+"""Stores facts that leave a profile; if it raises a storage error, they stay in the profile."""
 _ARCHIVE_TAG = "profile"
 _ARCHIVE_LOCK = "profile-archive"
 
 
 def archive_entry_id(fact: Fact) -> str:
-    """Return the id of the entry that a fact has in the archive."""
+    """Return the id of a fact's entry in the archive."""
     return "".join(mark if mark.isascii() and mark.isalnum() else "-" for mark in fact.id)[:64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerArchive:
-    """Archives into the ledgers of a workspace; `scope` says whose facts they are."""
+    """Archives facts in the ledgers of a workspace; `scope` names their owner."""
 
     files: FileStore
     clock: Clock
@@ -197,7 +196,7 @@ class LedgerArchive:
     scope: Scope | None = None
 
     async def __call__(self, facts: Sequence[Fact]) -> None:
-        """Append the facts that today's archive does not hold yet, durably. Raises: StorageError."""
+        """Append the facts that are missing in today's archive, durably. Raises: StorageError."""
         day = self.clock.today()
         path = f"{LEDGERS}/archive/{day.isoformat()}.md"
         async with self.files.lock(_ARCHIVE_LOCK):
@@ -240,7 +239,7 @@ _MAX_OPEN = 64
 
 @dataclass(frozen=True, kw_only=True)
 class _LoadedProfile:
-    """A profile as it was read: the version of its file, and what told then that it is this one."""
+    """A profile as it was read, with the version of its file and the fingerprint that detects changes."""
 
     profile: Profile
     version: str
@@ -249,17 +248,17 @@ class _LoadedProfile:
 
 
 class _ForgottenMeanwhile(VersionConflict):
-    """What is to be saved was forgotten since it was learned: it has to be learned anew."""
+    """Content to save was forgotten since it was learned: it must be learned again."""
 
 
 class FileProfileStore:
-    """The profile at `path`. Several may be open on one file, in this process and in others."""
+    """The profile at `path`. Several stores may be open on one file, in this process and in others."""
 
     def __init__(
         self, files: FileStore, changes: ChangeSets, *, path: str, redactor: Redactor, key: bytes, clock: Clock,
         user: str = "",
     ) -> None:  # fmt: skip
-        """Read from `files` and write `user`'s changes; `key` is the root's secret for what is forgotten."""
+        """Read from `files` and write `user`'s changes; `key` is the root's secret for forgotten content."""
         self.path = path
         self._user = user
         self._files = files
@@ -271,28 +270,28 @@ class FileProfileStore:
 
     @property
     def broken_records(self) -> tuple[BrokenRecord, ...]:
-        """What of the document could not be read when it was loaded last."""
+        """The records that could not be read when the document was last loaded."""
         return self._loaded.broken if self._loaded else ()
 
     async def load(self) -> Profile:
-        """Return the profile; a new empty one when none was saved. No file is read while it is unchanged.
+        """Return the profile, an empty one when none was saved. An unchanged file is not read again.
 
         Raises: DocumentInvalid for a document that can't be read; it says what to do.
         """
         return copy_profile((await self._load_current()).profile)
 
     async def reload(self) -> Profile:
-        """Return the profile as the file has it now. Raises as `load` does."""
+        """Return the profile from the current file. Raises the same errors as `load`."""
         self._loaded = None
         return await self.load()
 
     async def save(
         self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False
     ) -> SavedProfile:
-        """Save `profile`, made from `base`, as one change set by `by`; nothing is written where nothing changes.
+        """Save `profile`, made from `base`, as one change set by `by`; nothing is written if nothing changes.
 
-        With `forget` the facts that leave the profile by this are not learned again. Raises: VersionConflict where
-        somebody else changed the same fact or summary since `base`; DocumentInvalid; StorageFull and its siblings.
+        With `forget` the facts that this save removes are not learned again. Raises: VersionConflict if another writer
+        changed the same fact or summary since `base`; DocumentInvalid; StorageFull and its siblings.
         """
         async with self._files.lock(_STORE_LOCK):
             for _ in range(_MAX_TRIES):
@@ -310,7 +309,9 @@ class FileProfileStore:
         raise VersionConflict(f"{self.path} is being changed again and again: repeat the edit.")
 
     async def clear(self, *, by: str, why: str = "") -> SavedProfile:
-        """Save an empty profile; its facts are not learned again. A document that can't be read is kept beside it."""
+        """Save an empty profile; its facts are not learned again. An unreadable document is moved to a separate
+        file.
+        """
         async with self._files.lock(_STORE_LOCK):
             try:
                 current = await self._load_current()
@@ -319,21 +320,22 @@ class FileProfileStore:
             return await self._write(create_profile(self._clock.now()), current, by=by, why=why, forget=True)
 
     async def load_forgotten_filter(self) -> Callable[[str], bool]:
-        """Return what tells whether a content was forgotten, and is not to be learned again."""
+        """Return a function that tells whether a content is forgotten and must not be learned again."""
         digests = (await read_tombstones(self._files)).digests
         return lambda content: content_digest(content, self._key) in digests
 
     async def read_document(self) -> bytes | None:
-        """Return the document as it stands; None when there is none."""
+        """Return the bytes of the document; None when there is none."""
         try:
             return (await self._files.read(self.path)).data
         except FileMissing:
             return None
 
     async def back_up(self, data: bytes) -> str:
-        """Keep these bytes beside the document for good, without secrets, and return the name, which they decide.
+        """Save these bytes next to the document permanently, without secrets, and return the path, which is a digest of
+        them.
 
-        Raises: AlreadyExists if other bytes stand there by now.
+        Raises: AlreadyExists if the file exists with other bytes.
         """
         text = data.decode("utf-8", "surrogateescape")
         data = (await run_sync(self._redactor.clean, text)).encode("utf-8", "surrogateescape")
@@ -346,7 +348,7 @@ class FileProfileStore:
         return path
 
     async def _load_current(self) -> _LoadedProfile:
-        """Return the profile as the file has it, from memory where the file was not written since."""
+        """Return the profile in the file, from the cache if the file did not change."""
         info = await self._files.info(self.path)
         if self._loaded is None or self._loaded.fingerprint != _file_fingerprint(info):
             self._loaded = await self._read(info)
@@ -367,7 +369,7 @@ class FileProfileStore:
         if read.broken:
             places = ", ".join(each.where for each in read.broken)
             _LOG.warning("%s: what can't be read is left out, and kept when it is saved: %s", self.path, places)
-        # a person may have written a secret into the file: it stays there, and is shown to nobody
+        # a person may have written a secret into the file: it stays there, and is not shown
         profile = await run_sync(self._redact, read.profile)
         return _LoadedProfile(
             profile=profile, version=stored.version, fingerprint=_file_fingerprint(info), broken=read.broken
@@ -384,19 +386,19 @@ class FileProfileStore:
         gone = [fact for fact in current.profile.facts if saved.find_fact(fact.id) is None] if forget else []
         if gone:
             edits.append(await self._tombstones_edit(gone, saved))
-        # nothing is forgotten between the look at what was and the write
+        # the lock prevents a forget between this check and the write
         async with self._files.lock(CURATION_LOCK):
             if by == LEARNING_AUTHOR and await self._says_forgotten(saved, current.profile):
                 raise _ForgottenMeanwhile(f"{self.path} would say again what was forgotten meanwhile.")
             change = await self._changes.apply(
                 edits, act=_SAVE_ACT, who=by, why=self._redactor.clean(why), user=self._user
             )
-        # what the file has now is read, so that nothing is served that somebody else has replaced already
+        # the file is read again, so that no outdated profile is returned
         self._loaded = None
         return SavedProfile(profile=copy_profile(saved), change=change.id)
 
     async def _says_forgotten(self, saved: Profile, current: Profile) -> bool:
-        """Tell whether `saved` adds to `current` what was forgotten."""
+        """Tell whether `saved` adds forgotten content to `current`."""
         forgotten = await self.load_forgotten_filter()
         known = {fact.content for fact in current.facts}
         added = [fact.content for fact in saved.facts if fact.content not in known]
@@ -406,13 +408,13 @@ class FileProfileStore:
         return any(map(forgotten, added))
 
     def _redact(self, profile: Profile) -> Profile:
-        """Return a profile with marks in the place of secrets, in every text that it carries."""
+        """Return a profile with marks instead of secrets, in all of its texts."""
         document = profile_to_document(profile)
         cleaned = self._redactor.clean_json(cast("JsonValue", document))
         return profile_from_document(cleaned).profile if cleaned != document and isinstance(cleaned, dict) else profile
 
     async def _broken_records_edit(self, broken: Sequence[BrokenRecord]) -> Edit:
-        """Return the edit that keeps what can't be read in a file of its own."""
+        """Return the edit that saves unreadable records in a separate file."""
         records: list[JsonValue] = [{"where": each.where, "why": each.why, "record": each.record} for each in broken]
         kept = {
             "from": self.path,
@@ -422,7 +424,7 @@ class FileProfileStore:
         return Edit(path=await self._free_path(), expected=ABSENT, data=dump_profile_json(kept))
 
     async def _tombstones_edit(self, gone: Sequence[Fact], saved: Profile) -> Edit:
-        """Return the edit that remembers what is not to be learned again."""
+        """Return the edit that adds tombstones, so that the removed facts are not learned again."""
         stones = await read_tombstones(self._files)
         still = {content_digest(fact.content, self._key) for fact in saved.facts}
         new = [
@@ -434,7 +436,7 @@ class FileProfileStore:
         return Edit(path=TOMBSTONES, expected=stones.version, data=stones.render_with(new))
 
     async def _move_aside(self, by: str) -> _LoadedProfile:
-        """Move a document that can't be read out of the way, by a change set of its own."""
+        """Rename an unreadable document, in its own change set."""
         stored = await self._files.read(self.path)
         edits = [
             Edit(path=await self._free_path(), expected=ABSENT, data=stored.data),
@@ -444,7 +446,7 @@ class FileProfileStore:
         return _LoadedProfile(profile=create_profile(self._clock.now()), version=ABSENT, fingerprint=None)
 
     async def _free_path(self) -> str:
-        """Return a name that no file has, for what can't be read."""
+        """Return an unused path for unreadable content."""
         stem, number = self.path.removesuffix(".json"), 1
         while await self._files.info(f"{stem}.broken-{number}.json") is not None:
             number += 1
@@ -452,18 +454,18 @@ class FileProfileStore:
 
 
 class ProfileStores:
-    """The profiles of one root, one for each user and agent; who asks twice gets the same store."""
+    """The profiles of one root, one for each user and agent; the same scope gets the same store."""
 
     def __init__(
         self, files: FileStore, changes: ChangeSets, *, owner: Scope, redactor: Redactor, key: bytes, clock: Clock
     ) -> None:
-        """Keep them in the root of `owner`, whose own profile needs no name."""
+        """Store them in the root of `owner`, whose own profile needs no name."""
         self._owner = owner
         self._make = partial(FileProfileStore, files, changes, redactor=redactor, key=key, clock=clock)
         self._open_stores: dict[str, FileProfileStore] = {}
 
     def open_store(self, scope: Scope) -> FileProfileStore:
-        """Return the store of the user and agent of `scope`. Raises: ScopeMismatch for one of another root."""
+        """Return the store for the user and agent of `scope`. Raises: ScopeMismatch for a scope of another root."""
         path = profile_path_for(self._owner, scope)
         if not path:
             raise ScopeMismatch(f"This root belongs to {self._owner}; it holds no profile for {scope}.")

@@ -1,10 +1,10 @@
-"""Updates of a profile: what they ask for, their results, the gate for each item, and forgotten statements. Pure.
+"""Updates of a profile: their items and results, the gate for each item, and removal of forgotten statements. Pure.
 
-An update comes from a model, from rules or from another system. Sentences that were forgotten are removed from its
-summaries, and from those of a profile.
+An update comes from a model, from rules or from another system. Forgotten sentences are removed from its summaries, and
+from those of a profile.
 
-Invariants: the gate fails closed: an item with a missing or unknown label is rejected alone, with a reason of one word
-and never of its content. Of a summary only whole sentences go.
+Invariants: the gate fails closed: an item with a missing or unknown label is rejected alone. Its reason is one word and
+never contains its content. Only whole sentences are removed from a summary.
 """
 
 import re
@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateLabels:
-    """How an item was labelled; a label that was not given is empty and fails the gate.
+    """The labels of an item; a missing label is empty and fails the gate.
 
     `scope` is whom it is about (user), `durability` how long it holds (durable), `authority` what it is (descriptive).
     """
@@ -68,7 +68,7 @@ class SummaryEdit:
 
 @dataclass(frozen=True, kw_only=True)
 class NewFact:
-    """A fact to be added; `source_error` says what was wrong before, for a correction."""
+    """A fact to add; `source_error` says what was wrong before, for a correction."""
 
     content: str
     category: str = "context"
@@ -81,9 +81,9 @@ class NewFact:
 
 @dataclass(frozen=True, kw_only=True)
 class FactRemoval:
-    """A fact to be taken out. `replacement` is the number of the new fact, from 0, that takes its place.
+    """A fact to remove. `replacement` is the index of the new fact, from 0, that replaces it.
 
-    `stale` marks one that a review of old facts asked for.
+    `stale` marks a removal by a review of old facts.
     """
 
     id: str
@@ -95,7 +95,7 @@ class FactRemoval:
 
 @dataclass(frozen=True, kw_only=True)
 class FactConfirmation:
-    """A fact that was said again, or praised."""
+    """A fact that the user repeated or praised."""
 
     id: str
     reason: str = ""
@@ -104,7 +104,7 @@ class FactConfirmation:
 
 @dataclass(frozen=True, kw_only=True)
 class FactExtension:
-    """An old fact that a review wants to keep for `days` more; None for as long as its kind lasts."""
+    """An old fact that a review keeps for `days` more; None for the default lifetime of its category."""
 
     id: str
     days: int | None = None
@@ -113,7 +113,7 @@ class FactExtension:
 
 @dataclass(frozen=True, kw_only=True)
 class FactMerge:
-    """Facts that become one: the ids of the sources, and the fact that stands for them."""
+    """Facts to merge: the ids of the sources, and the fact that replaces them."""
 
     sources: tuple[str, ...]
     fact: NewFact
@@ -121,7 +121,7 @@ class FactMerge:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileUpdate:
-    """All that one update asks for."""
+    """All items of one update."""
 
     summaries: tuple[SummaryEdit, ...] = ()
     facts: tuple[NewFact, ...] = ()
@@ -133,7 +133,7 @@ class ProfileUpdate:
 
 @dataclass(frozen=True, kw_only=True)
 class RejectedItem:
-    """An item that was not carried out, and why, in a word that can be counted; never its content."""
+    """A rejected item and the reason, one word that can be counted; never its content."""
 
     item: Literal["summary", "fact", "removal", "confirmation", "extension", "merging"]
     reason: str
@@ -142,7 +142,7 @@ class RejectedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class EvictedFact:
-    """A fact that left for want of room, as an audit keeps it: never its content. `score` is its rank, higher stays."""
+    """A fact that was evicted beyond the cap, for the audit: never its content. A fact with a higher `score` stays."""
 
     id: str
     category: str
@@ -151,11 +151,11 @@ class EvictedFact:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateResult:
-    """What became of an update: the profile, what was turned down, and what has to leave it.
+    """The result of an update: the new profile, the rejected items, and the facts that leave it.
 
-    `archived` are the ids of facts that left for want of room, lowest rank first; their content goes to the archive.
-    `removed`, `added` and `confirmed` are ids too, and `merged` those of the facts that others took in. `left` are the
-    facts that `archived` and `merged` name, as they were; `evicted` says how those of `archived` ranked.
+    `archived` are the ids of evicted facts, lowest rank first; their content goes to the archive. `removed`, `added`
+    and `confirmed` are ids too, and `merged` the ids of facts that were merged into others. `left` are the facts of
+    `archived` and `merged`, unchanged; `evicted` holds the rank of those in `archived`.
     """
 
     profile: Profile
@@ -173,7 +173,7 @@ _USER, _DURABLE, _DESCRIPTIVE = "user", "durable", "descriptive"
 
 
 def find_fact_flaw(labels: UpdateLabels) -> str:
-    """Return the label for which a fact is turned down; empty for one about the user that lasts and describes."""
+    """Return the label that rejects a fact; empty for a durable description of the user."""
     if labels.scope != _USER:
         return "scope"
     if labels.durability != _DURABLE:
@@ -182,16 +182,16 @@ def find_fact_flaw(labels: UpdateLabels) -> str:
 
 
 def find_summary_flaw(labels: UpdateLabels) -> str:
-    """Return the label for which a summary is turned down; empty for one about the user that describes."""
+    """Return the label that rejects a summary; empty for a description of the user."""
     if labels.scope != _USER:
         return "scope"
     return "" if labels.authority == _DESCRIPTIVE else "authority"
 
 
 def find_removal_flaw(removal: FactRemoval, fact: Fact | None) -> str:
-    """Return why a removal of `fact` is turned down; empty for one about the user with a reason.
+    """Return why a removal of `fact` is rejected; empty for one about the user with a reason.
 
-    What a person gave or pinned stays, and so does what isn't there.
+    A fact that a person added or pinned stays; a removal of a missing fact is rejected too.
     """
     if removal.labels.scope != _USER:
         return "scope"
@@ -203,7 +203,7 @@ def find_removal_flaw(removal: FactRemoval, fact: Fact | None) -> str:
 
 
 def parse_confidence(confidence: object) -> float | None:
-    """Return a confidence as a number from 0 to 1, one beyond that cut; None for what is no finite number."""
+    """Return a confidence as a number, clamped to 0..1; None unless it is a finite number."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)):
         return None
     try:
@@ -214,13 +214,13 @@ def parse_confidence(confidence: object) -> float | None:
 
 
 def names_upload(text: str, uploads: Iterable[str]) -> bool:
-    """Tell whether a text names a file that was handed over, as the metadata of the messages say, whole."""
+    """Tell whether a text contains the whole name of an uploaded file, as given in the metadata of the messages."""
     folded = text.casefold()
     return any(_contains_name(name.casefold(), folded) for name in uploads if name.strip())
 
 
 def count_rejections(rejections: Iterable[RejectedItem]) -> Mapping[tuple[str, str], int]:
-    """Return how many items were turned down, by what they are and why."""
+    """Return the number of rejected items, by type and reason."""
     return Counter((each.item, each.reason) for each in rejections)
 
 
@@ -241,9 +241,9 @@ _NOT_WORDS = lazy_compile(r"[\W_]+")
 
 
 def remove_statement(profile: Profile, content: str) -> Profile:
-    """Return the profile with no sentence in its summaries that says `content` word for word; its facts stay.
+    """Return the profile without the sentences in its summaries that say `content` word for word; its facts stay.
 
-    Case, white space and sentence marks don't count.
+    Case, white space and punctuation are ignored.
     """
     said = _normalize(content)
     if not said.strip():
@@ -256,7 +256,7 @@ def remove_statement(profile: Profile, content: str) -> Profile:
 
 
 def remove_partial_statement(profile: Profile, content: str) -> Profile:
-    """Return the profile with no sentence in its summaries that has half of the words of `content`; its facts stay."""
+    """Return the profile without the summary sentences that have half of the words of `content`; its facts stay."""
     summaries = {
         name: replace(each, summary=rest)
         if (rest := _remove_partial_sentences(each.summary, content)) != each.summary
@@ -267,7 +267,7 @@ def remove_partial_statement(profile: Profile, content: str) -> Profile:
 
 
 def without_forgotten(update: ProfileUpdate, forgotten: Callable[[str], bool]) -> ProfileUpdate:
-    """Return the update with no sentence in its summaries that was `forgotten`; a summary of nothing else goes."""
+    """Return the update without the `forgotten` sentences of its summaries; a summary without others is removed."""
     cleaned = []
     for edit in update.summaries:
         sentences = split_sentences(edit.summary)
@@ -280,7 +280,7 @@ def without_forgotten(update: ProfileUpdate, forgotten: Callable[[str], bool]) -
 
 
 def _remove_sentences(text: str, said: str) -> str:
-    """Return the text without the sentences that hold `said`; all of it goes where it runs over several."""
+    """Return the text without the sentences that contain `said`; empty if `said` spans several sentences."""
     sentences = split_sentences(text)
     kept = [sentence for sentence in sentences if said not in _normalize(sentence.text)]
     if len(kept) == len(sentences):
@@ -296,11 +296,11 @@ def _remove_partial_sentences(text: str, content: str) -> str:
 
 
 def _remove_names(match: re.Match[str], content: str) -> str:
-    """Return a list of names in brackets without those that `content` names."""
+    """Return a list of names in brackets without the names that `content` contains."""
     left = [name for name in match[1].split(", ") if not contains_literally(content, [name])]
     return match[0] if len(left) == match[1].count(", ") + 1 else f"({', '.join(left)})" if left else ""
 
 
 def _normalize(text: str) -> str:
-    """Return the words of a text between single blanks."""
+    """Return the words of a text, with single spaces around each."""
     return f" {_NOT_WORDS.sub(' ', unicodedata.normalize('NFC', text).casefold()).strip()} "

@@ -1,7 +1,7 @@
-"""UserProfile: what a person does with a profile: show, search, add, change, pin and remove facts, import and export.
+"""UserProfile: operations of a person on a profile: show, search, add, change, pin and remove facts, import and export.
 
-Each change is one change set; what is not named in it stays. A removed fact is not learned again, and one that a person
-gave is never dropped.
+Each change is one change set and leaves all other parts unchanged. A removed fact is not learned again, and a fact that
+a person added is never evicted.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ __all__ = ["FactPage", "UserProfile"]
 
 
 MANUAL_SOURCE = "manual"
-"""The source of a fact that a person gave."""
+"""The source of a fact that a person added."""
 _MAX_TEXT = 10_000
 _MAX_CATEGORY = 100
 _DIGEST_KEY = b""
@@ -60,7 +60,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class FactPage:
-    """Some of the facts that were asked for: those from number `offset` on, of `total`."""
+    """A page of the matching facts: those from number `offset` on, of `total`."""
 
     facts: tuple[Fact, ...]
     total: int
@@ -68,35 +68,35 @@ class FactPage:
 
 
 class UserProfile:
-    """The profile of one scope, for a person. Every call may raise DocumentInvalid, StorageError."""
+    """The profile of one scope, for a person. Every method may raise DocumentInvalid and StorageError."""
 
     def __init__(self, store: ProfileStore, *, clock: Clock, config: InjectionConfig | None = None) -> None:
-        """Manage what `store` keeps; `config` is how it is shown in prompts."""
+        """Manage the profile in `store`; `config` says how prompts show it."""
         self._store = store
         self._clock = clock
         self._config = config or InjectionConfig()
 
     async def show(self) -> Profile:
-        """Return the whole profile; a new empty one when nothing is known."""
+        """Return the whole profile, an empty one if none was saved."""
         return await self._store.load()
 
     @property
     def unreadable_places(self) -> list[str]:
-        """Where in the document something could not be read, such as `facts[3]`, when it was loaded last."""
+        """The parts of the document, such as `facts[3]`, that could not be read when it was last loaded."""
         return [each.where for each in self._store.broken_records]
 
     async def render(self, *, query: str | None = None, budget: Tokens | None = None) -> RenderedProfile:
-        """Return the block that a prompt shows, within `budget` tokens, with what is shown and what is left out."""
+        """Return the block that a prompt shows, within `budget` tokens, and which facts it shows and leaves out."""
         profile = await self._store.load()
         return await run_sync(partial(render_profile, profile, budget=budget, query=query, config=self._config))
 
     async def facts(
         self, *, query: str = "", category: str | None = None, limit: int | None = None, offset: int = 0
     ) -> FactPage:
-        """Return the facts of a category that have to do with `query`, best first; all as they stand without them.
+        """Return the facts of a category that match `query`, best first; without a query in document order.
 
-        At most `limit` of them, all when None, from number `offset` on. Raises: InvalidQuery for a limit below 1 or an
-        offset below 0.
+        Returns at most `limit` facts, all for None, from number `offset` on. Raises: InvalidQuery for a limit below 1
+        or an offset below 0.
         """
         if (limit is not None and limit < 1) or offset < 0:
             raise InvalidQuery(f"A page has a limit of at least 1 and an offset of at least 0, not {limit}, {offset}.")
@@ -118,9 +118,9 @@ class UserProfile:
         pinned: bool = False,
         merge: bool = True,
     ) -> Fact:
-        """Add a fact and return it; `source_error` says what was wrong before, `valid_days` how long it holds.
+        """Add a fact and return it; `source_error` says what was wrong before, `valid_days` how many days it holds.
 
-        What the profile says already, up to case, white space and punctuation, confirms that fact, which is returned;
+        If the profile has the same fact, up to case, white space and punctuation, that fact is confirmed and returned;
         without `merge` it is an error. Raises: InvalidFact; DuplicateFact.
         """
         base = await self._store.load()
@@ -141,7 +141,7 @@ class UserProfile:
         if known:
             return await self._save_fact(base, self._merge_fact(known, fact), "confirmed")
         saved = await self._save(replace(base, facts=(*base.facts, fact)), base, f"{fact.id} added")
-        # somebody may have added the same meanwhile, and the same is added once
+        # another writer may have added the same fact meanwhile; it is added once
         return saved.find_fact(fact.id) or next(
             each for each in saved.facts if _statement_digest(each) == _statement_digest(fact)
         )
@@ -158,11 +158,11 @@ class UserProfile:
         revision: int | None = None,
         merge: bool = True,
     ) -> Fact:
-        """Change what is named of a fact and return it; an empty `source_error` and 0 `valid_days` take those off.
+        """Change the given fields of a fact and return it; an empty `source_error` or 0 `valid_days` clears the field.
 
-        With a `revision` only if the fact still has that one. A fact that then says what another one says becomes one
-        with that, which is returned; without `merge` it is an error. Raises: FactNotFound, InvalidFact, DuplicateFact,
-        VersionConflict.
+        With `revision`, the fact must still have that revision. If another fact has the same content, both are merged
+        and the merged fact is returned; without `merge` it is an error. Raises: FactNotFound, InvalidFact,
+        DuplicateFact, VersionConflict.
         """
         base = await self._store.load()
         old = _require_fact(base, fact_id)
@@ -187,16 +187,16 @@ class UserProfile:
         return await self._save_fact(base, fact, "changed")
 
     async def pin(self, fact_id: str, *, on: bool = True) -> Fact:
-        """Keep a fact whatever else there is, or no longer, and return it. Raises `FactNotFound`."""
+        """Pin a fact, so that it is never evicted, or unpin it, and return it. Raises `FactNotFound`."""
         base = await self._store.load()
         return await self._save_fact(
             base, replace(_require_fact(base, fact_id), pinned=on), "pinned" if on else "unpinned"
         )
 
     async def remove_fact(self, fact_id: str, *, why: str = "") -> Fact:
-        """Remove a fact, with the sentences of the summaries that say it, and return it.
+        """Remove a fact and the sentences of the summaries that say it, and return the fact.
 
-        It is not learned again, and `undo` brings it back. Raises `FactNotFound`.
+        It is not learned again; `undo` restores it. Raises `FactNotFound`.
         """
         base = await self._store.load()
         fact = _require_fact(base, fact_id)
@@ -206,7 +206,7 @@ class UserProfile:
         return fact
 
     async def set_summary(self, name: str, text: str) -> ProfileSummary:
-        """Write a summary, such as `topOfMind`, and return it; an empty text takes it off. Raises `InvalidFact`."""
+        """Write a summary, such as `topOfMind`, and return it; an empty text clears it. Raises `InvalidFact`."""
         if name not in {*USER_SUMMARIES, *HISTORY_SUMMARIES}:
             raise InvalidFact(
                 f"A profile has no summary {name!r}: it has {', '.join((*USER_SUMMARIES, *HISTORY_SUMMARIES))}."
@@ -220,7 +220,7 @@ class UserProfile:
         return saved.summaries[name]
 
     async def replace_all(self, profile: Profile, *, base: Profile, why: str = "") -> SavedProfile:
-        """Save `profile`, made from `base` by hand; the facts that it leaves out are not learned again.
+        """Save `profile`, which a person edited from `base`; removed facts are not learned again.
 
         Raises: InvalidFact, DuplicateFact, VersionConflict.
         """
@@ -232,11 +232,11 @@ class UserProfile:
         return await self._store.save(profile, base=base, by=_AUTHOR, why=why, forget=True)
 
     async def clear(self, *, why: str = "") -> SavedProfile:
-        """Forget the whole profile; nothing of it is learned again. A document that can't be read is kept beside."""
+        """Forget the whole profile; none of it is learned again. An unreadable document is saved as a copy."""
         return await self._store.clear(by=_AUTHOR, why=why)
 
     async def export_document(self) -> str:
-        """Return the whole profile as JSON, in the shape that DeerFlow's memory has; it loses nothing."""
+        """Return the whole profile as JSON, in the format of DeerFlow's memory, without loss."""
         return await run_sync(render_printable_profile, await self._store.load())
 
     async def import_document(
@@ -247,11 +247,11 @@ class UserProfile:
         prefer: ImportPreference | None = None,
         dry_run: bool = False,
     ) -> ProfileImport:
-        """Take in a profile in JSON, and return what that changes; with `dry_run` nothing is changed.
+        """Import a profile in JSON and return the changes; with `dry_run` nothing is saved.
 
-        `merge` adds what is missing; where both know a fact or a summary and say different things, `prefer` says
-        whether the `document` or the `profile` is right. `replace` makes the profile what the document says. Raises:
-        DocumentInvalid if something of it can't be read; VersionConflict, without `prefer`, which names what differs.
+        `merge` adds what is missing; where both have a fact or a summary with different content, `prefer` says whether
+        the `document` or the `profile` wins. `replace` makes the profile equal to the document. Raises: DocumentInvalid
+        if part of it can't be read; VersionConflict, without `prefer`, which names the differences.
         """
         base = await self._store.load()
         found = await run_sync(partial(plan_import, base, document, mode=mode, prefer=prefer))
@@ -266,12 +266,11 @@ class UserProfile:
     async def migrate(
         self, source: ForeignProfile | None = None, *, prefer: ImportPreference | None = None, dry_run: bool = False
     ) -> ProfileMigration:
-        """Take in a profile of another system, or bring our own document to this version where none is given.
+        """Import a profile of another system, or upgrade our own document to the current version without `source`.
 
-        What it was read from is kept for good before anything is changed, and is not written to itself; a second time
-        nothing changes. With `dry_run` it is only told what would. Raises: DocumentInvalid if something of it can't be
-        read; VersionConflict, without `prefer`, where it says something else than the profile; InvalidInput where the
-        store keeps no backups.
+        The source is backed up permanently before any change, and is never modified; a second migration changes
+        nothing. With `dry_run` nothing is saved. Raises: DocumentInvalid if part of it can't be read; VersionConflict,
+        without `prefer`, if it contradicts the profile; InvalidInput if the store can't back up.
         """
         base = await self._store.load()
         if not isinstance(self._store, BackupStore):
@@ -322,7 +321,7 @@ def _value_or(value: _T | None, old: _T) -> _T:
 
 
 def _validate_fact(fact: Fact) -> Fact:
-    """Return a fact with its texts trimmed. Raises `InvalidFact`."""
+    """Return the fact with trimmed texts. Raises `InvalidFact`."""
     if not isinstance(fact.content, str) or is_blank(fact.content) or len(fact.content.strip()) > _MAX_TEXT:
         raise InvalidFact(f"The content of a fact is a text of 1 to {_MAX_TEXT:,} characters.")
     if not isinstance(fact.category, str) or not 0 < len(fact.category.strip()) <= _MAX_CATEGORY:
@@ -339,7 +338,7 @@ def _validate_fact(fact: Fact) -> Fact:
 
 
 def _find_same(facts: Sequence[Fact], fact: Fact, *, merge: bool) -> Fact | None:
-    """Return the other fact that says the same. Raises `DuplicateFact` where they are not to be one."""
+    """Return another fact with the same content. Raises `DuplicateFact` without `merge`."""
     known = next(
         (each for each in facts if each.id != fact.id and _statement_digest(each) == _statement_digest(fact)), None
     )
@@ -349,5 +348,5 @@ def _find_same(facts: Sequence[Fact], fact: Fact, *, merge: bool) -> Fact | None
 
 
 def _statement_digest(fact: Fact) -> str:
-    """Return what is equal for facts in the same words."""
+    """Return a digest that is equal for facts with the same words."""
     return content_digest(fact.content, _DIGEST_KEY)

@@ -52,7 +52,9 @@ _EXTRACTED_FIELD = lazy_compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerOutline:
-    """The outline of an unparsed ledger: no entry is newer than `newest_time`, and about `saved_count` of them were saved by a user or an agent rather than extracted. `last_id` is the greatest id in it.
+    """The outline of an unparsed ledger; `last_id` is the greatest id in it.
+
+    No entry is newer than `newest_time`, and about `saved_count` were saved by a user or an agent, not extracted.
     """
 
     path: str

@@ -121,8 +121,7 @@ class _UsageNote:
 
 
 class UsageLog:
-    """The usage file of one root. `record` only queues events: `serve` writes them a little later, and `close` the rest.
-    """
+    """The usage file of one root. `record` only queues events; `serve` writes them later, and `close` the rest."""
 
     def __init__(self, files: FileStore, clock: Clock) -> None:
         """Record usage in `files`."""
@@ -147,8 +146,7 @@ class UsageLog:
     ) -> None:
         """Record an event of now for the entries with these ids; `how` is one word, such as `recall`.
 
-        Instead of ids, a function that finds them can be given: it is called in the background, and its error drops the
-        event.
+        Instead of ids, pass a function that finds them: it runs in the background, and its error drops the event.
         """
         if not self._is_enabled or len(self._waiting) >= _MAX_WAITING:
             return
